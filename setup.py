@@ -1,0 +1,45 @@
+"""The compiled kernel; everything else about the package is in pyproject.toml.
+
+Each module of `simdb_ext` is one Cython file and the C files of the folder of the same name.
+The build carries no machine-specific flag: variants for newer instruction sets are compiled
+by per-function target attributes and chosen when the module is imported.  Where no compiler is
+at hand the package installs all the same and runs on numpy, slowly, with a warning.
+"""
+
+import os
+from glob import glob
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+MODULES = ("arrange", "search", "sketch")
+DEBUG = os.environ.get("SIMDB_DEBUG") == "1"
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+# Contraction would fuse a multiplication with an addition, and variants must agree to the bit.
+COMPILE = ["-O1", "-g", *SANITIZE] if DEBUG else ["-O3", "-ffp-contract=off"]
+
+extensions = [
+    Extension(
+        f"simdb_ext._{name}",
+        [f"simdb_ext/_{name}.pyx", *sorted(glob(f"simdb_ext/{name}/*.c"))],
+        include_dirs=["simdb_ext", f"simdb_ext/{name}"],
+        depends=sorted(glob(f"simdb_ext/{name}/*.h")) + ["simdb_ext/cpu.h"],
+        extra_compile_args=COMPILE,
+        extra_link_args=SANITIZE if DEBUG else [],
+        optional=True,
+    )
+    for name in MODULES
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": DEBUG,
+            "wraparound": False,
+            "initializedcheck": False,
+            "embedsignature": True,
+        },
+    )
+)

@@ -1,0 +1,64 @@
+"""Blocks of bits: how a 64-bit fingerprint is cut up and which blocks lead each table.
+
+A fingerprint is cut into `blocks` neighbouring groups of bits, the wider ones first (64 bits in
+6 blocks: 11, 11, 11, 11, 10, 10).  One table per choice of `leading` blocks sorts fingerprints
+with those blocks in front (Manku, Jain & Das Sarma 2007, section 3; seeds: BPHS).  A table is
+therefore described by one mask: the bits that lead.  The others follow in their old order.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+FINGERPRINT_BITS = 64
+ALL_BITS = (1 << FINGERPRINT_BITS) - 1
+
+
+def block_masks(blocks: int) -> list[int]:
+    """One mask per block, the block of the most significant bits first."""
+    width, wider = divmod(FINGERPRINT_BITS, blocks)
+    masks = []
+    stop = FINGERPRINT_BITS
+    for block in range(blocks):
+        start = stop - width - (1 if block < wider else 0)
+        masks.append((1 << stop) - (1 << start))
+        stop = start
+    return masks
+
+
+def leading_masks(blocks: int, leading: int) -> list[int]:
+    """The mask of leading bits of each of the C(`blocks`, `leading`) tables."""
+    return [sum(chosen) for chosen in combinations(block_masks(blocks), leading)]
+
+
+def distance_served(blocks: int, leading: int, flips: int) -> int:
+    """The largest distance that is found for certain with up to `flips` flipped header bits.
+
+    The worst case spreads the differing bits so that every choice of `leading` blocks holds
+    `flips + 1` of them: those as evenly as can be, and every other block no fewer than the most.
+    """
+    needed = flips + 1
+    return needed + (blocks - leading) * -(-needed // leading) - 1
+
+
+def flip_count(header_bits: int, flips: int) -> int:
+    """How many ways there are to flip at most `flips` of `header_bits` bits."""
+    return sum(comb(header_bits, count) for count in range(min(flips, header_bits) + 1))
+
+
+def set_bits(mask: int) -> Iterator[int]:
+    """Positions of the bits that are set in `mask`, lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def bitmap(positions: npt.NDArray[np.integer], count: int) -> npt.NDArray[np.uint8]:
+    """One bit for each of `count` numbers, lowest bit of a byte first, set at `positions`."""
+    flags = np.zeros(-(-count // 8) * 8, np.uint8)
+    flags[positions] = 1
+    return np.packbits(flags, bitorder="little")

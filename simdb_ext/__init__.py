@@ -1,0 +1,1 @@
+"""Compiled kernels of simdb; `simdb.kernel` is the only module that imports them."""

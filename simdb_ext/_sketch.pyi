@@ -1,0 +1,81 @@
+"""Text to features to weights to fingerprints and packed volatility vectors.
+
+Every operation has a scalar definition in C and answers like `simdb.fallback.sketch`, to the bit.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+
+def variants() -> list[str]:
+    """Names of the variants this processor can run, the slowest ("scalar") first."""
+
+def select(variant: str) -> str:
+    """Use `variant` from now on; returns the name of the one in use before."""
+
+def murmur(content: bytes, seed: int) -> tuple[int, int]:
+    """Both words of MurmurHash3_x64_128, equal to mmh3's."""
+
+def project_texts(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+) -> tuple[I32, I64]:
+    """Weights int32[n, 128] and the number of features int64[n] of each text.
+
+    A text is cut into tokens, `shingle` consecutive tokens are a feature (a text of fewer tokens
+    has one feature: all of them; of none, none), and each occurrence of a feature counts 1:
+    weight j of the text is the number of features whose hash has bit j set less the number of
+    those whose hash has not (Sood & Loguinov 2011, Algorithm 1).  Bits 0 to 63 are the first
+    word of the hash, least significant first, 64 to 127 the second.
+
+    `unit` "words": every CJK character (kana, Han, Hangul) is a token, every other longest
+    sequence of letters, marks, numbers and connector punctuation is one.  "characters": every
+    character is a token, white space folded to one space and cut off at both ends.  `lowercase`:
+    by the one-to-one (simple) Unicode mapping.  Character properties are those of the table built
+    in, not of the running Python.
+
+    The hash (a, b) of a token is both words of MurmurHash3_x64_128 of its UTF-8 under `seed`.
+    That of a feature of one token is the token's.  That of k > 1 tokens (a_1, b_1) .. (a_k, b_k)
+    is (fmix64(A), fmix64(B)), A = xor of rotl64(a_i, 23 (k - i) mod 64), B likewise, with fmix64
+    the finaliser of MurmurHash3_x64_128.
+
+    bytes are UTF-8 text.  Raises InputError that begins with "document {start + i}" for the first
+    text that is neither str nor bytes, is not valid UTF-8 or has a lone surrogate, with the
+    UnicodeError as its cause; with `replace` those are replaced (by U+FFFD, "?") instead.
+    """
+
+def project_tokens(
+    documents: Sequence[Sequence[str | bytes]], *, shingle: int, seed: int, replace: bool, start: int
+) -> tuple[I32, I64]:
+    """The same for documents whose tokens are given; each token is hashed as it is."""
+
+def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
+    """Weights float32[n, 128] of documents given as features with weights (1 where None).
+
+    hashes[offsets[i]:offsets[i + 1]] are document i's, the first word of each; the second is
+    fmix64(first xor 0x9E3779B97F4A7C15).  Every weight is summed in double precision in the order
+    of the features and rounded once.
+    """
+
+def quantise(weights: I32 | F32) -> tuple[U64, U8]:
+    """Fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d], d 64 or 128.
+
+    Bit j of a fingerprint is set where weight j >= 0 (-0.0 included), j = 0 .. 63.  The half for
+    weight w is q = min(15, max(0, floor(w * scale) + 8)), with scale = 1 / (0.335 * sqrt(s / d)),
+    s the sum of squares in order of j, all in double precision; scale = 0 where s = 0.  A half is
+    placed as `_search.Vectors` says.  So q >= 8 exactly where the bit is set.
+    """
