@@ -1,0 +1,1 @@
+"""Transactions, snapshots, look-up, sweep, clusters and compaction."""

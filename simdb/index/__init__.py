@@ -1,0 +1,1 @@
+"""Which keys a table stores and which key ranges a search asks; pure."""

@@ -1,0 +1,1 @@
+"""Which method answers a question, and why; pure, returns data."""

@@ -1,0 +1,1 @@
+"""From documents to fingerprints and volatility vectors; pure."""

@@ -1,0 +1,1 @@
+"""Sorted runs inside LMDB values; knows nothing of what it stores."""

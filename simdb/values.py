@@ -1,0 +1,343 @@
+"""What users get and what passes between the pillars: plain frozen values, arrays inside.
+
+`Fingerprint`, `Fingerprints` and `Features` are also kinds of documents; `Sketches` is what every
+document becomes before it is stored or searched.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.errors import InputError
+
+Id = str | bytes | int
+
+# What a stored document has: nothing to match by, a bare fingerprint, or weights behind it.
+EMPTY, BARE, WEIGHTED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprint:
+    """The 64 simhash bits of a document and, where known, the weights behind them.
+
+    `weights`: float32[64 .. 128]; weight j >= 0 means that bit j (least significant first) is
+    set, for j < 64.  None for a ready fingerprint.  `is_empty`: the document has no features;
+    its bits mean nothing and it matches nothing.
+    """
+
+    bits: int
+    weights: npt.NDArray[np.float32] | None = None
+    is_empty: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError for bits or weights that cannot be."""
+        check_bits(self.bits)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", checked_weights(self.weights, 1))
+
+    @property
+    def volatility(self) -> npt.NDArray[np.int64]:
+        """Bit positions, the most volatile (smallest weight) first: int64[64]."""
+        if self.weights is None:
+            raise InputError("this fingerprint has no weights, so no bit is known as volatile")
+        return np.argsort(np.abs(self.weights[:FINGERPRINT_BITS]), kind="stable")
+
+    def __int__(self) -> int:
+        """The bits."""
+        return self.bits
+
+    def __eq__(self, other: object) -> bool:
+        """Equal bits and equal weights."""
+        if not isinstance(other, Fingerprint):
+            return NotImplemented
+        if self.weights is None or other.weights is None:
+            same = self.weights is None and other.weights is None
+        else:
+            same = bool(np.array_equal(self.weights, other.weights))
+        return same and self.bits == other.bits and self.is_empty == other.is_empty
+
+    def __hash__(self) -> int:
+        """By the bits."""
+        return hash(self.bits)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprints:
+    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 128] or None."""
+
+    bits: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for arrays of another type or of unequal lengths."""
+        bits = self.bits
+        if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
+            raise InputError(f"bits are a uint64 array of one dimension, not {describe(bits)}")
+        if self.weights is not None:
+            object.__setattr__(self, "weights", checked_weights(self.weights, 2))
+            if len(self.weights) != len(bits):
+                raise InputError(f"{len(bits)} bits but weights of {len(self.weights)} documents")
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.bits)
+
+    def __getitem__(self, position: int) -> Fingerprint:
+        """One of them; a document without features is told by weights that are all 0."""
+        weights = None if self.weights is None else self.weights[position]
+        is_empty = weights is not None and not weights.any()
+        return Fingerprint(int(self.bits[position]), weights, is_empty)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """A document as 64-bit feature hashes, uint64[f], and their weights, float[f] (None: all 1)."""
+
+    hashes: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for arrays of another type, not finite or of unequal lengths."""
+        hashes = self.hashes
+        if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
+            raise InputError(f"hashes are a uint64 array of one dimension, not {describe(hashes)}")
+        if self.weights is None:
+            return
+        weights = np.ascontiguousarray(self.weights, np.float32)
+        if weights.shape != hashes.shape or not np.isfinite(weights).all():
+            raise InputError(
+                f"weights are {len(hashes)} finite numbers, one for each hash,"
+                f" not {describe(self.weights)}"
+            )
+        object.__setattr__(self, "weights", weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Sketches:
+    """Documents ready to be stored or searched.
+
+    `bits` uint64[n]; `vectors` uint8[n, width], packed volatility vectors, rows of zeros where
+    there are none; `states` uint8[n]: EMPTY, BARE or WEIGHTED.
+    """
+
+    bits: npt.NDArray[np.uint64]
+    vectors: npt.NDArray[np.uint8]
+    states: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document: the user's id, its fingerprint and the metadata given with it.
+
+    The weights of the fingerprint are the stored ones: odd whole numbers from -15 to 15.
+    """
+
+    id: Id
+    fingerprint: Fingerprint
+    metadata: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A stored document that was found: its Hamming `distance` and estimated `similarity`.
+
+    `similarity` is None where weights are missing on either side.
+    """
+
+    id: Id
+    distance: int
+    similarity: float | None = None
+
+
+class Matches:
+    """The matches of m queries, as arrays; those of query i at offsets[i] .. offsets[i + 1].
+
+    `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
+    (NaN where unknown), `ids` object[k].  Also a sequence of lists of `Match`, best first.
+    """
+
+    __slots__ = ("_ids", "_resolve", "distances", "offsets", "ordinals", "similarities")
+
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        ordinals: npt.NDArray[np.uint32],
+        distances: npt.NDArray[np.uint8],
+        similarities: npt.NDArray[np.float32],
+        resolve: Callable[[], list[Id]],
+    ) -> None:
+        """`resolve` makes the ids from copied bytes, when somebody asks for them."""
+        self.offsets = offsets
+        self.ordinals = ordinals
+        self.distances = distances
+        self.similarities = similarities
+        self._resolve = resolve
+        self._ids: npt.NDArray[np.object_] | None = None
+
+    @property
+    def ids(self) -> npt.NDArray[np.object_]:
+        """The user's ids of the matches: object[k]."""
+        if self._ids is None:
+            self._ids = object_array(self._resolve())
+        return self._ids
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: int) -> list[Match]:
+        """The matches of one query."""
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"query {position} of {len(self)}")
+        position %= len(self)
+        return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def __iter__(self) -> Iterator[list[Match]]:
+        """The matches of each query in turn."""
+        for position in range(len(self)):
+            yield self[position]
+
+    def _matches(self, start: int, stop: int) -> list[Match]:
+        ids = self.ids
+        return [
+            Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
+            for at in range(start, stop)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two stored documents that match; `left` was inserted before `right`."""
+
+    left: Id
+    right: Id
+    distance: int
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairArrays:
+    """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
+
+    `similarity` is NaN where weights are missing.
+    """
+
+    left: npt.NDArray[np.object_]
+    right: npt.NDArray[np.object_]
+    distance: npt.NDArray[np.uint8]
+    similarity: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.distance)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """One value for each pair."""
+        for left, right, distance, similarity in zip(
+            self.left, self.right, self.distance, self.similarity, strict=True
+        ):
+            yield Pair(left, right, int(distance), known(similarity))
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A connected set of documents; `representative` is the one inserted first, ids[0]."""
+
+    ids: list[Id]
+
+    @property
+    def representative(self) -> Id:
+        """The member that was inserted first."""
+        return self.ids[0]
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Id]:
+        """The members in order of insertion."""
+        return iter(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters(Sequence[Cluster]):
+    """Clusters of two and more documents, in the order of their representatives.
+
+    Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
+    """
+
+    offsets: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.object_]
+
+    def __len__(self) -> int:
+        """Number of clusters."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: Any) -> Any:
+        """One cluster, or a list of them for a slice."""
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"cluster {position} of {len(self)}")
+        position %= len(self)
+        return Cluster(list(self.ids[self.offsets[position] : self.offsets[position + 1]]))
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Number of members of each: int64[c]."""
+        return np.diff(self.offsets)
+
+    @property
+    def representatives(self) -> npt.NDArray[np.object_]:
+        """The first member of each: object[c]."""
+        return self.ids[self.offsets[:-1]]
+
+
+def check_bits(bits: object) -> None:
+    """Raise InputError unless `bits` is a whole number of 64 bits."""
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= ALL_BITS:
+        raise InputError(f"a ready fingerprint is a whole number of 0 .. 2**64 - 1, not {bits!r}")
+
+
+def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
+    """`weights` as float32, or InputError unless finite, with 64 to 128 in the last axis."""
+    try:
+        array = np.ascontiguousarray(weights, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights are an array of numbers, not {describe(weights)}") from error
+    width = array.shape[-1] if array.ndim == dimensions else -1
+    if not FINGERPRINT_BITS <= width <= 2 * FINGERPRINT_BITS:
+        raise InputError(
+            f"weights have {dimensions} dimension(s), the last of 64 to 128, not {describe(weights)}"
+        )
+    if not np.isfinite(array).all():
+        raise InputError("weights are finite numbers; there is a NaN or an infinity among them")
+    return array
+
+
+def describe(value: Any) -> str:
+    """What kind of thing `value` is, in a few words, for a message."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    return f"{type(value).__name__}"
+
+
+def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    """An array of Python objects of one dimension, whatever the objects are."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def known(similarity: Any) -> float | None:
+    """A similarity as a float, None for NaN."""
+    value = float(similarity)
+    return None if value != value else value
