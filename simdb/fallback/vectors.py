@@ -1,0 +1,160 @@
+"""Similarities of packed volatility vectors in numpy, and what its neighbour shares with it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+WIDTH_MAX = 65536  # bytes of a packed vector; its integers then stay far below 2**31
+ORDINALS = 1 << 32
+SLICE = 1 << 20  # fingerprints or dimensions measured at a time, for bounded memory
+
+
+class Vectors:
+    """Packed volatility vectors by ordinal, over segments of consecutive ordinals."""
+
+    def __init__(self, width: int, segments: Sequence[tuple[int, U8]]) -> None:
+        """Keep the segments, which must be sorted and disjoint."""
+        if not 0 < width <= WIDTH_MAX:
+            raise ValueError(f"a packed vector has 1 to {WIDTH_MAX} bytes, not {width}")
+        self._width = width
+        self._segments = [(start, _packed(part, width)) for start, part in segments]
+        self._starts = np.array([start for start, _ in segments], np.int64)
+        self._stops = np.array([start + len(part) for start, part in segments], np.int64)
+        limits = np.stack([self._starts, self._stops], axis=1).ravel()
+        limits = np.concatenate([[0], limits, [ORDINALS]])
+        if (np.diff(limits) < 0).any():
+            raise ValueError("segments are not sorted, disjoint and of 32-bit ordinals")
+
+    def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
+        """Of queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+        _packed(queries, self._width)
+        if len(offsets) != len(queries) + 1 or offsets[0] != 0 or offsets[-1] != len(ordinals):
+            raise ValueError("offsets do not divide the ordinals among the queries")
+        if (np.diff(offsets) < 0).any():
+            raise ValueError("offsets descend")
+        numbers = np.repeat(np.arange(len(queries)), np.diff(offsets))
+        result = np.empty(len(ordinals), np.float32)
+        for part in self._slices(len(ordinals)):
+            one, other = queries[numbers[part]], self.gather(ordinals[part])
+            result[part] = _cosine(_weights(one), _weights(other))
+        return result
+
+    def between(self, left: U32, right: U32) -> F32:
+        """Of the stored vectors left[i] and right[i]."""
+        if len(left) != len(right):
+            raise ValueError("left and right differ in length")
+        result = np.empty(len(left), np.float32)
+        for part in self._slices(len(left)):
+            one, other = self.gather(left[part]), self.gather(right[part])
+            result[part] = _cosine(_weights(one), _weights(other))
+        return result
+
+    def scan(
+        self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
+    ) -> tuple[I64, U32, F32]:
+        """Every stored vector at least that similar to each query, by comparing with all."""
+        _packed(queries, self._width)
+        if after is not None and len(after) != len(queries):
+            raise ValueError("after needs one ordinal for each query")
+        least = np.float32(similarity)
+        rows = []
+        for number, query in enumerate(_weights(queries)):
+            ordinals, scores = self._scan_one(query, least)
+            kept = ~marked(skip, ordinals)
+            if after is not None:
+                kept &= ordinals > after[number]
+            ordinals, scores = ordinals[kept], scores[kept]
+            order = np.lexsort((ordinals, -scores))
+            rows.append((ordinals[order], scores[order]))
+        offsets = np.zeros(len(queries) + 1, np.int64)
+        np.cumsum([len(ordinals) for ordinals, _ in rows], out=offsets[1:])
+        return (
+            offsets,
+            np.concatenate([np.empty(0, np.uint32), *(row[0] for row in rows)]),
+            np.concatenate([np.empty(0, np.float32), *(row[1] for row in rows)]),
+        )
+
+    def gather(self, ordinals: U32) -> U8:
+        """Copies: uint8[len(ordinals), width]."""
+        array(ordinals, np.uint32)
+        result = np.empty((len(ordinals), self._width), np.uint8)
+        numbers = np.searchsorted(self._stops, ordinals, side="right")
+        present = numbers < len(self._starts)
+        present[present] = self._starts[numbers[present]] <= ordinals[present]
+        if not present.all():
+            raise ValueError(f"ordinal {ordinals[~present][0]} has no vector")
+        for number in np.unique(numbers):
+            start, part = self._segments[number]
+            chosen = numbers == number
+            result[chosen] = part[ordinals[chosen] - np.int64(start)]
+        return result
+
+    def _scan_one(self, query: F64, least: np.float32) -> tuple[U32, F32]:
+        """Ordinals and similarities, at least `least`, of one query."""
+        ordinals, scores = [np.empty(0, np.uint32)], [np.empty(0, np.float32)]
+        for start, vectors in self._segments:
+            for part in self._slices(len(vectors)):
+                measured = _cosine(query[None, :], _weights(vectors[part]))
+                positions = np.flatnonzero(measured >= least)
+                ordinals.append((positions + (start + part.start)).astype(np.uint32))
+                scores.append(measured[positions])
+        return np.concatenate(ordinals), np.concatenate(scores)
+
+    def _slices(self, count: int) -> Iterator[slice]:
+        """Slices of `count` vectors that have at most `SLICE` dimensions together."""
+        step = max(1, SLICE // (2 * self._width))
+        return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+def array(values: Any, dtype: npt.DTypeLike) -> Any:
+    """The same array, if the compiled kernel would take it."""
+    if not isinstance(values, np.ndarray):
+        raise TypeError(f"wanted an array, not {type(values).__name__}")
+    if (
+        values.dtype != dtype
+        or values.ndim != 1
+        or not (values.flags.c_contiguous and values.flags.aligned)
+    ):
+        raise ValueError(f"wanted a contiguous {np.dtype(dtype)} vector, not {values.dtype}")
+    return values
+
+
+def _packed(vectors: U8, width: int) -> U8:
+    """The same vectors, if they have the right shape."""
+    if not isinstance(vectors, np.ndarray):
+        raise TypeError(f"wanted an array, not {type(vectors).__name__}")
+    if vectors.dtype != np.uint8 or vectors.ndim != 2 or vectors.shape[1] != width:
+        raise ValueError(f"wanted uint8[n, {width}], not {vectors.dtype}{vectors.shape}")
+    return vectors
+
+
+def marked(bits: U8 | None, ordinals: U32) -> Flags:
+    """Whether the bit of each ordinal is set; those beyond the end are not."""
+    if bits is None or len(bits) == 0:
+        return np.zeros(len(ordinals), np.bool_)
+    places = ordinals >> 3
+    inside = np.minimum(places, len(bits) - 1)
+    flags: Flags = ((bits[inside] >> (ordinals & 7)) & 1).astype(np.bool_)
+    return flags & (places < len(bits))
+
+
+def _weights(vectors: U8) -> F64:
+    """The integers that packed vectors stand for, [n, 2 * width]; doubles hold them exactly."""
+    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
+    return 2.0 * halves - 15.0
+
+
+def _cosine(left: F64, right: F64) -> F32:
+    """Row by row; all sums are whole numbers and exact."""
+    products = np.einsum("ij,ij->i", left, left) * np.einsum("ij,ij->i", right, right)
+    dots = (right @ left[0]) if len(left) == 1 else np.einsum("ij,ij->i", left, right)
+    return np.asarray(dots / np.sqrt(products), np.float32)

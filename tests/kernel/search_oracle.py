@@ -1,0 +1,132 @@
+"""What `_search` promises, in plain loops over Python integers, and cases to try it on."""
+
+import random
+import struct
+from importlib import import_module
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from simdb.bits import ALL_BITS
+from simdb.fallback import search as fallback
+
+
+def implementations():
+    """The fallback and every variant of the compiled module, as pytest parameters."""
+    found = [pytest.param((fallback, "numpy"), id="numpy")]
+    try:
+        compiled = import_module("simdb_ext._search")
+    except ImportError:
+        return found
+    return found + [pytest.param((compiled, name), id=name) for name in compiled.variants()]
+
+
+def permute(fingerprint, mask):
+    """The key of `fingerprint` in the table of `mask`, bit by bit."""
+    leading = [bit for bit in range(63, -1, -1) if mask >> bit & 1]
+    following = [bit for bit in range(63, -1, -1) if not mask >> bit & 1]
+    key = 0
+    for bit in leading + following:
+        key = key << 1 | (fingerprint >> bit & 1)
+    return key
+
+
+def column(entries, mask, header_bits):
+    """Keys, ordinals and directory of (fingerprint, ordinal) entries in the table of `mask`."""
+    rows = sorted((permute(fingerprint, mask), ordinal) for fingerprint, ordinal in entries)
+    keys = np.array([key for key, _ in rows], np.uint64)
+    ordinals = np.array([ordinal for _, ordinal in rows], np.uint32)
+    headers = [key >> (64 - header_bits) for key, _ in rows]
+    directory = np.searchsorted(headers, np.arange((1 << header_bits) + 1)).astype(np.uint32)
+    return keys, ordinals, directory
+
+
+def pair(entries):
+    """Fingerprints and ordinals of loose entries."""
+    fingerprints = np.array([fingerprint for fingerprint, _ in entries], np.uint64)
+    return fingerprints, np.array([ordinal for _, ordinal in entries], np.uint32)
+
+
+def distance(left, right):
+    """Hamming distance."""
+    return bin(left ^ right).count("1")
+
+
+def neighbourhood(seed, count, centres, spread):
+    """Fingerprints that differ in up to `spread` bits from one of a few, so that many match."""
+    generator = random.Random(seed)
+    middles = [generator.getrandbits(64) for _ in range(centres)]
+    result = []
+    for _ in range(count):
+        bits = generator.sample(range(64), generator.randint(0, spread))
+        result.append(generator.choice(middles) ^ sum(1 << bit for bit in bits))
+    return result
+
+
+def matches(query, stored, loose, masks, *, distance_max, flips, dead=(), after=-1):
+    """(ordinal, distance) of what a lookup must return; masks None compares with everything."""
+    found = []
+    for is_loose, entries in ((False, stored), (True, loose)):
+        for fingerprint, ordinal in entries:
+            difference = query ^ fingerprint
+            reached = is_loose or masks is None
+            reached = reached or any(distance(difference & m, 0) <= flips for m in masks)
+            measured = distance(query, fingerprint)
+            if reached and measured <= distance_max and ordinal not in dead and ordinal > after:
+                found.append((measured, ordinal))
+    return [(ordinal, measured) for measured, ordinal in sorted(found)]
+
+
+def rows(found):
+    """A list of (ordinal, distance) lists, one per query, of a batch's result."""
+    offsets, ordinals, distances = found
+    assert offsets.dtype == np.int64
+    assert ordinals.dtype == np.uint32
+    assert distances.dtype == np.uint8
+    assert offsets[0] == 0
+    assert offsets[-1] == len(ordinals) == len(distances)
+    entries = list(zip(ordinals.tolist(), distances.tolist(), strict=True))
+    return [entries[a:b] for a, b in pairwise(offsets)]
+
+
+def pairs(entries, masks, table, distance_max):
+    """(i, j) pairs of positions in the sorted table, with what a sweep writes for them."""
+    ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
+    found = []
+    for i, (_, one, left) in enumerate(ordered):
+        for _, other, right in ordered[i + 1 :]:
+            difference = left ^ right
+            measured = distance(left, right)
+            agrees = [difference & mask == 0 for mask in masks[: table + 1]]
+            if measured <= distance_max and agrees[table] and not any(agrees[:table]):
+                found.append((min(one, other), max(one, other), measured))
+    return found
+
+
+def displaced(array, offset=1):
+    """A read-only copy at an address that is aligned to the dtype only."""
+    raw = np.zeros(array.nbytes + 128, np.uint8)
+    start = -raw.ctypes.data % 64 + offset * array.itemsize
+    raw[start : start + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
+    copy = np.frombuffer(memoryview(raw).toreadonly(), array.dtype, array.size, start)
+    return copy.reshape(array.shape)
+
+
+def cosine(left, right):
+    """Similarity of two packed vectors, as the float32 value that it must have."""
+    one, other = unpacked(left), unpacked(right)
+    dot = sum(a * b for a, b in zip(one, other, strict=True))
+    norms = sum(a * a for a in one) * sum(b * b for b in other)
+    return struct.unpack("f", struct.pack("f", dot / float(norms) ** 0.5))[0]
+
+
+def unpacked(vector):
+    """The integer weights of one packed vector."""
+    low, high = [value & 15 for value in vector.tolist()], [value >> 4 for value in vector.tolist()]
+    return [2 * half - 15 for half in low + high]
+
+
+def flipped(fingerprint, *bits):
+    """`fingerprint` with these bits the other way round."""
+    return fingerprint ^ sum(1 << bit for bit in bits) & ALL_BITS

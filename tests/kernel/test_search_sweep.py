@@ -1,0 +1,140 @@
+"""Sweeping a sorted table finds the pairs that a double loop finds, each in one table."""
+
+import random
+
+import numpy as np
+import pytest
+import search_oracle as oracle
+
+from simdb.bits import leading_masks
+
+
+@pytest.fixture(params=oracle.implementations())
+def search(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def swept(search, entries, masks, table, distance, capacity):
+    """All pairs, and the cursors on the way, of calls that write at most `capacity` each."""
+    keys, ordinals, _ = oracle.column(entries, masks[table], 0)
+    left, right = np.zeros(capacity, np.uint32), np.zeros(capacity, np.uint32)
+    distances = np.zeros(capacity, np.uint8)
+    cursor, found, cursors = (0, 1), [], []
+    while cursor[0] < len(keys):
+        written, *place = search.sweep(
+            keys, ordinals, masks, table, distance, cursor, left, right, distances
+        )
+        cursor = tuple(place)
+        cursors.append(cursor)
+        found += zip(left[:written].tolist(), right.tolist(), distances.tolist(), strict=False)
+    return found, cursors
+
+
+def shuffled(fingerprints, seed):
+    ordinals = random.Random(seed).sample(range(10_000), len(fingerprints))
+    return list(zip(fingerprints, ordinals, strict=True))
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1)])
+@pytest.mark.parametrize("capacity", [1, 5, 4096])
+def test_a_sweep_writes_the_pairs_of_a_double_loop(search, blocks, leading, capacity):
+    masks = leading_masks(blocks, leading)
+    entries = shuffled(oracle.neighbourhood(blocks, 150, 12, 5), blocks)
+
+    for table in range(len(masks)):
+        found, _ = swept(search, entries, masks, table, 5, capacity)
+
+        assert found == oracle.pairs(entries, masks, table, 5)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 63, 64, 65, 130])
+def test_an_empty_mask_compares_all_with_all(search, count):
+    entries = shuffled(oracle.neighbourhood(count, count, 4, 20), count)
+
+    found, _ = swept(search, entries, [0], 0, 21, 64)
+
+    assert found == oracle.pairs(entries, [0], 0, 21)
+
+
+def test_the_tables_together_write_each_pair_once(search):
+    masks = leading_masks(4, 1)
+    entries = shuffled(oracle.neighbourhood(8, 200, 10, 3), 8)
+
+    found = [pair for table in range(4) for pair in swept(search, entries, masks, table, 3, 50)[0]]
+
+    assert sorted(found) == sorted(oracle.pairs(entries, [0], 0, 3))
+
+
+def test_the_cursor_is_the_first_pair_not_yet_written(search):
+    entries = [(0, 0), (1, 1), (3, 2), (0xFF, 3)]
+
+    found, cursors = swept(search, entries, [0], 0, 2, 1)
+
+    assert found == [(0, 1, 1), (0, 2, 2), (1, 2, 1)]
+    assert cursors == [(0, 2), (1, 2), (4, 5)]
+
+
+def test_pairs_of_equal_fingerprints_stream_through_small_buffers(search):
+    count = 3000
+    keys, ordinals = np.zeros(count, np.uint64), np.arange(count, dtype=np.uint32)[::-1].copy()
+    outputs = (
+        np.zeros(100_000, np.uint32),
+        np.zeros(100_000, np.uint32),
+        np.zeros(100_000, np.uint8),
+    )
+    cursor, total, weight = (0, 1), 0, 0
+
+    while cursor[0] < count:
+        written, *place = search.sweep(keys, ordinals, [1 << 63], 0, 0, cursor, *outputs)
+        cursor = tuple(place)
+        total += written
+        weight += int(
+            outputs[1][:written].astype(np.int64).sum() - outputs[0][:written].sum(dtype=np.int64)
+        )
+
+    assert total == count * (count - 1) // 2
+    assert weight == sum(gap * (count - gap) for gap in range(count))
+
+
+@pytest.mark.parametrize("offset", [1, 2, 5])
+def test_columns_may_lie_at_any_address(search, offset):
+    masks = leading_masks(3, 1)
+    entries = shuffled(oracle.neighbourhood(9, 70, 2, 4), 9)
+    keys, ordinals, _ = (
+        oracle.displaced(part, offset) for part in oracle.column(entries, masks[1], 0)
+    )
+    outputs = np.zeros(4000, np.uint32), np.zeros(4000, np.uint32), np.zeros(4000, np.uint8)
+
+    written, i, _ = search.sweep(keys, ordinals, masks, 1, 4, (0, 1), *outputs)
+
+    assert i == len(keys)
+    rows = zip(*(part[:written].tolist() for part in outputs), strict=True)
+    assert list(rows) == oracle.pairs(entries, masks, 1, 4)
+
+
+def test_wrong_arguments_are_refused(search):
+    keys, ordinals = np.zeros(4, np.uint64), np.arange(4, dtype=np.uint32)
+    left, right, distances = np.zeros(3, np.uint32), np.zeros(3, np.uint32), np.zeros(3, np.uint8)
+    right_way = [keys, ordinals, [1], 0, 3, (0, 1), left, right, distances]
+
+    wrong = {
+        0: [keys[:3], keys.astype(np.int64), [0, 0]],
+        1: [ordinals[:3]],
+        2: [[], [1 << 64]],
+        3: [1, -1],
+        4: [-1, 65],
+        5: [(0, 0), (-1, 1), (3, 2)],
+        6: [left[:0], left[:2], right.astype(np.uint8)],
+        8: [distances[:2], left],
+    }
+    for position, values in wrong.items():
+        for value in values:
+            arguments = [*right_way[:position], value, *right_way[position + 1 :]]
+            with pytest.raises((ValueError, TypeError, OverflowError)):
+                search.sweep(*arguments)
+    left.flags.writeable = False
+    with pytest.raises(ValueError, match=r"read-only|writ"):
+        search.sweep(*right_way)

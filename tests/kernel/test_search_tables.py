@@ -1,0 +1,316 @@
+"""Lookups and scans answer like a double loop, whatever the variant, tables and runs."""
+
+import random
+
+import numpy as np
+import pytest
+import search_oracle as oracle
+
+from simdb.bits import ALL_BITS, bitmap, leading_masks
+
+NO_ENTRIES = oracle.pair([])
+
+
+@pytest.fixture(params=oracle.implementations())
+def search(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def split(fingerprints, seed, parts):
+    """(fingerprint, ordinal) entries with shuffled ordinals, dealt to `parts` lists."""
+    generator = random.Random(seed)
+    ordinals = generator.sample(range(10 * len(fingerprints) + 1), len(fingerprints))
+    dealt = [[] for _ in range(parts)]
+    for entry in zip(fingerprints, ordinals, strict=True):
+        generator.choice(dealt).append(entry)
+    return dealt
+
+
+def build(search, masks, runs, loose=(), dead=None, header_bits=6):
+    columns = [[oracle.column(entries, mask, header_bits) for mask in masks] for entries in runs]
+    return search.Tables(masks, columns, oracle.pair(loose), dead)
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (2, 1), (1, 1), (7, 5)])
+@pytest.mark.parametrize("flips", [0, 1, 2])
+@pytest.mark.parametrize("header_bits", [0, 3, 11])
+def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips, header_bits):
+    seed = blocks * 100 + flips * 10 + header_bits
+    fingerprints = oracle.neighbourhood(seed, 160, 6, 6)
+    *runs, loose = split(fingerprints, seed, 4)
+    stored = [entry for run in runs for entry in run]
+    masks = leading_masks(blocks, leading)
+    dead = {ordinal for _, ordinal in stored[::7] + loose[::5]}
+    queries = [*oracle.neighbourhood(seed, 6, 6, 4), 0, ALL_BITS]
+    tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 2000), header_bits)
+
+    found = tables.lookup(
+        np.array(queries, np.uint64), distance=7, flips=flips, first=False, after=None
+    )
+
+    expected = [
+        oracle.matches(query, stored, loose, masks, distance_max=7, flips=flips, dead=dead)
+        for query in queries
+    ]
+    assert oracle.rows(found) == expected
+    assert [tables.lookup_one(query, 7, flips, False) for query in queries] == expected
+
+
+@pytest.mark.parametrize("header_bits", range(21))
+def test_any_width_of_directory_gives_the_same_answer(search, header_bits):
+    fingerprints = oracle.neighbourhood(1, 70, 3, 4)
+    (run,) = split(fingerprints, 1, 1)
+    masks = leading_masks(5, 1)
+    tables = build(search, masks, [run], header_bits=header_bits)
+
+    found = tables.lookup(
+        np.array(fingerprints[:9], np.uint64), distance=4, flips=1, first=False, after=None
+    )
+
+    assert oracle.rows(found) == [
+        oracle.matches(query, run, [], masks, distance_max=4, flips=1) for query in fingerprints[:9]
+    ]
+
+
+def test_masks_need_not_be_neighbouring_bits(search):
+    masks = [0x8000_0000_0000_0001, 0x0F0F_0F0F_0000_1111, 0x5555_5555_5555_5555]
+    fingerprints = oracle.neighbourhood(2, 90, 2, 9)
+    runs = split(fingerprints, 2, 2)
+    tables = build(search, masks, runs, header_bits=4)
+
+    found = tables.lookup(
+        np.array(fingerprints, np.uint64), distance=9, flips=1, first=False, after=None
+    )
+
+    stored = runs[0] + runs[1]
+    assert oracle.rows(found) == [
+        oracle.matches(query, stored, [], masks, distance_max=9, flips=1) for query in fingerprints
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65])
+@pytest.mark.parametrize("offset", [0, 1, 3, 7])
+def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
+    entries = [(oracle.flipped(0xABCD << 48, n % 32), n) for n in range(count)]
+    masks = leading_masks(4, 1)
+    columns = [
+        tuple(oracle.displaced(part, offset) for part in oracle.column(entries, mask, 5))
+        for mask in masks
+    ]
+    loose = tuple(oracle.displaced(part, offset) for part in oracle.pair([(7, 900)]))
+    tables = search.Tables(masks, [columns], loose, None)
+    queries = oracle.displaced(np.array([0xABCD << 48, 7, 0], np.uint64), offset)
+
+    found = tables.lookup(queries, distance=3, flips=0, first=False, after=None)
+
+    expected = [
+        oracle.matches(query, entries, [(7, 900)], masks, distance_max=3, flips=0)
+        for query in queries.tolist()
+    ]
+    assert oracle.rows(found) == expected
+    scanned = tables.scan(queries, distance=64, first=False, after=None)
+    assert oracle.rows(scanned) == [
+        oracle.matches(query, entries, [(7, 900)], None, distance_max=64, flips=0)
+        for query in queries.tolist()
+    ]
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 31, 64])
+def test_a_scan_compares_with_everything(search, distance):
+    fingerprints = oracle.neighbourhood(3, 300, 5, 30)
+    *runs, loose = split(fingerprints, 3, 3)
+    queries = [*fingerprints[:20], 0, ALL_BITS]
+    tables = build(search, leading_masks(4, 2), runs, loose)
+
+    found = tables.scan(np.array(queries, np.uint64), distance=distance, first=False, after=None)
+
+    stored = runs[0] + runs[1]
+    assert oracle.rows(found) == [
+        oracle.matches(query, stored, loose, None, distance_max=distance, flips=0)
+        for query in queries
+    ]
+
+
+@pytest.mark.parametrize("operation", ["lookup", "scan"])
+def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
+    fingerprints = oracle.neighbourhood(4, 120, 2, 3)
+    run, loose = split(fingerprints, 4, 2)
+    masks = leading_masks(4, 1)
+    tables = build(search, masks, [run], loose)
+    after = np.random.default_rng(4).integers(0, 1300, 40).astype(np.uint32)
+    queries = np.array(fingerprints[:40], np.uint64)
+    more = {"flips": 0} if operation == "lookup" else {}
+
+    found = getattr(tables, operation)(queries, distance=3, first=False, after=after, **more)
+
+    scope = masks if operation == "lookup" else None
+    assert oracle.rows(found) == [
+        oracle.matches(query, run, loose, scope, distance_max=3, flips=0, after=last)
+        for query, last in zip(fingerprints[:40], after.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("flips", [0, 2])
+@pytest.mark.parametrize("operation", ["lookup", "scan"])
+def test_first_returns_one_of_the_matches_where_there_are_any(search, operation, flips):
+    fingerprints = oracle.neighbourhood(5, 200, 40, 5)
+    *runs, loose = split(fingerprints, 5, 4)
+    stored = [entry for run in runs for entry in run]
+    masks = leading_masks(5, 2)
+    dead = {ordinal for _, ordinal in stored[::2] + loose[::2]}
+    tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 2001))
+    queries = [*fingerprints, 5, 6]
+    after = np.random.default_rng(5).integers(0, 1500, len(queries)).astype(np.uint32)
+    more = {"flips": flips} if operation == "lookup" else {}
+
+    found = getattr(tables, operation)(
+        np.array(queries, np.uint64), distance=6, first=True, after=after, **more
+    )
+
+    scope = masks if operation == "lookup" else None
+    for query, last, row in zip(queries, after.tolist(), oracle.rows(found), strict=True):
+        allowed = oracle.matches(
+            query, stored, loose, scope, distance_max=6, flips=flips, dead=dead, after=last
+        )
+        assert len(row) == min(1, len(allowed))
+        assert set(row) <= set(allowed)
+
+
+def test_first_of_one_query_is_one_of_its_matches(search):
+    fingerprints = oracle.neighbourhood(6, 100, 10, 4)
+    run, loose = split(fingerprints, 6, 2)
+    masks = leading_masks(4, 1)
+    tables = build(search, masks, [run], loose)
+
+    answers = [tables.lookup_one(query, 3, 1, True) for query in fingerprints]
+
+    for query, answer in zip(fingerprints, answers, strict=True):
+        allowed = oracle.matches(query, run, loose, masks, distance_max=3, flips=1)
+        assert len(answer) == 1
+        assert answer[0] in allowed
+
+
+def test_equal_fingerprints_by_the_thousand_are_all_returned(search):
+    count = 20_000
+    ordinals = np.arange(count, dtype=np.uint32)
+    keys = np.zeros(count, np.uint64)
+    directory = np.array([0, *[count] * 64], np.uint32)
+    tables = search.Tables(
+        leading_masks(4, 1),
+        [[(keys, ordinals, directory)] * 4],
+        NO_ENTRIES,
+        bitmap(ordinals[:9], count),
+    )
+
+    found = tables.lookup(np.zeros(30, np.uint64), distance=3, flips=1, first=False, after=None)
+    first = tables.lookup(np.zeros(30, np.uint64), distance=3, flips=1, first=True, after=None)
+
+    assert found[0].tolist() == [n * (count - 9) for n in range(31)]
+    assert (found[1].reshape(30, -1) == ordinals[9:]).all()
+    assert not found[2].any()
+    assert first[0].tolist() == list(range(31))
+    assert len(tables.lookup_one(0, 3, 0, False)) == count - 9
+
+
+def test_a_large_batch_answers_like_single_queries(search):
+    generator = np.random.default_rng(7)
+    stored = generator.integers(0, 1 << 63, 3000, np.uint64)
+    noise = np.uint64(1) << generator.integers(0, 64, 70_000).astype(np.uint64)
+    queries = stored[generator.integers(0, 3000, 70_000)] ^ noise
+    masks = leading_masks(3, 1)
+    run = list(zip(stored.tolist(), range(3000), strict=True))
+    tables = build(search, masks, [run[:2000], run[2000:2900]], run[2900:], header_bits=10)
+
+    found = tables.lookup(queries, distance=2, flips=0, first=False, after=None)
+
+    assert len(found[1]) >= 70_000
+    for number in range(0, 70_000, 997):
+        row = oracle.rows((found[0][number : number + 2] - found[0][number], *_row(found, number)))
+        assert row == [tables.lookup_one(int(queries[number]), 2, 0, False)]
+        assert row == [
+            oracle.matches(
+                int(queries[number]), run[:2900], run[2900:], masks, distance_max=2, flips=0
+            )
+        ]
+
+
+def _row(found, number):
+    part = slice(found[0][number], found[0][number + 1])
+    return found[1][part], found[2][part]
+
+
+def test_nothing_stored_and_nothing_asked_give_empty_results(search):
+    masks = leading_masks(4, 1)
+    empty = search.Tables(masks, [], NO_ENTRIES, None)
+    hollow = build(search, masks, [[], []], header_bits=0)
+    queries = np.array([0, 1, ALL_BITS], np.uint64)
+
+    for tables in (empty, hollow):
+        assert (
+            oracle.rows(tables.lookup(queries, distance=64, flips=2, first=False, after=None))
+            == [[]] * 3
+        )
+        assert oracle.rows(tables.scan(queries, distance=64, first=True, after=None)) == [[]] * 3
+        assert (
+            oracle.rows(tables.lookup(queries[:0], distance=3, flips=0, first=False, after=None))
+            == []
+        )
+        assert tables.lookup_one(5, 64, 3, False) == []
+
+
+def test_ordinals_beyond_the_bits_of_the_dead_are_alive(search):
+    masks = leading_masks(4, 1)
+    tables = build(
+        search, masks, [[(1, 7), (1, 8), (1, 4_294_967_295)]], [(1, 9)], bitmap(np.array([7]), 8)
+    )
+
+    assert tables.lookup_one(1, 0, 0, False) == [(8, 0), (9, 0), (4_294_967_295, 0)]
+
+
+def test_a_directory_that_points_beyond_the_run_is_not_followed(search):
+    masks = leading_masks(2, 1)
+    keys, ordinals = np.array([5, 6], np.uint64), np.array([0, 1], np.uint32)
+    wild = np.array([4_000_000_000, 7, 4_000_000_000], np.uint32)
+
+    tables = search.Tables(masks, [[(keys, ordinals, wild)] * 2], NO_ENTRIES, None)
+
+    assert tables.lookup_one(5, 64, 2, False) == []
+
+
+def test_wrong_arguments_are_refused(search):
+    masks = leading_masks(2, 1)
+    keys, ordinals, directory = oracle.column([(5, 0), (6, 1)], masks[0], 1)
+    tables = search.Tables(masks, [[(keys, ordinals, directory)] * 2], NO_ENTRIES, None)
+    queries = np.array([1, 2], np.uint64)
+    options = {"distance": 3, "flips": 0, "first": False, "after": None}
+
+    wrong_runs = [
+        [(keys, ordinals, directory)],
+        [(keys[:1], ordinals, directory)] * 2,
+        [(keys, ordinals, directory[:2].copy()[:1])] * 2,
+        [(keys, ordinals, np.zeros(4, np.uint32))] * 2,
+        [(keys.astype(np.int64), ordinals, directory)] * 2,
+        [(keys[::-1], ordinals, directory)] * 2,
+        [(keys, ordinals.astype(np.uint64), directory)] * 2,
+        [(np.frombuffer(bytes(20), np.uint64, 2, 4 - 1), ordinals, directory)] * 2,
+    ]
+    for run in wrong_runs:
+        with pytest.raises((ValueError, TypeError)):
+            search.Tables(masks, [run], NO_ENTRIES, None)
+    for wrong_masks in ([0, 1], [1 << 64, 1], []):
+        with pytest.raises((ValueError, OverflowError)):
+            search.Tables(wrong_masks, [], NO_ENTRIES, None)
+    for wrong in ({"distance": 65}, {"distance": -1}, {"flips": -1}, {"after": ordinals[:1]}):
+        with pytest.raises((ValueError, TypeError)):
+            tables.lookup(queries, **{**options, **wrong})
+    for wrong_queries in ([1, 2], queries.astype(np.int32), queries.reshape(1, 2), queries[::-1]):
+        with pytest.raises((ValueError, TypeError)):
+            tables.lookup(wrong_queries, **options)
+    for wrong_query in (-1, 1 << 64):
+        with pytest.raises((ValueError, OverflowError)):
+            tables.lookup_one(wrong_query, 3, 0, False)
+    with pytest.raises(ValueError, match="variant"):
+        search.select("abacus")

@@ -1,0 +1,192 @@
+"""Similarities of packed vectors are equal to the bit in every variant."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import search_oracle as oracle
+
+from simdb.bits import bitmap
+
+
+@pytest.fixture(params=oracle.implementations())
+def search(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def random_vectors(seed, count, width):
+    """Vectors that are noisy copies of a few, between all-zero and all-one ones."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 256, (3, width), np.uint8)
+    noise = generator.integers(0, 256, (count, width), np.uint8)
+    noise[generator.random((count, width)) < 0.8] = 0
+    vectors = centres[generator.integers(0, 3, count)] ^ noise
+    vectors[:1], vectors[1:2] = 0, 255
+    return vectors
+
+
+def segmented(vectors, limits, displacement=0):
+    """Segments with a gap of 10 ordinals before each, and the ordinal of every vector."""
+    segments, ordinals = [], []
+    for number, (start, stop) in enumerate(pairwise(limits)):
+        begin = start + 10 * (number + 1)
+        segments.append((begin, oracle.displaced(vectors[start:stop], displacement)))
+        ordinals += range(begin, begin + stop - start)
+    return segments, np.array(ordinals, np.uint32)
+
+
+@pytest.mark.parametrize("width", [1, 3, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200])
+def test_similarity_is_the_cosine_of_the_integers(search, width):
+    vectors = random_vectors(width, 40, width)
+    segments, ordinals = segmented(vectors, [0, 1, 9, 9, 40], 3)
+    stored = search.Vectors(width, segments)
+    order = np.random.default_rng(1).permutation(40)
+    offsets = np.array([0, 7, 7, 8, 40], np.int64)
+
+    found = stored.similarity(vectors[:4], offsets, ordinals[order])
+
+    numbers = np.repeat(np.arange(4), np.diff(offsets))
+    assert found.dtype == np.float32
+    assert found.tolist() == [
+        oracle.cosine(vectors[number], vectors[position])
+        for number, position in zip(numbers, order, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("width", [32, 64, 7])
+def test_similarity_between_stored_vectors(search, width):
+    vectors = random_vectors(2, 60, width)
+    segments, ordinals = segmented(vectors, [0, 30, 60])
+    stored = search.Vectors(width, segments)
+    left, right = np.random.default_rng(2).integers(0, 60, (2, 200))
+
+    found = stored.between(ordinals[left], ordinals[right])
+
+    assert found.tolist() == [
+        oracle.cosine(vectors[one], vectors[other]) for one, other in zip(left, right, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("width", [64, 32, 5])
+@pytest.mark.parametrize("similarity", [-1.0, 0.0, 0.5, 0.9, 1.0, 1.5])
+def test_a_scan_returns_all_that_are_similar_enough(search, width, similarity):
+    vectors = random_vectors(3, 150, width)
+    segments, ordinals = segmented(vectors, [0, 70, 71, 150], 1)
+    stored = search.Vectors(width, segments)
+    after = np.array([0, 50, 80, 5000], np.uint32)
+    skipped = ordinals[::6]
+
+    offsets, found, scores = stored.scan(
+        vectors[:4], similarity=similarity, skip=bitmap(skipped, 200), after=after
+    )
+
+    least = np.float32(similarity)
+    for number in range(4):
+        measured = [(-oracle.cosine(vectors[number], vectors[p]), ordinals[p]) for p in range(150)]
+        expected = sorted(
+            row
+            for row in measured
+            if -row[0] >= least and row[1] not in skipped and row[1] > after[number]
+        )
+        part = slice(offsets[number], offsets[number + 1])
+        assert list(zip((-scores[part]).tolist(), found[part].tolist(), strict=True)) == expected
+
+
+def test_a_similarity_is_enough_when_it_is_equal_as_float32(search):
+    vectors = random_vectors(4, 50, 64)
+    stored = search.Vectors(64, [(0, vectors)])
+    exact = stored.similarity(
+        vectors[:1], np.array([0, 50], np.int64), np.arange(50, dtype=np.uint32)
+    )
+
+    for ordinal in range(50):
+        _, found, _ = stored.scan(
+            vectors[:1], similarity=float(exact[ordinal]), skip=None, after=None
+        )
+        assert ordinal in found
+
+
+def test_equal_vectors_by_the_thousand_come_in_order_of_ordinal(search):
+    vectors = np.repeat(random_vectors(5, 3, 64), 4000, axis=0)
+    stored = search.Vectors(64, [(0, vectors[:5000]), (5000, vectors[5000:])])
+
+    offsets, found, scores = stored.scan(vectors[-2:], similarity=0.99, skip=None, after=None)
+
+    assert offsets.tolist() == [0, 4000, 8000]
+    assert (found.reshape(2, -1) == np.arange(8000, 12_000)).all()
+    assert (scores == 1).all()
+
+
+def test_gather_copies_vectors_in_the_order_asked(search):
+    vectors = random_vectors(6, 100, 33)
+    segments, ordinals = segmented(vectors, [0, 10, 100], 5)
+    stored = search.Vectors(33, segments)
+    order = np.random.default_rng(6).integers(0, 100, 300)
+
+    copies = stored.gather(ordinals[order])
+
+    assert (copies == vectors[order]).all()
+    assert copies.flags.writeable
+
+
+def test_nothing_stored_and_nothing_asked_give_empty_results(search):
+    stored = search.Vectors(64, [])
+    queries, nothing = np.zeros((2, 64), np.uint8), np.empty(0, np.uint32)
+
+    offsets, found, scores = stored.scan(queries, similarity=-1.0, skip=None, after=None)
+
+    assert offsets.tolist() == [0, 0, 0]
+    assert len(found) == len(scores) == 0
+    assert stored.gather(nothing).shape == (0, 64)
+    assert len(stored.similarity(queries, np.zeros(3, np.int64), nothing)) == 0
+    assert len(stored.similarity(queries[:0], np.zeros(1, np.int64), nothing)) == 0
+    assert len(stored.between(nothing, nothing)) == 0
+    assert stored.scan(queries[:0], similarity=0.0, skip=None, after=None)[0].tolist() == [0]
+
+
+def test_an_ordinal_without_a_vector_is_refused(search):
+    vectors = random_vectors(7, 6, 32)
+    stored = search.Vectors(32, [(3, vectors[:2]), (9, vectors[2:])])
+
+    for missing in (0, 2, 5, 8, 13, 4_294_967_295):
+        ordinals = np.array([3, missing], np.uint32)
+        with pytest.raises(ValueError, match=f"ordinal {missing} has no vector"):
+            stored.gather(ordinals)
+        with pytest.raises(ValueError, match=f"ordinal {missing} has no vector"):
+            stored.between(ordinals, ordinals)
+        with pytest.raises(ValueError, match=f"ordinal {missing} has no vector"):
+            stored.similarity(vectors[:1], np.array([0, 2], np.int64), ordinals)
+
+
+def test_wrong_arguments_are_refused(search):
+    vectors = random_vectors(8, 4, 32)
+    stored = search.Vectors(32, [(0, vectors)])
+    ordinals = np.arange(4, dtype=np.uint32)
+
+    for width, segments in (
+        (0, []),
+        (-1, []),
+        (64, [(0, vectors)]),
+        (32, [(0, vectors), (3, vectors)]),
+        (32, [(-1, vectors)]),
+        (32, [(5, vectors), (0, vectors)]),
+        (32, [(4_294_967_295, vectors)]),
+        (32, [(0, vectors.astype(np.int8))]),
+        (32, [(0, vectors.ravel())]),
+    ):
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            search.Vectors(width, segments)
+    for offsets in ([0, 4], [0, 1, 2, 3, 5], [1, 1, 2, 3, 4], [0, 3, 2, 3, 4]):
+        with pytest.raises((ValueError, TypeError)):
+            stored.similarity(vectors, np.array(offsets, np.int64), ordinals)
+    with pytest.raises((ValueError, TypeError)):
+        stored.similarity(vectors[:, :16], np.array([0, 1, 2, 3, 4]), ordinals)
+    with pytest.raises((ValueError, TypeError)):
+        stored.gather(ordinals.astype(np.int64))
+    with pytest.raises(ValueError, match="length"):
+        stored.between(ordinals, ordinals[:2])
+    with pytest.raises((ValueError, TypeError)):
+        stored.scan(vectors, similarity=0.5, skip=None, after=ordinals[:2])
