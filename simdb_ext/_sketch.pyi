@@ -44,9 +44,9 @@ def project_texts(
 
     `unit` "words": every CJK character (kana, Han, Hangul) is a token, every other longest
     sequence of letters, marks, numbers and connector punctuation is one.  "characters": every
-    character is a token, white space folded to one space and cut off at both ends.  `lowercase`:
-    by the one-to-one (simple) Unicode mapping.  Character properties are those of the table built
-    in, not of the running Python.
+    character is a token, white space (Unicode White_Space) folded to one space and cut off at both
+    ends.  `lowercase`: by the one-to-one (simple) Unicode mapping.  Character properties are those
+    of the table built in, not of the running Python.
 
     The hash (a, b) of a token is both words of MurmurHash3_x64_128 of its UTF-8 under `seed`.
     That of a feature of one token is the token's.  That of k > 1 tokens (a_1, b_1) .. (a_k, b_k)
@@ -55,19 +55,29 @@ def project_texts(
 
     bytes are UTF-8 text.  Raises InputError that begins with "document {start + i}" for the first
     text that is neither str nor bytes, is not valid UTF-8 or has a lone surrogate, with the
-    UnicodeError as its cause; with `replace` those are replaced (by U+FFFD, "?") instead.
+    UnicodeError as its cause; with `replace` those are replaced (by U+FFFD, "?") instead.  The
+    same for a text of more than 2**31 - 1 features.  `shingle` is 1 to 1024, `seed` 0 to 2**32 - 1.
     """
 
 def project_tokens(
-    documents: Sequence[Sequence[str | bytes]], *, shingle: int, seed: int, replace: bool, start: int
+    documents: Sequence[Sequence[str | bytes]],
+    *,
+    shingle: int,
+    seed: int,
+    replace: bool,
+    start: int,
 ) -> tuple[I32, I64]:
-    """The same for documents whose tokens are given; each token is hashed as it is."""
+    """The same for documents whose tokens are given; each token is hashed as it is.
+
+    A bytes token need not be UTF-8, and an empty token is one.  A document that is itself a str or
+    bytes is an InputError.
+    """
 
 def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
     """Weights float32[n, 128] of documents given as features with weights (1 where None).
 
     hashes[offsets[i]:offsets[i + 1]] are document i's, the first word of each; the second is
-    fmix64(first xor 0x9E3779B97F4A7C15).  Every weight is summed in double precision in the order
+    fmix64(first xor 0x9E3779B97F4A7C15).  Weights are finite.  Every weight is summed in double precision in the order
     of the features and rounded once.
     """
 
@@ -77,5 +87,6 @@ def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     Bit j of a fingerprint is set where weight j >= 0 (-0.0 included), j = 0 .. 63.  The half for
     weight w is q = min(15, max(0, floor(w * scale) + 8)), with scale = 1 / (0.335 * sqrt(s / d)),
     s the sum of squares in order of j, all in double precision; scale = 0 where s = 0.  A half is
-    placed as `_search.Vectors` says.  So q >= 8 exactly where the bit is set.
+    placed as `_search.Vectors` says.  So q >= 8 exactly where the bit is set.  Weights that are not
+    finite are a ValueError.
     """

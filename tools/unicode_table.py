@@ -1,0 +1,162 @@
+"""Write the built-in table of character properties, once for C and once for Python.
+
+    pip download --no-deps --no-binary :all: unicodedata2 && tar xf unicodedata2-*.tar.gz
+    python tools/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h
+
+General categories come from the installed `unicodedata2`, which must be of the same release; the
+simple lower-case mapping is only in its source.  A new Unicode version changes fingerprints, so
+the table is part of the database format: do not write it anew without a new format version.
+"""
+
+import re
+import sys
+import textwrap
+from itertools import groupby
+from pathlib import Path
+
+import unicodedata2
+
+CODE_POINTS = 0x110000
+OTHER, WORD, CJK, SPACE = range(4)
+CJK_RANGES = (
+    (0x3040, 0x30FF),  # hiragana, katakana
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7AF),  # Hangul syllables
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+EXTENDED_CASE = 0x4000
+BLOCK_SHIFT = 6
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    header = Path(sys.argv[1]).read_text()
+    classes = [character_class(code) for code in range(CODE_POINTS)]
+    ranges = class_ranges(classes)
+    lower = lower_ranges(lower_deltas(header))
+    (ROOT / "simdb/fallback/unicode_table.py").write_text(python_table(ranges, lower))
+    (ROOT / "simdb_ext/sketch/unicode_table.h").write_text(c_table(ranges, lower))
+
+
+def character_class(code: int) -> int:
+    """White space is the Unicode property White_Space: the separators and six controls."""
+    category = unicodedata2.category(chr(code))
+    if category in ("Zs", "Zl", "Zp") or code in (9, 10, 11, 12, 13, 0x85):
+        return SPACE
+    if category[0] not in "LMN" and category != "Pc":
+        return OTHER
+    return CJK if any(first <= code <= last for first, last in CJK_RANGES) else WORD
+
+
+def class_ranges(classes: list[int]) -> list[tuple[int, ...]]:
+    """(code points skipped, code points in the range, class) of every range that is not OTHER."""
+    ranges = []
+    code = stop = 0
+    for kind, group in groupby(classes):
+        count = len(list(group))
+        if kind != OTHER:
+            ranges.append((code - stop, count, kind))
+            stop = code + count
+        code += count
+    return ranges
+
+
+def lower_deltas(header: str) -> dict[int, int]:
+    """Lower-case mapping less the character, of all that have one."""
+    records = [
+        [int(number) for number in line.split(",")]
+        for line in re.findall(r"^    \{(.*)\},$", array(header, "_PyUnicode_TypeRecords"), re.M)
+    ]
+    extended = numbers(array(header, "_PyUnicode_ExtendedCase"))
+    blocks = numbers(array(header, "index1"))
+    indices = numbers(array(header, "index2"))
+    deltas = {}
+    for code in range(CODE_POINTS):
+        block = blocks[code >> BLOCK_SHIFT] << BLOCK_SHIFT
+        _, lower, _, _, _, flags = records[indices[block + (code & ((1 << BLOCK_SHIFT) - 1))]]
+        delta = extended[lower & 0xFFFF] - code if flags & EXTENDED_CASE else lower
+        if delta:
+            deltas[code] = delta
+    return deltas
+
+
+def array(header: str, name: str) -> str:
+    start = header.index(f"{name}[] = {{\n")
+    return header[header.index("\n", start) + 1 : header.index("};", start)]
+
+
+def numbers(content: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", content)]
+
+
+def lower_ranges(deltas: dict[int, int]) -> list[tuple[int, ...]]:
+    """(first, count, step, delta): `count` characters `step` apart that move by `delta`."""
+    ranges: list[tuple[int, ...]] = []
+    for code, delta in sorted(deltas.items()):
+        if ranges and ranges[-1][3] == delta:
+            first, count, step, _ = ranges[-1]
+            gap = code - (first + (count - 1) * step)
+            if gap <= 2 and (count == 1 or gap == step):
+                ranges[-1] = (first, count + 1, gap, delta)
+                continue
+        ranges.append((code, 1, 1, delta))
+    return ranges
+
+
+def python_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
+    return f'''"""Character properties of Unicode {unicodedata2.unidata_version}.
+
+Written by tools/unicode_table.py, together with simdb_ext/sketch/unicode_table.h.  A class is 1
+for a character of words, 2 for one that is a token by itself (kana, Han, Hangul), 3 for white
+space; what is in no range is none of these.
+"""
+
+UNICODE_VERSION = "{unicodedata2.unidata_version}"
+
+# Code points skipped since the last range, code points in this one, their class.
+CLASS_RANGES = """
+{filled(ranges, " ")}
+"""
+
+# First code point, number of them, step between them, what to add for the lower case.
+LOWER_RANGES = """
+{filled(lower, " ")}
+"""
+'''
+
+
+def c_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
+    return f"""/* Character properties of Unicode {unicodedata2.unidata_version}.
+
+   Written by tools/unicode_table.py, together with simdb/fallback/unicode_table.py. */
+
+#ifndef SIMDB_UNICODE_TABLE_H
+#define SIMDB_UNICODE_TABLE_H
+
+#include <stdint.h>
+
+/* Code points skipped since the last range, code points in this one, their class. */
+static const int32_t CLASS_RANGES[][3] = {{
+{filled(ranges, ",")}
+}};
+
+/* First code point, number of them, step between them, what to add for the lower case. */
+static const int32_t LOWER_RANGES[][4] = {{
+{filled(lower, ",")}
+}};
+
+#endif
+"""
+
+
+def filled(rows: list[tuple[int, ...]], separator: str) -> str:
+    """The rows one after the other in lines of at most 100 columns."""
+    opening, closing = ("{", "},") if separator == "," else ("", " ")
+    text = " ".join(opening + separator.join(map(str, row)) + closing for row in rows)
+    return textwrap.fill(" ".join(text.split()), 99, break_on_hyphens=False)
+
+
+if __name__ == "__main__":
+    main()
