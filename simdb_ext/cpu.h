@@ -1,0 +1,44 @@
+/* Which instruction sets this processor has, and how a single function asks for them.
+
+   A function of an AVX2 or AVX-512 variant carries the attribute CPU_AVX2 or CPU_AVX512 and is
+   called only where cpu_best() says so.  Elsewhere than on x86-64 there is only the scalar one. */
+
+#ifndef SIMDB_CPU_H
+#define SIMDB_CPU_H
+
+enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512, CPU_VARIANTS };
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define CPU_X86 1
+#define CPU_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#define CPU_AVX512                                                                               \
+    __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,"  \
+                          "avx512vpopcntdq,avx512bitalg,avx2,bmi,bmi2,lzcnt,popcnt")))
+
+static inline int cpu_best(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
+        return CPU_SCALAR;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vbmi") ||
+        !__builtin_cpu_supports("avx512vbmi2") || !__builtin_cpu_supports("avx512bitalg") ||
+        !__builtin_cpu_supports("avx512vpopcntdq"))
+        return CPU_WITH_AVX2;
+    return CPU_WITH_AVX512;
+}
+
+#else
+
+#define CPU_X86 0
+
+static inline int cpu_best(void) { return CPU_SCALAR; }
+
+#endif
+
+#endif
