@@ -297,7 +297,7 @@ def _check_features(offsets: I64, hashes: U64, weights: F32 | None) -> None:
     ):
         if array is not None and (array.dtype != dtype or array.ndim != 1):
             raise ValueError(f"{name} are {array.dtype}[{array.ndim} axes], not {dtype}[1 axis]")
-    if len(offsets) == 0 or offsets[0] < 0 or offsets[-1] > len(hashes):
+    if len(offsets) == 0 or offsets.min() < 0 or offsets.max() > len(hashes):
         raise ValueError(f"offsets do not lie within the {len(hashes)} hashes")
     if (np.diff(offsets) < 0).any():
         raise ValueError("offsets descend")

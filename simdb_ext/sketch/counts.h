@@ -1,0 +1,17 @@
+/* How many of many hashes have each bit set. */
+
+#ifndef SIMDB_COUNTS_H
+#define SIMDB_COUNTS_H
+
+#include <stdint.h>
+
+#define SKETCH_DIMENSIONS 128
+
+/* Add 1 to ones[j] for every i with bit j of first[i] set, to ones[64 + j] likewise of second. */
+typedef void sketch_counts_function(const uint64_t *first, const uint64_t *second, int64_t count,
+                                    uint32_t *ones);
+
+extern sketch_counts_function *sketch_counts;
+void sketch_counts_select(int variant);
+
+#endif

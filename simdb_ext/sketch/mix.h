@@ -1,0 +1,67 @@
+/* The arithmetic of MurmurHash3_x64_128, shared by whoever hashes. */
+
+#ifndef SIMDB_MIX_H
+#define SIMDB_MIX_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define MIX_FIRST 0x87C37B91114253D5u
+#define MIX_SECOND 0x4CF5AD432745937Fu
+#define MIX_FINAL_FIRST 0xFF51AFD7ED558CCDu
+#define MIX_FINAL_SECOND 0xC4CEB9FE1A85EC53u
+#define MIX_ADDED_FIRST 0x52DCE729u
+#define MIX_ADDED_SECOND 0x38495AB5u
+
+/* Tokens of a shingle are told apart by rotating their hashes; 23 is coprime to 64. */
+#define MIX_ROTATION 23
+
+/* The second word of a ready feature is made from its first by way of this constant. */
+#define MIX_SECOND_WORD 0x9E3779B97F4A7C15u
+
+static inline uint64_t mix_rotate(uint64_t word, unsigned turn)
+{
+    return word << (turn & 63) | word >> (-turn & 63);
+}
+
+static inline uint64_t mix_final(uint64_t word)
+{
+    word = (word ^ word >> 33) * MIX_FINAL_FIRST;
+    word = (word ^ word >> 33) * MIX_FINAL_SECOND;
+    return word ^ word >> 33;
+}
+
+static inline uint64_t mix_load(const uint8_t *content)
+{
+    uint64_t word;
+    memcpy(&word, content, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static inline void mix_block(uint64_t *first, uint64_t *second, uint64_t low, uint64_t high)
+{
+    *first ^= mix_rotate(low * MIX_FIRST, 31) * MIX_SECOND;
+    *first = (mix_rotate(*first, 27) + *second) * 5 + MIX_ADDED_FIRST;
+    *second ^= mix_rotate(high * MIX_SECOND, 33) * MIX_FIRST;
+    *second = (mix_rotate(*second, 31) + *first) * 5 + MIX_ADDED_SECOND;
+}
+
+/* `low` and `high` are the last 0 to 15 bytes, then zeros; `length` is that of everything. */
+static inline void mix_end(uint64_t *first, uint64_t *second, uint64_t low, uint64_t high,
+                           uint64_t length)
+{
+    uint64_t one = *first ^ mix_rotate(low * MIX_FIRST, 31) * MIX_SECOND ^ length;
+    uint64_t two = *second ^ mix_rotate(high * MIX_SECOND, 33) * MIX_FIRST ^ length;
+
+    one += two;
+    two += one;
+    one = mix_final(one);
+    two = mix_final(two);
+    *first = one + two;
+    *second = two + *first;
+}
+
+#endif

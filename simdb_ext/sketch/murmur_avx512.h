@@ -1,0 +1,110 @@
+/* Eight tokens at a time, one in each 64-bit lane. */
+
+#ifndef SIMDB_MURMUR_AVX512_H
+#define SIMDB_MURMUR_AVX512_H
+
+#include "cpu.h"
+#include "mix_avx512.h"
+
+#if CPU_X86
+
+struct lanes {
+    __m512i first;
+    __m512i second;
+};
+
+CPU_AVX512 static inline __m512i lanes_product(__m512i words, uint64_t factor)
+{
+    return _mm512_mullo_epi64(words, _mm512_set1_epi64((int64_t)factor));
+}
+
+CPU_AVX512 static inline __m512i lanes_low(__m512i words)
+{
+    return lanes_product(_mm512_rol_epi64(lanes_product(words, MIX_FIRST), 31), MIX_SECOND);
+}
+
+CPU_AVX512 static inline __m512i lanes_high(__m512i words)
+{
+    return lanes_product(_mm512_rol_epi64(lanes_product(words, MIX_SECOND), 33), MIX_FIRST);
+}
+
+/* 5 x + added */
+CPU_AVX512 static inline __m512i lanes_step(__m512i words, uint32_t added)
+{
+    return _mm512_add_epi64(_mm512_add_epi64(words, _mm512_slli_epi64(words, 2)),
+                            _mm512_set1_epi64(added));
+}
+
+/* One block of 16 bytes of each lane in `some`. */
+CPU_AVX512 static inline struct lanes lanes_block(struct lanes hash, __mmask8 some,
+                                                  __m512i low, __m512i high)
+{
+    __m512i first = _mm512_rol_epi64(_mm512_xor_si512(hash.first, lanes_low(low)), 27);
+    first = lanes_step(_mm512_add_epi64(first, hash.second), MIX_ADDED_FIRST);
+    __m512i second = _mm512_rol_epi64(_mm512_xor_si512(hash.second, lanes_high(high)), 31);
+    second = lanes_step(_mm512_add_epi64(second, first), MIX_ADDED_SECOND);
+    hash.first = _mm512_mask_mov_epi64(hash.first, some, first);
+    hash.second = _mm512_mask_mov_epi64(hash.second, some, second);
+    return hash;
+}
+
+CPU_AVX512 static inline struct lanes lanes_end(struct lanes hash, __m512i low, __m512i high,
+                                                __m512i lengths)
+{
+    __m512i first = _mm512_ternarylogic_epi64(hash.first, lanes_low(low), lengths, 0x96);
+    __m512i second = _mm512_ternarylogic_epi64(hash.second, lanes_high(high), lengths, 0x96);
+
+    first = _mm512_add_epi64(first, second);
+    second = _mm512_add_epi64(second, first);
+    first = mix_final_avx512(first);
+    second = mix_final_avx512(second);
+    hash.first = _mm512_add_epi64(first, second);
+    hash.second = _mm512_add_epi64(second, hash.first);
+    return hash;
+}
+
+/* All ones in the lowest `lengths` bytes of each lane; 0 to 8. */
+CPU_AVX512 static inline __m512i lanes_mask(__m512i lengths)
+{
+    __m512i unused = _mm512_sub_epi64(_mm512_set1_epi64(64), _mm512_slli_epi64(lengths, 3));
+    return _mm512_srlv_epi64(_mm512_set1_epi64(-1), unused);
+}
+
+CPU_AVX512 static void hash_avx512(const uint8_t *text, const uint32_t *starts,
+                                   const uint32_t *stops, int64_t count, uint32_t seed,
+                                   uint64_t *first, uint64_t *second)
+{
+    const __m512i eight = _mm512_set1_epi64(8), sixteen = _mm512_set1_epi64(16);
+
+    for (int64_t i = 0; i < count; i += 8) {
+        __mmask8 some = (__mmask8)_bzhi_u32(0xFF, count - i < 8 ? (unsigned)(count - i) : 8);
+        __m512i place = _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(some, starts + i));
+        __m512i stop = _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(some, stops + i));
+        __m512i lengths = _mm512_sub_epi64(stop, place), left = lengths;
+        struct lanes hash = {_mm512_set1_epi64(seed), _mm512_set1_epi64(seed)};
+        __mmask8 longer;
+
+        while ((longer = _mm512_cmpge_epu64_mask(left, sixteen)) != 0) {
+            __m512i none = _mm512_setzero_si512();
+            __m512i low = _mm512_mask_i64gather_epi64(none, longer, place, text, 1);
+            __m512i high = _mm512_mask_i64gather_epi64(none, longer, place, text + 8, 1);
+            hash = lanes_block(hash, longer, low, high);
+            place = _mm512_mask_add_epi64(place, longer, place, sixteen);
+            left = _mm512_mask_sub_epi64(left, longer, left, sixteen);
+        }
+        __m512i low = _mm512_and_si512(_mm512_i64gather_epi64(place, text, 1),
+                                       lanes_mask(_mm512_min_epu64(left, eight)));
+        __m512i high = _mm512_setzero_si512();
+        if (_mm512_cmpgt_epu64_mask(left, eight) != 0)
+            high = _mm512_and_si512(
+                _mm512_i64gather_epi64(place, text + 8, 1),
+                lanes_mask(_mm512_sub_epi64(_mm512_max_epu64(left, eight), eight)));
+        hash = lanes_end(hash, low, high, lengths);
+        _mm512_mask_storeu_epi64(first + i, some, hash.first);
+        _mm512_mask_storeu_epi64(second + i, some, hash.second);
+    }
+}
+
+#endif
+
+#endif

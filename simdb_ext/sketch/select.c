@@ -1,0 +1,18 @@
+#include "select.h"
+
+#include "counts.h"
+#include "murmur.h"
+#include "quantise.h"
+#include "shingles.h"
+#include "weigh.h"
+#include "words.h"
+
+void sketch_select(int variant)
+{
+    sketch_counts_select(variant);
+    sketch_hash_select(variant);
+    sketch_quantise_select(variant);
+    sketch_shingles_select(variant);
+    sketch_weigh_select(variant);
+    sketch_words_select(variant);
+}

@@ -1,0 +1,36 @@
+#include "unicode.h"
+
+#include "unicode_table.h"
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+uint16_t unicode_properties[CODE_POINTS];
+int32_t unicode_deltas[128];
+
+/* The place of `delta` in the list of all that are different; 0 stands at the first. */
+static int delta_place(int32_t delta, int *used)
+{
+    for (int i = 0; i < *used; i++)
+        if (unicode_deltas[i] == delta)
+            return i;
+    unicode_deltas[*used] = delta;
+    return (*used)++;
+}
+
+void unicode_unfold(void)
+{
+    int32_t code = 0;
+    int used = 1;
+
+    for (int i = 0; i < LENGTH(CLASS_RANGES); i++) {
+        code += CLASS_RANGES[i][0];
+        for (int32_t stop = code + CLASS_RANGES[i][1]; code < stop; code++)
+            unicode_properties[code] = (uint16_t)CLASS_RANGES[i][2];
+    }
+    for (int i = 0; i < LENGTH(LOWER_RANGES); i++) {
+        const int32_t *range = LOWER_RANGES[i];
+        int place = delta_place(range[3], &used);
+        for (int32_t j = 0; j < range[1]; j++)
+            unicode_properties[range[0] + j * range[2]] |= (uint16_t)(place << 2);
+    }
+}

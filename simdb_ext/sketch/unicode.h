@@ -1,0 +1,55 @@
+/* Properties of characters, from the built-in table. */
+
+#ifndef SIMDB_UNICODE_H
+#define SIMDB_UNICODE_H
+
+#include <stdint.h>
+
+enum character_class { CLASS_OTHER, CLASS_WORD, CLASS_SINGLE, CLASS_SPACE };
+
+#define CODE_POINTS 0x110000
+
+/* Of each code point: its class in the lowest two bits, above them its place in lower_deltas. */
+extern uint16_t unicode_properties[CODE_POINTS];
+
+/* What to add to a character for its lower case. */
+extern int32_t unicode_deltas[128];
+
+/* Fill both from the compact table; to be called once, before anything else. */
+void unicode_unfold(void);
+
+static inline int unicode_class(uint32_t code) { return unicode_properties[code] & 3; }
+
+static inline uint32_t unicode_lower(uint32_t code)
+{
+    return code + (uint32_t)unicode_deltas[unicode_properties[code] >> 2];
+}
+
+static inline int unicode_is_surrogate(uint32_t code) { return code >> 11 == 0xD800 >> 11; }
+
+/* Write the UTF-8 of a character to 4 bytes of `out`; returns how many of them it takes. */
+static inline int unicode_encode(uint32_t code, uint8_t *out)
+{
+    if (code < 0x80) {
+        out[0] = (uint8_t)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (uint8_t)(0xC0 | code >> 6);
+        out[1] = (uint8_t)(0x80 | (code & 0x3F));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | code >> 12);
+        out[1] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+        out[2] = (uint8_t)(0x80 | (code & 0x3F));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | code >> 18);
+    out[1] = (uint8_t)(0x80 | (code >> 12 & 0x3F));
+    out[2] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+    out[3] = (uint8_t)(0x80 | (code & 0x3F));
+    return 4;
+}
+
+#endif

@@ -1,0 +1,334 @@
+"""Text to weights: the numpy fallback and every compiled variant against a plain definition."""
+
+import random
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mmh3
+import numpy as np
+import pytest
+
+from simdb.errors import InputError
+from simdb.fallback import sketch as fallback
+
+_sketch = pytest.importorskip("simdb_ext._sketch")
+
+MASK = 2**64 - 1
+OPTIONS: dict[str, Any] = {
+    "unit": "words", "shingle": 3, "lowercase": True, "seed": 0, "replace": False, "start": 0,
+}  # fmt: skip
+SCRIPTS = (
+    "abcXYZ019_ .,-\n\t\x00\x1c\x7f",
+    "\xe9\xc9\xdf\xa0\xb5 a",
+    "\u0130\u0131\u01c5\u0301\u1e9e\u03a3\u03c2\u2019\u2028 \u200bK\u212a",
+    "\u5317\u4eac\u3042\u30a2\uac00\u3000\u3002\uff21 a",
+    "\U00010400\U00020000\U0001f600\U000e0100\u5317 a",
+)
+
+
+@pytest.fixture(params=["numpy", *_sketch.variants()])
+def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The module under test, set to one variant."""
+    module = fallback if request.param == "numpy" else _sketch
+    before = module.select(request.param)
+    yield module
+    module.select(before)
+
+
+@pytest.fixture(params=_sketch.variants())
+def compiled(request: pytest.FixtureRequest) -> Iterator[Any]:
+    before = _sketch.select(request.param)
+    yield _sketch
+    _sketch.select(before)
+
+
+def tokens_of(text: str, unit: str, lowercase: bool) -> list[str]:
+    """Cut `text` character by character, by the properties of the running Python."""
+    if unit == "characters":
+        white = [" " if is_white(character) else character for character in text]
+        folded = " ".join("".join(white).split(" ")).strip(" ")
+        while "  " in folded:
+            folded = folded.replace("  ", " ")
+        return [lower(character) if lowercase else character for character in folded]
+    tokens, word = [], ""
+    for character in text + " ":
+        category = unicodedata.category(character)
+        is_word = category[0] in "LMN" or category == "Pc"
+        if is_word and not is_cjk(character):
+            word += lower(character) if lowercase else character
+            continue
+        tokens += [word] if word else []
+        tokens += [character] if is_word else []
+        word = ""
+    return tokens
+
+
+def lower(character: str) -> str:
+    return "i" if character == "\u0130" else character.lower()
+
+
+def is_white(character: str) -> bool:
+    return character.isspace() and character not in "\x1c\x1d\x1e\x1f"
+
+
+def is_cjk(character: str) -> bool:
+    ranges = "\u3040\u30ff\u3400\u4dbf\u4e00\u9fff\uac00\ud7af\uf900\ufaff\U00020000\U0003ffff"
+    return any(a <= character <= b for a, b in zip(ranges[::2], ranges[1::2], strict=True))
+
+
+def rotate(word: int, turn: int) -> int:
+    turn %= 64
+    return (word << turn | word >> (64 - turn)) & MASK
+
+
+def fmix64(word: int) -> int:
+    word = ((word ^ word >> 33) * 0xFF51AFD7ED558CCD) & MASK
+    word = ((word ^ word >> 33) * 0xC4CEB9FE1A85EC53) & MASK
+    return word ^ word >> 33
+
+
+def weights_of(tokens: list[bytes], shingle: int, seed: int) -> tuple[list[int], int]:
+    """Algorithm 1, one bit at a time."""
+    hashes = [mmh3.hash64(token, seed, signed=False) for token in tokens]
+    length = min(shingle, len(hashes))
+    windows = [hashes[i : i + length] for i in range(len(hashes) - length + 1)] if hashes else []
+    weights = [0] * 128
+    for window in windows:
+        words = [0, 0]
+        for place, pair in enumerate(window, 1):
+            words = [
+                word ^ rotate(new, 23 * (length - place))
+                for word, new in zip(words, pair, strict=True)
+            ]
+        words = [fmix64(word) for word in words] if length > 1 else list(window[0])
+        for j in range(128):
+            weights[j] += 1 if words[j // 64] >> j % 64 & 1 else -1
+    return weights, len(windows)
+
+
+def assert_projects(kernel: Any, texts: list[str], **changed: Any) -> None:
+    options = OPTIONS | changed
+    weights, features = kernel.project_texts(texts, **options)
+
+    assert weights.dtype == np.int32
+    assert features.dtype == np.int64
+    assert weights.shape == (len(texts), 128)
+    for text, row, count in zip(texts, weights.tolist(), features.tolist(), strict=True):
+        tokens = tokens_of(text, options["unit"], options["lowercase"])
+        contents = [token.encode() for token in tokens]
+        assert (row, count) == weights_of(contents, options["shingle"], options["seed"]), text
+
+
+def random_texts(seed: int, count: int, length_max: int) -> list[str]:
+    chance = random.Random(seed)
+    return [
+        "".join(chance.choices(chance.choice(SCRIPTS), k=chance.randrange(length_max)))
+        for _ in range(count)
+    ]
+
+
+def assert_same(compiled: Any, texts: list[Any], **changed: Any) -> None:
+    options = OPTIONS | changed
+    wanted, wanted_features = fallback.project_texts(texts, **options)
+    weights, features = compiled.project_texts(texts, **options)
+
+    np.testing.assert_array_equal(features, wanted_features)
+    np.testing.assert_array_equal(weights, wanted)
+
+
+def test_a_hash_is_that_of_mmh3(kernel: Any) -> None:
+    content = bytes(random.Random(1).randbytes(200))
+
+    for length in range(130):
+        for seed in (0, 1, 2**32 - 1):
+            piece = content[length % 7 : length % 7 + length]
+            assert kernel.murmur(piece, seed) == mmh3.hash64(piece, seed, signed=False)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+@pytest.mark.parametrize("shingle", [1, 2, 3, 8])
+def test_random_text_is_projected_by_the_definition(kernel: Any, unit: str, shingle: int) -> None:
+    texts = random_texts(shingle, 24, 40)
+
+    assert_projects(kernel, texts, unit=unit, shingle=shingle, seed=7)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_every_ascii_character_has_its_place(kernel: Any, unit: str, lowercase: bool) -> None:
+    texts = [f"a{chr(code)}B {chr(code)} c" for code in range(128)]
+
+    assert_projects(kernel, texts, unit=unit, shingle=2, lowercase=lowercase)
+
+
+def test_white_space_is_folded_and_cut_off(kernel: Any) -> None:
+    texts = ["", " ", " \t\n", "a", " a", "a ", "  a  b  ", "\u2003a\u3000\u3000b\xa0", "\xa0"]
+
+    assert_projects(kernel, texts, unit="characters", shingle=2)
+
+
+def test_a_text_shorter_than_a_shingle_is_one_feature(kernel: Any) -> None:
+    assert_projects(kernel, ["", "one", "one two", "one two three", "a b c d"], shingle=3)
+
+
+def test_each_cjk_character_is_a_word(kernel: Any) -> None:
+    texts = ["\u5317\u4eacabc\u3042 \u30a2\u30fc\uac01x", "abc\u5317", "\u5317", "\u5317a\u4eac"]
+
+    assert_projects(kernel, texts, shingle=2)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_the_compiled_table_is_that_of_the_fallback(unit: str) -> None:
+    codes = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    blocks = [codes[start : start + 4096] for start in range(0, len(codes), 4096)]
+    texts = ["-".join(f"a{chr(code)}{chr(code)}b" for code in block) for block in blocks]
+    chosen = texts if unit == "words" else texts[:40]  # what follows is not assigned but for some
+
+    assert_same(_sketch, chosen, unit=unit, shingle=1)
+
+
+@pytest.mark.parametrize("length", [*range(70), 255, 256, 257])
+def test_words_of_any_length_are_hashed_alike(compiled: Any, length: int) -> None:
+    texts = [f"{'x' * length} tail", f"head {'X' * length}", "\u00e9" * length + " \u5317"]
+
+    assert_same(compiled, texts, shingle=1)
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 4095, 4096, 4097, 8191, 8192, 8193, 30000])
+@pytest.mark.parametrize("letter", ["Q", "\u00c9", "\u0416", "\U00010400"])
+def test_a_word_may_be_longer_than_a_window(compiled: Any, length: int, letter: str) -> None:
+    word = letter * length
+    texts = [word, f"{word} a", f"a {word}", f"{word[1:]}-{word} b c {word}"]
+
+    assert_same(compiled, texts, shingle=2)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+@pytest.mark.parametrize("script", range(len(SCRIPTS)))
+def test_long_text_is_cut_alike_across_windows(compiled: Any, unit: str, script: int) -> None:
+    letters = random.Random(script).choices(SCRIPTS[script] + " ", k=20000)
+    texts = ["".join(letters), " " * 5000 + "a" + " " * 5000 + "b" + " " * 5000]
+
+    assert_same(compiled, texts, unit=unit, shingle=5)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_the_longest_shingle_reaches_over_windows(compiled: Any, unit: str) -> None:
+    texts = ["ab cd " * 5000, "a " * 1023, "a " * 1024, "a " * 1025]
+
+    assert_same(compiled, texts, unit=unit, shingle=1024)
+
+
+def test_many_texts_are_taken_in_chunks(compiled: Any) -> None:
+    texts = [f"text number {i} of many" if i % 3 else "\u5317" for i in range(3000)]
+
+    assert_same(compiled, texts)
+
+
+def test_bytes_are_projected_as_their_text(kernel: Any) -> None:
+    texts = random_texts(3, 20, 60)
+
+    weights, features = kernel.project_texts([text.encode() for text in texts], **OPTIONS)
+
+    wanted, wanted_features = kernel.project_texts(texts, **OPTIONS)
+    np.testing.assert_array_equal(weights, wanted)
+    np.testing.assert_array_equal(features, wanted_features)
+
+
+def test_a_word_too_many_changes_the_seeded_hash(kernel: Any) -> None:
+    one, _ = kernel.project_texts(["some words"], **OPTIONS)
+    other, _ = kernel.project_texts(["some words"], **(OPTIONS | {"seed": 1}))
+
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_what_is_no_text_is_replaced_if_asked(kernel: Any, unit: str) -> None:
+    broken = ["a\ud800b \udc00\ud800", "\udfff", b"a\xff\xfeb \xe5\x8c", b"\xed\xa0\x80"]
+    mended = ["a?b ??", "?", b"a\xff\xfeb \xe5\x8c".decode(errors="replace"), "\ufffd" * 3]
+    options = OPTIONS | {"unit": unit, "replace": True}
+
+    weights, features = kernel.project_texts(broken, **options)
+
+    wanted, wanted_features = kernel.project_texts(mended, **options)
+    np.testing.assert_array_equal(weights, wanted)
+    np.testing.assert_array_equal(features, wanted_features)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [("a\ud800", UnicodeEncodeError), (b"a\xff", UnicodeDecodeError), (7, type(None))],
+)
+def test_the_first_broken_text_is_named(kernel: Any, text: Any, cause: type) -> None:
+    texts = ["fine", b"fine", text, "a\udc00", b"\xff", None]
+
+    with pytest.raises(InputError, match=r"^document 102 ") as caught:
+        kernel.project_texts(texts, **(OPTIONS | {"start": 100}))
+
+    assert isinstance(caught.value.__cause__, cause)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"unit": "lines"}, {"shingle": 0}, {"shingle": 1025}, {"seed": -1}, {"seed": 2**32}]
+)
+def test_impossible_options_are_refused(kernel: Any, changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="is"):
+        kernel.project_texts(["text"], **(OPTIONS | changed))
+
+
+def test_no_texts_have_no_weights(kernel: Any) -> None:
+    weights, features = kernel.project_texts([], **OPTIONS)
+
+    assert weights.shape == (0, 128)
+    assert features.shape == (0,)
+
+
+@pytest.mark.parametrize("shingle", [1, 2, 3, 9])
+def test_given_tokens_are_hashed_as_they_are(kernel: Any, shingle: int) -> None:
+    documents = [[], [""], ["One", b"\xff\x00", "\u5317\u4eac", ""], ["a b"] * 5, ("x",) * 9]
+
+    weights, features = kernel.project_tokens(
+        documents, shingle=shingle, seed=5, replace=False, start=0
+    )
+
+    for tokens, row, count in zip(documents, weights.tolist(), features.tolist(), strict=True):
+        contents = [token.encode() if isinstance(token, str) else token for token in tokens]
+        assert (row, count) == weights_of(contents, shingle, 5)
+
+
+def test_many_given_tokens_are_as_good_as_few(compiled: Any) -> None:
+    chance = random.Random(2)
+    documents = [[str(i) * (i % 40) for i in range(chance.choice([0, 3, 70000]))] for _ in range(9)]
+    documents += [["\u5317", "x"]] * 2000
+    options = {"shingle": 4, "seed": 0, "replace": False, "start": 0}
+
+    weights, features = compiled.project_tokens(documents, **options)
+
+    wanted, wanted_features = fallback.project_tokens(documents, **options)
+    np.testing.assert_array_equal(weights, wanted)
+    np.testing.assert_array_equal(features, wanted_features)
+
+
+@pytest.mark.parametrize("document", ["text", b"text", 7, None, ["a", 7], ["a", "\ud800"]])
+def test_what_is_no_list_of_tokens_is_named(kernel: Any, document: Any) -> None:
+    with pytest.raises(InputError, match=r"^document 11 "):
+        kernel.project_tokens([["a"], document], shingle=1, seed=0, replace=False, start=10)
+
+
+def test_a_surrogate_in_a_token_is_replaced_if_asked(kernel: Any) -> None:
+    options = {"shingle": 1, "seed": 0, "replace": True, "start": 0}
+
+    weights, _ = kernel.project_tokens([["a\ud800"], ["a?"]], **options)
+
+    np.testing.assert_array_equal(weights[0], weights[1])
+
+
+def test_a_variant_is_chosen_by_name(kernel: Any) -> None:
+    choose: Callable[[str], str] = kernel.select
+    used = choose(kernel.variants()[0])
+
+    assert used in kernel.variants()
+    assert choose(used) == kernel.variants()[0]
+    with pytest.raises(ValueError, match="no variant 'none'"):
+        choose("none")

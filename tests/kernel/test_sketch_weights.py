@@ -1,0 +1,189 @@
+"""Weighted features and quantisation: fallback and variants against a plain definition."""
+
+import math
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simdb.fallback import sketch as fallback
+
+_sketch = pytest.importorskip("simdb_ext._sketch")
+
+MASK = 2**64 - 1
+
+
+@pytest.fixture(params=["numpy", *_sketch.variants()])
+def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The module under test, set to one variant."""
+    module = fallback if request.param == "numpy" else _sketch
+    before = module.select(request.param)
+    yield module
+    module.select(before)
+
+
+def fmix64(word: int) -> int:
+    word = ((word ^ word >> 33) * 0xFF51AFD7ED558CCD) & MASK
+    word = ((word ^ word >> 33) * 0xC4CEB9FE1A85EC53) & MASK
+    return word ^ word >> 33
+
+
+def projection(hashes: list[int], weights: list[float]) -> list[float]:
+    sums = [0.0] * 128
+    for hash_, weight in zip(hashes, weights, strict=True):
+        words = hash_, fmix64(hash_ ^ 0x9E3779B97F4A7C15)
+        for j in range(128):
+            sums[j] += weight if words[j // 64] >> j % 64 & 1 else -weight
+    return [float(np.float32(total)) for total in sums]
+
+
+def quantisation(row: list[float]) -> tuple[int, bytes]:
+    width = len(row) // 2
+    squares = 0.0
+    for weight in row:
+        squares += weight * weight
+    scale = 1 / (0.335 * math.sqrt(squares / len(row))) if squares else 0.0
+    halves = [min(15, max(0, math.floor(weight * scale) + 8)) for weight in row]
+    bits = sum(1 << j for j, weight in enumerate(row[:64]) if weight >= 0)
+    return bits, bytes(low | high << 4 for low, high in zip(halves, halves[width:], strict=False))
+
+
+def unaligned(array: Any) -> Any:
+    """A read-only copy at an address that is a multiple of the item size only."""
+    start = array.itemsize
+    room = np.zeros(array.nbytes + 64 + start, np.uint8)
+    start += -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    copy.flags.writeable = False
+    return copy
+
+
+def assert_quantises(kernel: Any, weights: Any) -> None:
+    fingerprints, vectors = kernel.quantise(weights)
+
+    assert fingerprints.dtype == np.uint64
+    assert vectors.dtype == np.uint8
+    assert vectors.shape == (len(weights), weights.shape[1] // 2)
+    found = [(int(bits), bytes(row)) for bits, row in zip(fingerprints, vectors, strict=True)]
+    assert found == [quantisation(row) for row in weights.tolist()]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_are_summed_in_order(kernel: Any, weighted: bool) -> None:
+    chance = random.Random(11)
+    counts = [0, 1, 2, 7, 8, 9, 63, 64, 65, 300]
+    offsets = np.cumsum([3, *counts])
+    hashes = [chance.choice([0, MASK, chance.getrandbits(64)]) for _ in range(offsets[-1] + 5)]
+    weights = [chance.choice([-1e30, 1e30, chance.gauss(0, 1), 1e-30, -0.0]) for _ in hashes]
+    given = np.array(weights, np.float32)
+
+    projected = kernel.project_features(
+        unaligned(offsets), unaligned(np.array(hashes, np.uint64)),
+        unaligned(given) if weighted else None,
+    )  # fmt: skip
+
+    used = given.tolist() if weighted else [1.0] * len(hashes)
+    bounds = pairwise(offsets)
+    wanted = [projection(hashes[start:stop], used[start:stop]) for start, stop in bounds]
+    assert projected.dtype == np.float32
+    assert projected.tolist() == wanted
+
+
+def test_many_features_are_summed_alike(kernel: Any) -> None:
+    chance = np.random.default_rng(5)
+    hashes = chance.integers(0, 2**64, 40000, dtype=np.uint64)
+    weights = chance.normal(size=40000).astype(np.float32)
+    offsets = np.array([0, 39999], np.int64)
+
+    projected = kernel.project_features(offsets, hashes, weights)
+
+    before = _sketch.select("scalar")
+    wanted = _sketch.project_features(offsets, hashes, weights)
+    _sketch.select(before)
+    np.testing.assert_array_equal(projected, wanted)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "weights"),
+    [([], None), ([-1, 2], None), ([0, 4], None), ([0, 2, 1], None), ([0, 5, 1], None),
+     ([0, 3], [1.0, 1.0]), ([0, 3], [1.0, math.nan, 1.0]), ([0, 3], [1.0, math.inf, 1.0])],
+)  # fmt: skip
+def test_features_that_do_not_fit_are_refused(kernel: Any, offsets: Any, weights: Any) -> None:
+    given = None if weights is None else np.array(weights, np.float32)
+
+    with pytest.raises(ValueError, match=r"offsets|weight"):
+        kernel.project_features(np.array(offsets, np.int64), np.zeros(3, np.uint64), given)
+
+
+def test_features_of_a_wrong_type_are_refused(kernel: Any) -> None:
+    offsets, hashes = np.array([0, 3]), np.zeros(3, np.uint64)
+
+    with pytest.raises(ValueError, match=r"."):
+        kernel.project_features(offsets.astype(np.int32), hashes, None)
+    with pytest.raises(ValueError, match=r"."):
+        kernel.project_features(offsets, hashes.astype(np.int64), None)
+    with pytest.raises(ValueError, match=r"."):
+        kernel.project_features(offsets, hashes, np.ones(3))
+
+
+def test_no_features_weigh_nothing(kernel: Any) -> None:
+    offsets, hashes = np.zeros(3, np.int64), np.zeros(0, np.uint64)
+
+    assert not kernel.project_features(offsets, hashes, None).any()
+    assert kernel.project_features(offsets[:1], hashes, None).shape == (0, 128)
+
+
+@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65])
+def test_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int, count: int) -> None:
+    chance = np.random.default_rng(count)
+    weights = chance.normal(size=(count, dimensions)) * chance.choice([1, 20, 1e6], (count, 1))
+
+    assert_quantises(kernel, unaligned(weights.astype(np.float32)))
+    assert_quantises(kernel, unaligned(weights.astype(np.int32)))
+
+
+@pytest.mark.parametrize("dimensions", [64, 128])
+def test_extreme_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int) -> None:
+    values = [0.0, -0.0, 1e-45, -1e-45, 3.4e38, -3.4e38, 1.0, -1.0]
+    rows = np.repeat(np.array(values, np.float32)[:, None], dimensions, axis=1)
+    mixed = np.resize(np.array(values, np.float32), (5, dimensions))
+    single = np.eye(dimensions, dtype=np.float32)
+    integers = np.array([0, 2**31 - 1, -(2**31), 1, -1], np.int32)
+
+    assert_quantises(kernel, np.concatenate([rows, mixed, single, -single]))
+    assert_quantises(kernel, np.resize(integers, (dimensions + 3, dimensions)))
+    assert_quantises(kernel, np.repeat(integers[:, None], dimensions, axis=1))
+
+
+def test_a_tie_sets_the_bit(kernel: Any) -> None:
+    zeros = np.zeros((1, 128), np.float32)
+
+    positive, _ = kernel.quantise(zeros)
+    negative, _ = kernel.quantise(-zeros)
+    integer, vectors = kernel.quantise(zeros.astype(np.int32))
+
+    assert positive[0] == negative[0] == integer[0] == MASK
+    assert set(vectors[0].tolist()) == {0x88}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_not_finite_are_refused(kernel: Any, value: float) -> None:
+    weights = np.ones((20, 64), np.float32)
+    weights[13, 5] = value
+
+    with pytest.raises(ValueError, match="row 13 "):
+        kernel.quantise(weights)
+
+
+def test_weights_of_a_wrong_form_are_refused(kernel: Any) -> None:
+    with pytest.raises(TypeError, match="float64"):
+        kernel.quantise(np.zeros((1, 64)))
+    with pytest.raises(ValueError, match="shape"):
+        kernel.quantise(np.zeros((1, 65), np.int32))
+    with pytest.raises(ValueError, match="shape"):
+        kernel.quantise(np.zeros(64, np.int32))
