@@ -1,0 +1,119 @@
+"""The documents of one commit, column by column, and their stored form in the delta.
+
+A value of the delta is this, after the header:
+
+    document count u32 | vector width u32 | fingerprints u64[n] | hashes of ids u64[n] |
+    offsets of ids u32[n + 1] | states u8[n] | vectors u8[n, width] | bytes of ids
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import CorruptError
+from simdb.storage import codec, layout
+
+_COUNTS = struct.Struct("<II")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive documents, column by column; all of length n.
+
+    `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids,
+    whose stored forms are content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
+    """
+
+    fingerprints: npt.NDArray[np.uint64]
+    states: npt.NDArray[np.uint8]
+    vectors: npt.NDArray[np.uint8]
+    hashes: npt.NDArray[np.uint64]
+    offsets: npt.NDArray[np.int64]
+    content: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self.fingerprints)
+
+    def part(self, start: int, stop: int) -> "Batch":
+        """The documents start .. stop."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return Batch(
+            self.fingerprints[start:stop],
+            self.states[start:stop],
+            self.vectors[start:stop],
+            self.hashes[start:stop],
+            self.offsets[start : stop + 1] - first,
+            self.content[first:last],
+        )
+
+
+def concatenate(batches: Sequence[Batch]) -> Batch:
+    """The documents of all `batches` (at least one), in order."""
+    if len(batches) == 1:
+        return batches[0]
+    lengths = [np.diff(each.offsets) for each in batches]
+    return Batch(
+        np.concatenate([each.fingerprints for each in batches]),
+        np.concatenate([each.states for each in batches]),
+        np.concatenate([each.vectors for each in batches]),
+        np.concatenate([each.hashes for each in batches]),
+        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
+        np.concatenate([each.content for each in batches]),
+    )
+
+
+def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
+    """The value under which the delta keeps `batch`."""
+    parts: list[Any] = [
+        np.frombuffer(_COUNTS.pack(len(batch), batch.vectors.shape[1]), np.uint8),
+        batch.fingerprints,
+        batch.hashes,
+        batch.offsets.astype(np.uint32),
+        batch.states,
+        batch.vectors,
+        batch.content,
+    ]
+    flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
+    payload = codec.allocate(np.uint8, sum(len(part) for part in flat))
+    np.concatenate(flat, out=payload)
+    return codec.encode_array(layout.DELTA_KIND, key, payload)
+
+
+def decode_batch(key: bytes, value: Any) -> Batch:
+    """The opposite; the checksum is compared, and the arrays lie in the value."""
+    payload = codec.decode_array(layout.DELTA_KIND, key, value, np.uint8, verify=True)
+    place = codec.name(layout.DELTA_KIND, key)
+    if len(payload) < _COUNTS.size:
+        raise CorruptError(f"{place} has no counts")
+    count, width = _COUNTS.unpack_from(payload)
+    at = _COUNTS.size
+    columns = []
+    for itemsize, length in (
+        (8, count),
+        (8, count),
+        (4, count + 1),
+        (1, count),
+        (1, count * width),
+    ):
+        columns.append(payload[at : at + itemsize * length])
+        at += itemsize * length
+    content = payload[at:]
+    if at > len(payload):
+        raise CorruptError(f"{place} is too short for {count} documents")
+    fingerprints, hashes, offsets, states, vectors = columns
+    starts = offsets.view(np.uint32).astype(np.int64)
+    if starts[0] != 0 or starts[-1] != len(content) or (np.diff(starts) < 0).any():
+        raise CorruptError(f"{place} has offsets of ids that do not fit their bytes")
+    return Batch(
+        fingerprints.view(np.uint64),
+        states,
+        vectors.reshape(count, width),
+        hashes.view(np.uint64),
+        starts,
+        content,
+    )

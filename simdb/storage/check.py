@@ -1,0 +1,173 @@
+"""The check: does the stored database keep its promises?
+
+Without `deep` the small values are read and everything is held against the manifest.  With it every
+byte is read: each value's checksum, the order of every table, its directory, and whether all
+tables hold exactly the live documents of the columns.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import CorruptError, FormatError
+from simdb.reports import Finding
+from simdb.storage import codec, layout
+from simdb.storage.contents import Contents
+from simdb.storage.environment import Environment
+from simdb.storage.metadata import decode_block
+from simdb.storage.run import Run, Source, Table, header_bits
+from simdb.storage.tombstones import is_deleted
+from simdb.values import EMPTY
+
+RESTORE = "restore the database from a copy, or rebuild it from the documents"
+U32 = npt.NDArray[np.uint32]
+MakeKeys = Callable[[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int], None]
+
+
+def check_values(
+    environment: Environment, transaction: Any, names: list[bytes]
+) -> Iterator[Finding]:
+    """One finding for every stored value whose checksum differs."""
+    for name in names:
+        try:
+            handle = environment.subdatabase(name)
+            for key, value in transaction.cursor(handle):
+                finding = _check_value(name, bytes(key), value)
+                if finding is not None:
+                    yield finding
+        except (CorruptError, FormatError) as error:
+            yield Finding(name.decode(), str(error), RESTORE)
+
+
+def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
+    """Findings where the manifest's counters differ from what is stored."""
+    manifest = contents.manifest
+    states = _all_states(contents, source)
+    every = np.arange(len(states), dtype=np.uint32)
+    live = states[~is_deleted(contents.dead, every)]
+    found = {
+        "next_ordinal": len(states),
+        "document_count": len(live),
+        "empty_count": int(np.count_nonzero(live == EMPTY)),
+        "deleted_count": len(states) - len(live),
+    }
+    for name, count in found.items():
+        if count != getattr(manifest, name):
+            message = f"{name} is {getattr(manifest, name)}, counted {count}"
+            yield Finding("manifest", message, RESTORE)
+
+
+def check_runs(
+    contents: Contents, source: Source, make_keys: MakeKeys, tables: int
+) -> Iterator[Finding]:
+    """Findings where a run's tables are not sorted, or hold other documents than its columns."""
+    for run in contents.runs:
+        for table in range(tables):
+            name = layout.table_name(table)
+            yield from _guarded(name, lambda: _check_table(run, table, source, make_keys, contents))  # noqa: B023
+        yield from _guarded(layout.IDS, lambda: _check_ids(run, source, contents))  # noqa: B023
+
+
+def check_metadata(
+    environment: Environment, transaction: Any, contents: Contents
+) -> Iterator[Finding]:
+    """Findings where metadata stands under ordinals that are not there, or out of order."""
+    handle = environment.subdatabase(layout.METADATA)
+    last = -1
+    for key, value in transaction.cursor(handle):
+        try:
+            for ordinal, packed in decode_block(bytes(key), value):
+                if not last < ordinal < contents.manifest.next_ordinal:
+                    message = f"metadata of ordinal {ordinal} stands after that of {last}"
+                    yield Finding("metadata", message, RESTORE)
+                last = ordinal
+                codec.unpack(packed, f"metadata of ordinal {ordinal}")
+        except CorruptError as error:
+            yield Finding("metadata", str(error), RESTORE)
+
+
+def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:
+    try:
+        codec.verify_value(key, value)
+    except CorruptError as error:
+        return Finding(name.decode(), str(error), RESTORE)
+    return None
+
+
+def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except CorruptError as error:
+        yield Finding(name.decode(), str(error), RESTORE)
+
+
+def _check_table(
+    run: Run, number: int, source: Source, make_keys: MakeKeys, contents: Contents
+) -> Iterator[Finding]:
+    """The table against the fingerprints of the columns."""
+    table = run.table(number, source)
+    place = f"{layout.table_name(number).decode()} run {run.info.number}"
+    yield from _check_sorted(place, table)
+    fingerprints = np.concatenate([part.fingerprints for part in run.segments(source)])
+    states = np.concatenate([part.states for part in run.segments(source)])
+    keys = np.empty(len(fingerprints), np.uint64)
+    make_keys(fingerprints, keys, number)
+    expected = np.flatnonzero(states != EMPTY).astype(np.uint32) + np.uint32(run.info.start)
+    yield from _check_members(place, table, keys, expected, run, contents)
+
+
+def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
+    """The table of ids against the ids of the columns."""
+    table = run.id_table(source)
+    place = f"ids run {run.info.number}"
+    yield from _check_sorted(place, table)
+    hashes = []
+    for part in run.segments(source):
+        ids = kernel.decode_ids(part.offsets.astype(np.int64), part.content)
+        hashes.append(kernel.encode_ids(ids)[2])
+    expected = np.arange(run.info.start, run.info.stop, dtype=np.uint32)
+    yield from _check_members(place, table, np.concatenate(hashes), expected, run, contents)
+
+
+def _check_sorted(place: str, table: Table) -> Iterator[Finding]:
+    descent = kernel.first_descent(table.keys)
+    if descent >= 0:
+        yield Finding(place, f"not sorted at entry {descent}", RESTORE)
+        return
+    bits = header_bits(len(table.keys))
+    directory = np.empty((1 << bits) + 1, np.uint32)
+    kernel.directory(table.keys, bits, directory)
+    if not np.array_equal(directory, table.directory):
+        yield Finding(place, "the directory does not fit the keys", RESTORE)
+
+
+def _check_members(
+    place: str,
+    table: Table,
+    keys: npt.NDArray[np.uint64],
+    expected: U32,
+    run: Run,
+    contents: Contents,
+) -> Iterator[Finding]:
+    """Whether the entries are those of the columns; deleted documents may be missing."""
+    start = np.uint32(run.info.start)
+    inside = (table.ordinals >= start) & (table.ordinals < run.info.stop)
+    if not inside.all():
+        yield Finding(place, f"has ordinals outside {start} .. {run.info.stop}", RESTORE)
+        return
+    if not np.array_equal(keys[table.ordinals - start], table.keys):
+        yield Finding(place, "has keys that do not fit the columns", RESTORE)
+    live = expected[~is_deleted(contents.dead, expected)]
+    missing = np.setdiff1d(live, table.ordinals)
+    alien = np.setdiff1d(table.ordinals, expected)
+    if len(missing) or len(alien) or len(np.unique(table.ordinals)) != len(table.ordinals):
+        message = f"lacks {len(missing)} live documents and has {len(alien)} that it should not"
+        yield Finding(place, message, RESTORE)
+
+
+def _all_states(contents: Contents, source: Source) -> npt.NDArray[np.uint8]:
+    parts = [part.states for run in contents.runs for part in run.segments(source)]
+    return np.concatenate([*parts, contents.loose.batch.states])

@@ -1,0 +1,161 @@
+"""The form of every stored value: a 48-byte header and then an array or a msgpack object.
+
+    magic "smdb" | kind (4 bytes) | version u32 | zero u32 | count u64 | payload bytes u64 |
+    checksum u64 | zero u64 | payload
+
+All integers are little-endian, and so are arrays.  The checksum is XXH3-64 over header and
+payload, seeded by the key under which the value is stored: LMDB does not notice flipped bits, and
+a value found under another key is as wrong as a changed one.  The header has 48 bytes because
+LMDB puts large values at 16 bytes after the start of a page, so that arrays lie at a multiple of
+64 bytes, where a cache line starts.
+"""
+
+import struct
+from typing import Any
+
+import msgpack
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from simdb.errors import CorruptError, FormatError
+
+MAGIC = b"smdb"
+FORMAT_VERSION = 1
+HEADER = struct.Struct("<4s4sIIQQQQ")
+HEADER_BYTES = HEADER.size
+assert HEADER_BYTES == 48
+
+U8 = npt.NDArray[np.uint8]
+
+
+def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array not yet filled, in memory that has room for the header before it."""
+    kind = np.dtype(dtype)
+    count = int(np.prod(shape))
+    buffer = np.empty(HEADER_BYTES + count * kind.itemsize, np.uint8)
+    return buffer[HEADER_BYTES:].view(kind).reshape(shape)
+
+
+def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
+    """The stored form of an array from `allocate` (completed in place), or of a copy of another."""
+    buffer = _buffer_before(array)
+    if buffer is None:
+        copied = allocate(array.dtype, array.shape)
+        copied[...] = array
+        buffer = _buffer_before(copied)
+        assert buffer is not None
+    payload = buffer[HEADER_BYTES:]
+    buffer[:HEADER_BYTES] = np.frombuffer(_header(kind, key, len(array), payload), np.uint8)
+    return buffer
+
+
+def decode_array(
+    kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
+) -> npt.NDArray[Any]:
+    """The array inside a stored value, not copied unless it is small; read-only.
+
+    Rows of a two-dimensional array come flat: the caller knows their length.  `verify`: also
+    compare the checksum, which reads every byte.
+    """
+    count, payload_bytes = _checked_header(kind, key, value)
+    if verify:
+        verify_value(key, value)
+    array = np.frombuffer(value, np.uint8, payload_bytes, HEADER_BYTES)
+    itemsize = np.dtype(dtype).itemsize
+    if payload_bytes % itemsize or (count and payload_bytes % count):
+        raise CorruptError(f"{name(kind, key)} has {payload_bytes} bytes for {count} entries")
+    if array.ctypes.data % itemsize:
+        # Small values lie inside leaf pages, wherever there was room.
+        array = array.copy()
+        array.flags.writeable = False
+    return array.view(dtype)
+
+
+def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
+    """The stored form of plain types: None, bool, int, float, str, bytes, list, dict."""
+    payload = msgpack.packb(value, use_bin_type=True)
+    return _header(kind, key, 1, payload) + payload
+
+
+def decode_object(kind: bytes, key: bytes, value: Any) -> Any:
+    """The opposite; the checksum is always compared."""
+    _checked_header(kind, key, value)
+    verify_value(key, value)
+    return unpack(bytes(memoryview(value)[HEADER_BYTES:]), name(kind, key))
+
+
+def unpack(payload: bytes, place: str) -> Any:
+    """A msgpack object; anything else is a CorruptError that names `place`."""
+    try:
+        return msgpack.unpackb(payload, raw=False, strict_map_key=False)
+    except (ValueError, msgpack.exceptions.UnpackException) as error:
+        raise CorruptError(f"{place} is no readable object: {error}") from error
+
+
+def pack(value: Any) -> bytes:
+    """Plain types as msgpack; TypeError, ValueError or OverflowError for anything else."""
+    return bytes(msgpack.packb(value, use_bin_type=True))
+
+
+def verify_value(key: bytes, value: Any) -> None:
+    """Raise CorruptError unless the bytes of `value` are those that were written under `key`."""
+    view = memoryview(value)
+    if len(view) < HEADER_BYTES:
+        raise CorruptError(f"the value under {key.hex()} has only {len(view)} bytes")
+    magic, kind, version, zero, count, payload_bytes, checksum, last = HEADER.unpack_from(view)
+    if payload_bytes != len(view) - HEADER_BYTES or zero or last:
+        raise CorruptError(f"{name(kind, key)} is not as long as it says")
+    payload = view[HEADER_BYTES:]
+    if checksum != _checksum(key, (magic, kind, version, count, payload_bytes), payload):
+        raise CorruptError(f"{name(kind, key)} is not what was written: its checksum differs")
+
+
+def kind_of(value: Any) -> bytes:
+    """The kind that a stored value says it is; b"" when it is too short to say."""
+    return bytes(memoryview(value)[4:8])
+
+
+def name(kind: bytes, key: bytes) -> str:
+    """What a value is called in a message."""
+    return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"
+
+
+def _header(kind: bytes, key: bytes, count: int, payload: Any) -> bytes:
+    size = memoryview(payload).nbytes
+    checksum = _checksum(key, (MAGIC, kind, FORMAT_VERSION, count, size), payload)
+    return HEADER.pack(MAGIC, kind, FORMAT_VERSION, 0, count, size, checksum, 0)
+
+
+def _checksum(key: bytes, said: tuple[bytes, bytes, int, int, int], payload: Any) -> int:
+    magic, kind, version, count, size = said
+    plain = HEADER.pack(magic, kind, version, 0, count, size, 0, 0)
+    return xxhash.xxh3_64_intdigest(payload, xxhash.xxh3_64_intdigest(plain + key))
+
+
+def _checked_header(kind: bytes, key: bytes, value: Any) -> tuple[int, int]:
+    """Count and payload bytes, after the checks that cost nothing."""
+    view = memoryview(value)
+    if len(view) < HEADER_BYTES:
+        raise CorruptError(f"{name(kind, key)} has only {len(view)} bytes")
+    magic, found, version, _, count, payload_bytes, _, _ = HEADER.unpack_from(view)
+    if magic != MAGIC or found != kind:
+        raise CorruptError(f"{name(kind, key)} starts with {bytes(magic + found)!r} instead")
+    if version > FORMAT_VERSION:
+        raise FormatError(
+            f"{name(kind, key)} has format version {version}; this simdb reads up to"
+            f" {FORMAT_VERSION}: open the database with a newer simdb"
+        )
+    if payload_bytes != len(view) - HEADER_BYTES:
+        raise CorruptError(f"{name(kind, key)} says {payload_bytes} bytes, not {len(view)}")
+    return count, payload_bytes
+
+
+def _buffer_before(array: npt.NDArray[Any]) -> U8 | None:
+    """The whole memory of an array from `allocate`: the header's room and the array; else None."""
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    fits = base.dtype == np.uint8 and base.ndim == 1 and base.size == HEADER_BYTES + array.nbytes
+    starts = array.ctypes.data == base.ctypes.data + HEADER_BYTES if fits else False
+    return base if starts and base.flags.owndata and array.flags.c_contiguous else None

@@ -1,0 +1,150 @@
+"""What a transaction sees: the manifest, the live runs, the delta and the tombstones.
+
+`load` starts from what an older transaction saw and reads only what has changed since, so that
+the reader after a commit of one document reads one document.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import CorruptError, FormatError
+from simdb.options import Options, decode_options, encode_options
+from simdb.storage import codec, layout
+from simdb.storage.batch import decode_batch
+from simdb.storage.environment import Environment
+from simdb.storage.loose import Loose, LooseView
+from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
+from simdb.storage.run import Run
+from simdb.storage.tombstones import read_tombstones
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """One state of the database; `loose` is the delta, `dead` None while nothing is deleted.
+
+    `buffer` is what `loose` is a view of; only `load` appends to it.
+    """
+
+    transaction_number: int
+    generation: int
+    manifest: Manifest
+    runs: tuple[Run, ...]
+    loose: LooseView
+    dead: npt.NDArray[np.uint8] | None
+    buffer: Loose
+
+
+def create(environment: Environment, transaction: Any, options: Options) -> None:
+    """Write the values of a new, empty database."""
+    environment.create_subdatabases(layout.all_names(options.table_count), transaction)
+    meta = environment.subdatabase(layout.META)
+    stored = {"version": codec.FORMAT_VERSION, "engine": environment.engine_version}
+    for key, kind, value in (
+        (layout.FORMAT_KEY, layout.FORMAT_KIND, stored),
+        (layout.OPTIONS_KEY, layout.OPTIONS_KIND, encode_options(options)),
+    ):
+        transaction.put(key, codec.encode_object(kind, key, value), db=meta)
+    manifest = environment.subdatabase(layout.MANIFEST)
+    transaction.put(layout.MANIFEST_KEY, encode_manifest(Manifest()), db=manifest)
+
+
+def attach(environment: Environment) -> Options:
+    """Open the sub-databases and read the options; FormatError when it is none, or a newer one."""
+    environment.attach([layout.META])
+    with environment.reading() as transaction:
+        options = _read_options(environment, transaction)
+    environment.attach(layout.all_names(options.table_count))
+    return options
+
+
+def _read_options(environment: Environment, transaction: Any) -> Options:
+    meta = environment.subdatabase(layout.META)
+    value = transaction.get(layout.FORMAT_KEY, db=meta)
+    if value is None:
+        raise FormatError(f"{environment.path} is an LMDB directory, but no simdb database")
+    stored = codec.decode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, value)
+    version = stored.get("version")
+    if not isinstance(version, int) or version > codec.FORMAT_VERSION:
+        raise FormatError(
+            f"{environment.path} has format version {version}; this simdb reads up to"
+            f" {codec.FORMAT_VERSION}: open it with a newer simdb"
+        )
+    value = transaction.get(layout.OPTIONS_KEY, db=meta)
+    if value is None:
+        raise CorruptError(f"{environment.path} has lost its options")
+    return decode_options(codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value))
+
+
+def load(
+    environment: Environment, transaction: Any, width: int, previous: Contents | None
+) -> Contents:
+    """What `transaction` sees; `width` is the bytes of a volatility vector."""
+    handle = environment.subdatabase(layout.MANIFEST)
+    value = transaction.get(layout.MANIFEST_KEY, db=handle)
+    if value is None:
+        raise CorruptError(f"{environment.path} has lost its manifest")
+    manifest = decode_manifest(value)
+    if previous is not None and previous.generation != environment.generation:
+        previous = None
+    known = {run.info.number: run for run in previous.runs} if previous else {}
+    runs = tuple(known.get(info.number) or Run(info) for info in manifest.runs)
+    buffer = _load_delta(environment, transaction, manifest, width, previous)
+    loose = buffer.view()
+    if loose.stop != manifest.next_ordinal:
+        raise CorruptError(
+            f"the delta ends at ordinal {loose.stop}, the manifest at {manifest.next_ordinal}"
+        )
+    return Contents(
+        transaction.id(),
+        environment.generation,
+        manifest,
+        runs,
+        loose,
+        _load_dead(environment, transaction, manifest, previous),
+        buffer,
+    )
+
+
+def _load_delta(
+    environment: Environment,
+    transaction: Any,
+    manifest: Manifest,
+    width: int,
+    previous: Contents | None,
+) -> Loose:
+    """The delta, with what is new since `previous` appended to its buffer where that goes on."""
+    goes_on = (
+        previous is not None
+        and previous.manifest.delta_version == manifest.delta_version
+        and previous.manifest.next_ordinal <= manifest.next_ordinal
+    )
+    buffer = previous.buffer if goes_on and previous else Loose(manifest.delta_start, width)
+    at = buffer.start + len(buffer)
+    if at == manifest.next_ordinal:
+        return buffer
+    handle = environment.subdatabase(layout.DELTA)
+    cursor = transaction.cursor(handle)
+    if cursor.set_range(layout.number_key(at)):
+        for key, value in cursor:
+            batch = decode_batch(bytes(key), value)
+            if layout.key_number(bytes(key)) != at or batch.vectors.shape[1] != width:
+                raise CorruptError(f"the delta has no documents at ordinal {at}")
+            buffer.append(batch)
+            at += len(batch)
+    return buffer
+
+
+def _load_dead(
+    environment: Environment, transaction: Any, manifest: Manifest, previous: Contents | None
+) -> npt.NDArray[np.uint8] | None:
+    if manifest.deleted_count == 0:
+        return None
+    if previous is not None and previous.manifest.deleted_version == manifest.deleted_version:
+        bitmap = previous.dead
+        if bitmap is not None and 8 * len(bitmap) >= manifest.next_ordinal:
+            return bitmap
+    handle = environment.subdatabase(layout.DELETED)
+    return read_tombstones(transaction, handle, manifest.next_ordinal)

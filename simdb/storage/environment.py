@@ -1,0 +1,393 @@
+"""The one door to LMDB: opening, transactions, growth of the map, forks and error translation.
+
+A process opens the environment of a directory once, however many databases it opens there
+(`acquire`); LMDB forbids more.  Pointers into the map live as long as a transaction does, and the
+map as long as the environment, so whoever begins a transaction is counted, and closing or growing
+waits for the count to fall to zero.  LMDB's transactions work in a forked child without a word
+and spoil each other; here the child gets ForkedError.
+"""
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeVar
+
+import lmdb
+
+from simdb.errors import (
+    BusyError,
+    ClosedError,
+    CorruptError,
+    Error,
+    ForkedError,
+    FormatError,
+    FullError,
+    OptionError,
+    ReadOnlyError,
+)
+from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, FileLock
+
+DATA_FILE = "data.mdb"
+DURABILITIES = ("full", "process", "none")
+# Address space, not disk: the file grows as it is filled.
+DEFAULT_MAP_BYTES = 1 << 40
+LEAST_MAP_BYTES = 1 << 20
+READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
+SUBDATABASES_MAX = 128
+CLOSE_WAIT_SECONDS = 2.0
+OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail
+
+Result = TypeVar("Result")
+
+
+class Environment:
+    """An open LMDB environment, shared by all databases of this process on one directory."""
+
+    def __init__(self, path: str, *, is_read_only: bool, durability: str, map_bytes: int) -> None:
+        """Open `path`, an existing directory; makes an empty data file unless read-only."""
+        self.path = path
+        self.durability = durability
+        self.is_read_only = is_read_only
+        self.map_bytes = map_bytes
+        self.generation = 0  # changes whenever pointers into the map become void
+        self.reference_count = 0
+        self.write_guard = threading.Lock()
+        self.writing_thread = 0
+        self._pid = os.getpid()
+        self._active = 0
+        self._lock = threading.Condition()
+        self._names: dict[bytes, Any] = {}
+        self.writer_lock = _open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
+        self.presence_lock = _open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
+        if self.presence_lock is not None:
+            self.presence_lock.share()
+        try:
+            self._lmdb: Any = self._open()
+        except BaseException:
+            self._close_locks()
+            raise
+
+    def begin(self) -> Any:
+        """A read transaction; give it back with `end`."""
+        self._check_usable()
+        with self._lock:
+            self._active += 1
+        try:
+            return self._lmdb.begin(buffers=True)
+        except lmdb.Error as error:
+            self._uncount()
+            return self._begin_again(error)
+
+    def end(self, transaction: Any) -> None:
+        """End a transaction without effect (a read transaction has no other end)."""
+        transaction.abort()
+        self._uncount()
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """A read transaction for a `with` statement."""
+        transaction = self.begin()
+        try:
+            yield transaction
+        finally:
+            self.end(transaction)
+
+    def write(self, change: Callable[[Any], Result]) -> Result:
+        """Run `change` in a write transaction and commit it.
+
+        Raises `MapFull` when the map has no room: nothing is changed then, and `grow` followed by
+        another call will do.  Nothing is changed either when `change` raises.
+        """
+        self._check_writable()
+        try:
+            with self._counted(), self._lmdb.begin(write=True, buffers=True) as transaction:
+                return change(transaction)
+        except lmdb.MapFullError as error:
+            raise MapFull from error
+        except lmdb.MapResizedError:
+            self._adopt_size()
+            return self.write(change)
+        except lmdb.Error as error:
+            _translate(error, self.path)
+
+    def grow(self, needed_bytes: int) -> None:
+        """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
+        with self._lock:
+            self._wait_idle("the database must grow beyond its map")
+            wanted = max(2 * self.map_bytes, self.map_bytes + 2 * needed_bytes)
+            self.generation += 1
+            try:
+                self._lmdb.set_mapsize(wanted)
+            except (lmdb.Error, MemoryError) as error:
+                raise FullError(f"{self.path} cannot map {wanted} bytes: {error}") from error
+            self.map_bytes = wanted
+
+    def reopen(self, replacement: str | None, *, is_read_only: bool | None = None) -> None:
+        """Close and open again, with another data file (a path) moved into place if given."""
+        with self._lock:
+            self._wait_idle("the data file is to be opened anew")
+            self.generation += 1
+            self._lmdb.close()
+            names = list(self._names)
+            self._names.clear()
+            if replacement is not None:
+                os.replace(replacement, os.path.join(self.path, DATA_FILE))
+                _sync_directory(self.path)
+            if is_read_only is not None:
+                self.is_read_only = is_read_only
+            self._lmdb = self._open()
+            self.attach(names)
+
+    def close(self) -> None:
+        """Close; BusyError while transactions of this process do not end."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            if self._lmdb is None:
+                return
+            self._wait_idle("the database is to be closed")
+            if self.durability == "process" and not self.is_read_only:
+                self._lmdb.sync(True)
+            self.generation += 1
+            self._lmdb.close()
+            self._lmdb = None
+            self._close_locks()
+
+    def subdatabase(self, name: bytes) -> Any:
+        """The handle of a sub-database that was attached or created."""
+        return self._names[name]
+
+    def attach(self, names: Iterable[bytes]) -> None:
+        """Open sub-databases; FormatError when one is not there.
+
+        Not inside a transaction: a handle lives no longer than the transaction it is opened in,
+        unless that one commits.
+        """
+        for name in names:
+            if name not in self._names:
+                try:
+                    self._names[name] = self._lmdb.open_db(name, create=False)
+                except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
+                    raise FormatError(
+                        f"{self.path} has no sub-database {name.decode()}: it is no simdb database"
+                    ) from error
+
+    def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
+        """Make sub-databases in a write transaction."""
+        for name in names:
+            self._names[name] = self._lmdb.open_db(name, txn=transaction, create=True)
+
+    def forget_subdatabases(self) -> None:
+        """Drop handles that were opened in a transaction which did not commit."""
+        self._names.clear()
+
+    def copy_to(self, path: str) -> None:
+        """Write a compacted copy of the data file to the new file `path`."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            self._lmdb.copyfd(descriptor, compact=True)
+            os.fsync(descriptor)
+        except lmdb.Error as error:
+            _translate(error, path)
+        finally:
+            os.close(descriptor)
+
+    def sizes(self, transaction: Any) -> tuple[int, int, int]:
+        """Bytes of the data file, of the pages in use and of the map."""
+        page_bytes = self._lmdb.stat()["psize"]
+        used = (self._lmdb.info()["last_pgno"] + 1) * page_bytes
+        file_bytes = os.stat(os.path.join(self.path, DATA_FILE)).st_blocks * 512
+        live = 2 * page_bytes
+        main = self._lmdb.open_db(None, txn=transaction)
+        for handle in [main, *self._names.values()]:
+            pages = transaction.stat(handle)
+            live += page_bytes * sum(
+                pages[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")
+            )
+        return max(file_bytes, min(used, file_bytes)), live, self.map_bytes
+
+    def readers(self) -> list[tuple[int, int, int]]:
+        """(process, thread, transaction) of each reader slot that is in use."""
+        self._lmdb.reader_check()
+        rows = []
+        for line in self._lmdb.readers().splitlines()[1:]:
+            parts = line.split()
+            if len(parts) == 3 and parts[2] != "-":
+                rows.append((int(parts[0]), int(parts[1], 16), int(parts[2])))
+        return rows
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction of this process is open."""
+        return self._active == 0
+
+    @property
+    def engine_version(self) -> str:
+        """Version of the LMDB engine in use."""
+        return ".".join(map(str, lmdb.version()))
+
+    def _open(self) -> Any:
+        size = self.map_bytes
+        for attempt in range(OPEN_TRIES):
+            try:
+                environment = self._try_open(size)
+            except lmdb.Error as error:
+                if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+                    raise FormatError(
+                        f"{self.path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
+                    ) from error
+                if _is_out_of_memory(error) and size > LEAST_MAP_BYTES:
+                    size //= 2
+                elif attempt + 1 == OPEN_TRIES:
+                    _translate(error, self.path)
+                else:
+                    time.sleep(0.01 * attempt)
+            else:
+                self.map_bytes = environment.info()["map_size"]
+                return environment
+        raise FullError(f"{self.path} cannot be mapped: the system has no address space for it")
+
+    def _try_open(self, size: int) -> Any:
+        is_synced = self.durability == "full"
+        environment = lmdb.open(
+            self.path,
+            map_size=size,
+            max_dbs=SUBDATABASES_MAX,
+            max_readers=READERS_MAX,
+            readonly=self.is_read_only,
+            create=not self.is_read_only,
+            sync=is_synced,
+            metasync=is_synced,
+            mode=0o600,
+            meminit=False,
+        )
+        if not self.is_read_only:
+            environment.reader_check()
+        return environment
+
+    def _begin_again(self, error: Exception) -> Any:
+        """A read transaction after the first try failed in a way that can be mended."""
+        if isinstance(error, lmdb.MapResizedError):
+            self._adopt_size()
+        elif isinstance(error, lmdb.ReadersFullError):
+            if not self._lmdb.reader_check():
+                raise BusyError(
+                    f"{self.path} already has {READERS_MAX} readers; end some of them"
+                ) from error
+        else:
+            _translate(error, self.path)
+        with self._lock:
+            self._active += 1
+        try:
+            return self._lmdb.begin(buffers=True)
+        except lmdb.Error as again:
+            self._uncount()
+            _translate(again, self.path)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._active += 1
+        try:
+            yield
+        finally:
+            self._uncount()
+
+    def _uncount(self) -> None:
+        with self._lock:
+            self._active -= 1
+            if self._active == 0:
+                self._lock.notify_all()
+
+    def _adopt_size(self) -> None:
+        """Take over the larger map that another process has given to the file."""
+        with self._lock:
+            self._wait_idle("another process has made the database larger")
+            self.generation += 1
+            self._lmdb.set_mapsize(0)
+            self.map_bytes = self._lmdb.info()["map_size"]
+
+    def _wait_idle(self, why: str) -> None:
+        """With the lock held, wait until no transaction is open; BusyError when one stays."""
+        if not self._lock.wait_for(lambda: self._active == 0, CLOSE_WAIT_SECONDS):
+            raise BusyError(
+                f"{why}, but {self._active} snapshot(s) or transaction(s) of this process on"
+                f" {self.path} are still open; close them first"
+            )
+
+    def _check_usable(self) -> None:
+        if self._pid != os.getpid():
+            raise ForkedError(
+                f"{self.path} was opened by process {self._pid}; open it again in this process"
+            )
+        if self._lmdb is None:
+            raise ClosedError(f"{self.path} is closed")
+
+    def _check_writable(self) -> None:
+        self._check_usable()
+        if self.is_read_only:
+            raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
+
+    def _close_locks(self) -> None:
+        for lock in (self.writer_lock, self.presence_lock):
+            if lock is not None:
+                lock.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: let go of the parent's lock files, so that its locks are its own."""
+        self._close_locks()
+
+
+class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
+    """The map has no room for what is being written."""
+
+
+def _translate(error: Exception, path: str) -> NoReturn:
+    """Raise our own error for one of LMDB's."""
+    code = getattr(error, "code", 0)
+    if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
+    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
+        raise CorruptError(f"{path} is damaged: {error}") from error
+    if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+        raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
+    if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
+        raise ReadOnlyError(f"{path} may not be written: {error}") from error
+    raise Error(f"{path}: {error}") from error
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, lmdb.MemoryError) or getattr(error, "code", 0) == errno.ENOMEM
+
+
+def _open_lock(path: str, is_read_only: bool) -> FileLock | None:
+    """The lock file; None where a read-only place does not let us make one."""
+    try:
+        return FileLock(path)
+    except OSError as error:
+        if is_read_only and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT):
+            return None
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise ReadOnlyError(f"{path} may not be written: {error}") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FullError(f"no room for {path}: {error}") from error
+        raise
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_durability(durability: str) -> None:
+    """Raise OptionError unless `durability` is the name of a level."""
+    if durability not in DURABILITIES:
+        raise OptionError(
+            f"durability is one of {', '.join(map(repr, DURABILITIES))}, not {durability!r}"
+        )

@@ -1,0 +1,99 @@
+"""Every sub-database: its name, the form of its keys and what its values are.
+
+    meta        b"format", b"options", b"identity"      objects: version, options, creation
+    manifest    b"manifest"                             object: counters and the live runs
+    table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
+    ids         run u32 | column u8                     the same, sorted by the hash of the id
+    documents   run u32 | column u8 | segment u32       arrays by ordinal: see COLUMNS
+    volatility  run u32 | column u8 | segment u32       vectors by ordinal
+    delta       first ordinal u32                       documents of one commit, not yet sealed
+    metadata    first ordinal u32                       metadata of some documents of one commit
+    deleted     chunk u32                               a bit for each of CHUNK_ORDINALS ordinals
+
+Numbers in keys are big-endian, so that LMDB's order is theirs.  A run of table NN lies in two to
+three values that are as long as the run; what is found by ordinal is cut into segments of
+SEGMENT_ORDINALS, counted from the first ordinal of the run.
+"""
+
+import struct
+
+META = b"meta"
+MANIFEST = b"manifest"
+IDS = b"ids"
+DOCUMENTS = b"documents"
+VOLATILITY = b"volatility"
+DELTA = b"delta"
+METADATA = b"metadata"
+DELETED = b"deleted"
+
+FORMAT_KEY = b"format"
+OPTIONS_KEY = b"options"
+MANIFEST_KEY = b"manifest"
+
+# Kinds of values, four bytes each, as they stand in the header.
+FORMAT_KIND = b"form"
+OPTIONS_KIND = b"opti"
+MANIFEST_KIND = b"mani"
+DELTA_KIND = b"delt"
+METADATA_KIND = b"meta"
+DELETED_KIND = b"dead"
+
+# Columns of a table.
+KEYS, ORDINALS, DIRECTORY = 0, 1, 2
+TABLE_KINDS = {KEYS: b"keys", ORDINALS: b"ords", DIRECTORY: b"dire"}
+
+# Columns by ordinal; `id` is the bytes of the ids of a segment, `offset` where each starts.
+FINGERPRINT, STATE, OFFSET, ID, VECTOR = 0, 1, 2, 3, 4
+COLUMN_KINDS = {
+    FINGERPRINT: b"fing",
+    STATE: b"stat",
+    OFFSET: b"offs",
+    ID: b"iden",
+    VECTOR: b"vect",
+}
+
+# 64 MiB of vectors to a value: PROTOTYPE measurements put the best reuse of freed pages there,
+# and id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
+SEGMENT_ORDINALS = 1 << 20
+# 2 KiB to a value, which LMDB keeps inside a leaf page.
+CHUNK_ORDINALS = 1 << 14
+
+_RUN_COLUMN = struct.Struct(">IB")
+_RUN_COLUMN_SEGMENT = struct.Struct(">IBI")
+_NUMBER = struct.Struct(">I")
+
+
+def table_name(table: int) -> bytes:
+    """The sub-database of one block permutation."""
+    return b"table/%02d" % table
+
+
+def table_names(table_count: int) -> list[bytes]:
+    """Those of all block permutations."""
+    return [table_name(table) for table in range(table_count)]
+
+
+def all_names(table_count: int) -> list[bytes]:
+    """Every sub-database of a database with so many tables."""
+    singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
+    return singles + table_names(table_count)
+
+
+def table_key(run: int, column: int) -> bytes:
+    """Key of one column of one run of a table."""
+    return _RUN_COLUMN.pack(run, column)
+
+
+def segment_key(run: int, column: int, segment: int) -> bytes:
+    """Key of one segment of a column by ordinal."""
+    return _RUN_COLUMN_SEGMENT.pack(run, column, segment)
+
+
+def number_key(number: int) -> bytes:
+    """Key that is an ordinal or a chunk number."""
+    return _NUMBER.pack(number)
+
+
+def key_number(key: bytes) -> int:
+    """The opposite; also the run number of a longer key."""
+    return int(_NUMBER.unpack_from(key)[0])

@@ -1,0 +1,78 @@
+"""The manifest: which runs are live, and the counters that change with every commit."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simdb.errors import CorruptError
+from simdb.storage import codec, layout
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A sealed run: its number and the ordinals start .. stop that it covers.
+
+    `entry_count` of them stand in each table of fingerprints and `id_count` in the table of ids;
+    the others are deleted, or empty and therefore only among the ids.
+    """
+
+    number: int
+    start: int
+    stop: int
+    entry_count: int
+    id_count: int
+
+    def __len__(self) -> int:
+        """Number of ordinals covered."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The state of the database after a commit.
+
+    Runs are in order of ordinals and cover 0 .. `delta_start` without gaps; the delta holds
+    delta_start .. next_ordinal.  `delta_version` changes when the delta is emptied and
+    `deleted_version` when a document is deleted, so that a reader knows what it may keep.
+    `document_count`, `empty_count` and `bare_count` are of live documents.
+    """
+
+    runs: tuple[RunInfo, ...] = ()
+    next_run: int = 0
+    next_ordinal: int = 0
+    delta_start: int = 0
+    delta_version: int = 0
+    deleted_version: int = 0
+    deleted_count: int = 0
+    document_count: int = 0
+    empty_count: int = 0
+    bare_count: int = 0
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Its stored form."""
+    fields = {
+        name: getattr(manifest, name) for name in Manifest.__dataclass_fields__ if name != "runs"
+    }
+    rows = [
+        [run.number, run.start, run.stop, run.entry_count, run.id_count] for run in manifest.runs
+    ]
+    stored = {**fields, "runs": rows}
+    return codec.encode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, stored)
+
+
+def decode_manifest(value: Any) -> Manifest:
+    """The opposite; CorruptError unless it describes a possible state."""
+    stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
+    try:
+        rows = tuple(RunInfo(*row) for row in stored.pop("runs"))
+        manifest = replace(Manifest(**stored), runs=rows)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise CorruptError(f"the manifest has other fields than it should: {error}") from error
+    at = 0
+    for run in rows:
+        if run.start != at or run.stop <= at:
+            raise CorruptError(f"run {run.number} covers {run.start}..{run.stop}, not from {at}")
+        at = run.stop
+    if at != manifest.delta_start or at > manifest.next_ordinal:
+        raise CorruptError(f"the runs end at {at} and the delta starts at {manifest.delta_start}")
+    return manifest

@@ -1,0 +1,75 @@
+"""Where a database may be: a directory of its own on a local file system."""
+
+import os
+
+from simdb.errors import (
+    ExistsError,
+    FormatError,
+    FullError,
+    NotFoundError,
+    OptionError,
+    ReadOnlyError,
+)
+from simdb.storage.environment import DATA_FILE
+from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK
+
+OWN_FILES = {DATA_FILE, "lock.mdb", WRITER_LOCK, PRESENCE_LOCK}
+# Their locks and shared memory maps are not those of one machine, and LMDB needs both.
+NETWORK_TYPES = {
+    "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",
+    "fuse.sshfs", "gfs2", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
+}  # fmt: skip
+MOUNTS = "/proc/self/mountinfo"
+
+
+def prepare(path: str, mode: str) -> None:
+    """Make the directory where `mode` allows it; errors for a path that cannot be a database."""
+    if not path:
+        raise NotFoundError("the path of the database is empty")
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise FormatError(f"{path} is a file; a simdb database is a directory")
+    exists = os.path.exists(os.path.join(path, DATA_FILE))
+    if mode in ("r", "w") and not exists:
+        raise NotFoundError(f"there is no database at {path}; mode 'c' creates one")
+    if mode == "x" and exists:
+        raise ExistsError(f"there is a database at {path} already; mode 'w' opens it")
+    if not exists:
+        _make(path)
+    kind = file_system(path)
+    if kind in NETWORK_TYPES:
+        raise OptionError(
+            f"{path} lies on a network file system ({kind}), where memory maps and locks are not"
+            " safe; keep the database on a local disk"
+        )
+
+
+def file_system(path: str) -> str:
+    """The type of the file system that `path` lies on; "" where the system does not tell."""
+    try:
+        with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return ""
+    real = os.path.realpath(path)
+    best, found = "", ""
+    for line in lines:
+        fields, _, details = line.partition(" - ")
+        mount = fields.split()[4].replace("\\040", " ")
+        is_under = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if is_under and len(mount) >= len(best):
+            best, found = mount, details.split()[0]
+    return found
+
+
+def _make(path: str) -> None:
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        strangers = sorted(set(os.listdir(path)) - OWN_FILES)
+    except PermissionError as error:
+        raise ReadOnlyError(f"{path} cannot be made: {error}") from error
+    except OSError as error:
+        raise FullError(f"{path} cannot be made: {error}") from error
+    if strangers:
+        raise FormatError(
+            f"{path} holds other files ({strangers[0]!r}); a database gets a directory of its own"
+        )

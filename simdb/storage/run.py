@@ -1,0 +1,237 @@
+"""Runs: the immutable part of the database, in memory or in LMDB's map.
+
+A run covers consecutive ordinals.  It has a table of fingerprints for each block permutation, one
+of the hashes of ids, both sorted, and columns by ordinal cut into segments.  In the map nothing
+is copied; since LMDB touches every page of a value that it hands out, values are fetched once,
+when first asked for, and kept as long as the run is live (its pages stay where they are).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import CorruptError
+from simdb.storage import codec, layout
+from simdb.storage.environment import Environment
+from simdb.storage.loose import LooseView
+from simdb.storage.manifest import RunInfo
+
+# More would make the directory larger than what it points into is worth: 2 entries to a header.
+HEADER_BITS_MAX = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32."""
+
+    keys: npt.NDArray[np.uint64]
+    ordinals: npt.NDArray[np.uint32]
+    directory: npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Columns of up to SEGMENT_ORDINALS consecutive documents from the ordinal `start` on.
+
+    The stored form of id i is content[offsets[i]:offsets[i + 1]], offsets uint32[k + 1].
+    """
+
+    start: int
+    fingerprints: npt.NDArray[np.uint64]
+    states: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.uint32]
+    content: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self.fingerprints)
+
+
+class Source:
+    """Where the values of stored runs are fetched from: one transaction that sees them."""
+
+    def __init__(self, environment: Environment, transaction: Any, width: int) -> None:
+        """`width`: bytes of a volatility vector."""
+        self._environment = environment
+        self._transaction = transaction
+        self.width = width
+
+    def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
+        """The array stored under `key` of a sub-database; CorruptError when it is missing."""
+        handle = self._environment.subdatabase(name)
+        value = self._transaction.get(key, db=handle)
+        if value is None:
+            raise CorruptError(f"{codec.name(kind, key)} is missing from {name.decode()}")
+        return codec.decode_array(kind, key, value, dtype)
+
+
+class Run:
+    """A run; parts that were not given are fetched when they are asked for."""
+
+    def __init__(
+        self,
+        info: RunInfo,
+        tables: Sequence[Table] | None = None,
+        id_table: Table | None = None,
+        segments: Sequence[Segment] | None = None,
+        vectors: Sequence[npt.NDArray[np.uint8]] | None = None,
+    ) -> None:
+        """Give all parts for a run in memory, none for one that is stored."""
+        self.info = info
+        self._tables: dict[int, Table] = dict(enumerate(tables or ()))
+        self._id_table = id_table
+        self._segments = segments
+        self._vectors = vectors
+
+    def table(self, number: int, source: Source) -> Table:
+        """The table of one block permutation."""
+        if number not in self._tables:
+            name = layout.table_name(number)
+            self._tables[number] = self._fetch_table(name, self.info.entry_count, source)
+        return self._tables[number]
+
+    def id_table(self, source: Source) -> Table:
+        """The table of hashes of ids."""
+        if self._id_table is None:
+            self._id_table = self._fetch_table(layout.IDS, self.info.id_count, source)
+        return self._id_table
+
+    def segments(self, source: Source) -> Sequence[Segment]:
+        """Its columns by ordinal."""
+        if self._segments is None:
+            self._segments = [
+                self._fetch_segment(number, source) for number in range(self.segment_count)
+            ]
+        return self._segments
+
+    def vectors(self, source: Source) -> Sequence[npt.NDArray[np.uint8]]:
+        """Its volatility vectors, uint8[k, width], segment by segment."""
+        if self._vectors is None:
+            self._vectors = [
+                self._fetch_vectors(number, source) for number in range(self.segment_count)
+            ]
+        return self._vectors
+
+    @property
+    def segment_count(self) -> int:
+        """Number of segments."""
+        return -(-len(self.info) // layout.SEGMENT_ORDINALS)
+
+    def segment_range(self, number: int) -> tuple[int, int]:
+        """The ordinals start .. stop of one segment."""
+        start = self.info.start + number * layout.SEGMENT_ORDINALS
+        return start, min(start + layout.SEGMENT_ORDINALS, self.info.stop)
+
+    def _fetch_table(self, name: bytes, count: int, source: Source) -> Table:
+        parts = []
+        for column, dtype in ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4")):
+            key = layout.table_key(self.info.number, column)
+            array = source.fetch(name, layout.TABLE_KINDS[column], key, dtype)
+            if len(array) != count:
+                raise CorruptError(
+                    f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
+                    f" the manifest says {count}"
+                )
+            parts.append(array)
+        key = layout.table_key(self.info.number, layout.DIRECTORY)
+        directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
+        if len(directory) != (1 << header_bits(count)) + 1:
+            raise CorruptError(
+                f"the directory of run {self.info.number} of {name.decode()} has"
+                f" {len(directory)} entries, which do not fit {count} keys"
+            )
+        return Table(parts[0], parts[1], directory)
+
+    def _fetch_column(self, column: int, segment: int, dtype: str, source: Source) -> Any:
+        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+        key = layout.segment_key(self.info.number, column, segment)
+        return source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
+
+    def _fetch_segment(self, number: int, source: Source) -> Segment:
+        start, stop = self.segment_range(number)
+        fingerprints = self._fetch_column(layout.FINGERPRINT, number, "<u8", source)
+        states = self._fetch_column(layout.STATE, number, "u1", source)
+        offsets = self._fetch_column(layout.OFFSET, number, "<u4", source)
+        content = self._fetch_column(layout.ID, number, "u1", source)
+        lengths = (len(fingerprints), len(states), len(offsets) - 1)
+        if any(length != stop - start for length in lengths) or offsets[-1] != len(content):
+            raise CorruptError(
+                f"segment {number} of run {self.info.number} has columns of {lengths} documents"
+                f" and {len(content)} bytes of ids, not {stop - start} and {offsets[-1]}"
+            )
+        return Segment(start, fingerprints, states, offsets, content)
+
+    def _fetch_vectors(self, number: int, source: Source) -> npt.NDArray[np.uint8]:
+        start, stop = self.segment_range(number)
+        if source.width == 0:
+            return np.empty((stop - start, 0), np.uint8)
+        flat = self._fetch_column(layout.VECTOR, number, "u1", source)
+        if len(flat) != (stop - start) * source.width:
+            raise CorruptError(
+                f"segment {number} of run {self.info.number} has {len(flat)} bytes of vectors"
+            )
+        vectors: npt.NDArray[np.uint8] = flat.reshape(stop - start, source.width)
+        return vectors
+
+
+def header_bits(entry_count: int) -> int:
+    """Width of the directory of a table: two to four entries to a header on average."""
+    return min(max(entry_count.bit_length() - 2, 0), HEADER_BITS_MAX)
+
+
+def make_table(
+    keys: npt.NDArray[np.uint64], ordinals: npt.NDArray[np.uint32], *, is_sorted: bool = False
+) -> Table:
+    """Sort both columns in place unless they are, and make the directory."""
+    if not is_sorted:
+        kernel.sort(keys, ordinals)
+    bits = header_bits(len(keys))
+    directory = codec.allocate(np.uint32, (1 << bits) + 1)
+    kernel.directory(keys, bits, directory)
+    return Table(keys, ordinals, directory)
+
+
+def seal(
+    loose: LooseView,
+    make_keys: Callable[[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int], None],
+    table_count: int,
+    number: int,
+) -> Run:
+    """A run in memory of all that `loose` holds.
+
+    `make_keys` writes the keys of a table: from fingerprints, to keys, for the table's number.
+    """
+    batch = loose.batch
+    tables = []
+    for table in range(table_count):
+        keys = codec.allocate(np.uint64, len(loose.searchable))
+        make_keys(loose.searchable, keys, table)
+        tables.append(make_table(keys, _allocated(loose.ordinals, np.uint32)))
+    every = np.arange(loose.start, loose.stop, dtype=np.uint32)
+    id_table = make_table(_allocated(batch.hashes, np.uint64), _allocated(every, np.uint32))
+    segments = []
+    vectors = []
+    for start in range(0, len(batch), layout.SEGMENT_ORDINALS):
+        part = batch.part(start, min(start + layout.SEGMENT_ORDINALS, len(batch)))
+        segments.append(
+            Segment(
+                loose.start + start,
+                part.fingerprints,
+                part.states,
+                part.offsets.astype(np.uint32),
+                part.content,
+            )
+        )
+        vectors.append(part.vectors)
+    info = RunInfo(number, loose.start, loose.stop, len(loose.searchable), len(batch))
+    return Run(info, tables, id_table, segments, vectors)
+
+
+def _allocated(values: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    copied = codec.allocate(dtype, len(values))
+    copied[...] = values
+    return copied

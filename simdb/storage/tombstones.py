@@ -1,0 +1,77 @@
+"""Tombstones: a bit for every deleted ordinal, stored in chunks of `CHUNK_ORDINALS`.
+
+In memory they are one bitmap that is never changed: deleting makes a copy.  It has room for
+ordinals yet to come, whose bits are 0, so that inserting does not touch it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import CorruptError
+from simdb.storage import codec, layout
+
+CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
+SPARE_BYTES = 8 * CHUNK_BYTES
+
+Bitmap = npt.NDArray[np.uint8]
+
+
+def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap:
+    """The bitmap of all ordinals below `ordinal_count`, and some room."""
+    bitmap = np.zeros(_capacity(ordinal_count), np.uint8)
+    for key, value in transaction.cursor(handle):
+        chunk = layout.key_number(bytes(key))
+        bits = codec.decode_array(layout.DELETED_KIND, bytes(key), value, np.uint8, verify=True)
+        start = chunk * CHUNK_BYTES
+        if len(bits) != CHUNK_BYTES or start + CHUNK_BYTES > len(bitmap):
+            raise CorruptError(f"chunk {chunk} of the tombstones is not where ordinals are")
+        bitmap[start : start + CHUNK_BYTES] = bits
+    return bitmap
+
+
+def with_deleted(
+    bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32], ordinal_count: int
+) -> Bitmap:
+    """A copy in which `ordinals` are deleted too."""
+    copied = np.zeros(_capacity(ordinal_count), np.uint8)
+    if bitmap is not None:
+        copied[: len(bitmap)] = bitmap[: len(copied)]
+    np.bitwise_or.at(copied, ordinals >> 3, (1 << (ordinals & 7)).astype(np.uint8))
+    return copied
+
+
+def with_room(bitmap: Bitmap | None, ordinal_count: int) -> Bitmap | None:
+    """The bitmap itself if it covers `ordinal_count` ordinals, else a longer copy."""
+    if bitmap is None or len(bitmap) * 8 >= ordinal_count:
+        return bitmap
+    return with_deleted(bitmap, np.empty(0, np.uint32), ordinal_count)
+
+
+def encode_chunks(bitmap: Bitmap, ordinals: npt.NDArray[np.uint32]) -> Iterator[tuple[bytes, Any]]:
+    """Keys and values of the chunks in which `ordinals` lie."""
+    for chunk in np.unique(ordinals // layout.CHUNK_ORDINALS):
+        key = layout.number_key(int(chunk))
+        start = int(chunk) * CHUNK_BYTES
+        bits = bitmap[start : start + CHUNK_BYTES]
+        yield key, codec.encode_array(layout.DELETED_KIND, key, bits)
+
+
+def is_deleted(bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Whether each of `ordinals` is deleted."""
+    if bitmap is None:
+        return np.zeros(len(ordinals), np.bool_)
+    return (bitmap[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
+
+
+def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> npt.NDArray[np.uint32]:
+    """The ordinals of start .. stop that are not deleted."""
+    ordinals = np.arange(start, stop, dtype=np.uint32)
+    return ordinals if bitmap is None else ordinals[~is_deleted(bitmap, ordinals)]
+
+
+def _capacity(ordinal_count: int) -> int:
+    chunks = -(-ordinal_count // layout.CHUNK_ORDINALS)
+    return chunks * CHUNK_BYTES + SPARE_BYTES
