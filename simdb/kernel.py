@@ -1,0 +1,76 @@
+"""The one door to the compiled kernel; numpy where it was not built.
+
+Every name here is described in `simdb_ext/_arrange.pyi`, `_search.pyi` and `_sketch.pyi`.  The
+environment variable SIMDB_KERNEL chooses a variant: "numpy", or one of `variants()`.
+"""
+
+import os
+import warnings
+
+from simdb.errors import OptionError
+
+CHOSEN = os.environ.get("SIMDB_KERNEL", "")
+# The variants of a module; one that has nothing faster for an instruction set uses the next below.
+ORDER = ("numpy", "scalar", "avx2", "avx512", "neon")
+
+try:
+    if CHOSEN == "numpy":
+        raise ImportError("SIMDB_KERNEL=numpy")
+    from simdb_ext import _arrange, _search, _sketch
+except ImportError as error:
+    from simdb.fallback import arrange as _arrange  # type: ignore[no-redef]
+    from simdb.fallback import search as _search  # type: ignore[no-redef]
+    from simdb.fallback import sketch as _sketch  # type: ignore[no-redef]
+
+    IS_COMPILED = False
+    if CHOSEN != "numpy":
+        warnings.warn(
+            f"simdb's compiled kernel is missing ({error}), so numpy does its work, many times"
+            " slower; install a C compiler and reinstall simdb",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+else:
+    IS_COMPILED = True
+
+Forest = _arrange.Forest
+Identifiers = _arrange.Identifiers
+decode_ids = _arrange.decode_ids
+directory = _arrange.directory
+encode_ids = _arrange.encode_ids
+first_descent = _arrange.first_descent
+keep = _arrange.keep
+merge = _arrange.merge
+permute = _arrange.permute
+restore = _arrange.restore
+sort = _arrange.sort
+
+Tables = _search.Tables
+Vectors = _search.Vectors
+sweep = _search.sweep
+
+murmur = _sketch.murmur
+project_features = _sketch.project_features
+project_texts = _sketch.project_texts
+project_tokens = _sketch.project_tokens
+quantise = _sketch.quantise
+
+
+def variants() -> list[str]:
+    """The variants that some module of the kernel can run on this processor, slowest first."""
+    names = {name for module in (_arrange, _search, _sketch) for name in module.variants()}
+    return sorted(names, key=ORDER.index)
+
+
+def select(variant: str) -> None:
+    """Use `variant`, or the fastest below it that a module has, in all modules."""
+    if variant not in variants():
+        raise OptionError(f"the kernel has the variants {', '.join(variants())}, not {variant!r}")
+    for module in (_arrange, _search, _sketch):
+        usable = [name for name in module.variants() if ORDER.index(name) <= ORDER.index(variant)]
+        if usable:
+            module.select(usable[-1])
+
+
+if CHOSEN not in ("", "numpy"):
+    select(CHOSEN)

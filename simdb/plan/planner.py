@@ -1,0 +1,221 @@
+"""The planner: which way to search answers a criterion at the lowest cost, and why.
+
+There are two ways.  Exhaustive search compares with every stored fingerprint.  Search by tables
+asks in each of them for the query's own header and, where that does not reach far enough, for the
+headers with up to `flips` flipped bits.  By the pigeonhole principle the tables find everything
+within some distance for certain (`bits.distance_served`); for a similarity the share of matches
+that they reach follows from the angle between the documents.
+
+Costs are seconds of one core, measured on a machine with AVX-512; only their ratios matter.
+"""
+
+import math
+from dataclasses import dataclass
+
+from simdb import bits
+from simdb.errors import OptionError
+from simdb.reports import Plan
+
+PROBE_SECONDS = 9e-9  # a prefetched look-up of a header that was not asked lately
+COMPARE_SECONDS = 0.12e-9  # exclusive or, population count and comparison of one fingerprint
+MEASURE_SECONDS = 2.5e-9  # the similarity of one stored volatility vector
+RANDOM_SECONDS = 40e-9  # fetching a volatility vector from anywhere
+FLIPS_MAX = 4
+# Share of matches that a filter by distance may lose where some loss is allowed at all.
+FILTER_LOSS = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What counts as a match.
+
+    At most `distance` differing bits and at least `similarity`, where they are not None (one of
+    them is not), found with probability `recall`, by `method`.
+    """
+
+    similarity: float | None
+    distance: int | None
+    recall: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What is searched: so many fingerprints, in tables of `blocks` choose `leading` blocks."""
+
+    count: int
+    blocks: int
+    leading: int
+    header_bits: int  # fewest leading bits of any table
+    directory_bits: int  # width of the widest directory
+    has_vectors: bool
+
+    @property
+    def tables(self) -> int:
+        """Number of tables."""
+        return math.comb(self.blocks, self.leading)
+
+
+def choose(criterion: Criterion, population: Population) -> Plan:
+    """The cheapest plan that satisfies `criterion`; OptionError when there is none."""
+    if criterion.similarity is not None and not population.has_vectors:
+        raise OptionError(
+            "similarity= needs stored volatility, and this database has none; create it with"
+            " Simhash(store_volatility=True), or ask by distance="
+        )
+    limit = _distance_limit(criterion)
+    exhaustive = _exhaustive(criterion, population, limit)
+    if criterion.method == "exhaustive":
+        return exhaustive
+    if criterion.method == "bphs":
+        return _named_bphs(criterion, population, limit)
+    plans = [exhaustive]
+    for flips in range(FLIPS_MAX + 1):
+        plan = _by_tables(criterion, population, limit, flips)
+        if plan.recall >= criterion.recall:
+            plans.append(plan)
+            break
+    return min(plans, key=lambda plan: plan.cost_seconds)
+
+
+def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
+    """Share of documents at `similarity` whose header some table reaches with `flips` flips.
+
+    Each bit differs with probability angle / pi (Charikar 2002), taken as independent.
+    """
+    differs = math.acos(similarity) / math.pi
+    widths = [mask.bit_count() for mask in bits.block_masks(blocks)]
+    if leading == 1:
+        missed = 1.0
+        for width in widths:
+            missed *= 1.0 - _binomial_below(width, differs, flips)
+        return 1.0 - missed
+    return _reach_of_combinations(widths, leading, differs, flips)
+
+
+def filter_distance(similarity: float, loss: float) -> int:
+    """The distance beyond which a share of at most `loss` of the documents at `similarity` lies."""
+    differs = math.acos(similarity) / math.pi
+    for distance in range(bits.FINGERPRINT_BITS + 1):
+        if 1.0 - _binomial_below(bits.FINGERPRINT_BITS, differs, distance) <= loss:
+            return distance
+    return bits.FINGERPRINT_BITS
+
+
+def _distance_limit(criterion: Criterion) -> int:
+    """Candidates farther away than this need not be measured."""
+    if criterion.distance is not None:
+        return criterion.distance
+    if criterion.recall >= 1.0 or criterion.similarity is None:
+        return bits.FINGERPRINT_BITS
+    loss = min(FILTER_LOSS, (1.0 - criterion.recall) / 10)
+    return filter_distance(criterion.similarity, loss)
+
+
+def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Plan:
+    count = population.count
+    if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
+        return Plan(
+            "exhaustive", 0, 0, 0, limit, criterion.similarity, 1.0, count * MEASURE_SECONDS,
+            f"every stored volatility vector is measured ({count} documents)",
+        )  # fmt: skip
+    share = _random_share(limit)
+    cost = count * (COMPARE_SECONDS + share * _candidate_cost(criterion))
+    recall = 1.0 if criterion.distance is not None else 1.0 - FILTER_LOSS
+    return Plan(
+        "exhaustive", 0, 0, 0, limit, criterion.similarity, recall, cost,
+        f"each of {count} fingerprints is compared, those within distance {limit} are candidates",
+    )  # fmt: skip
+
+
+def _by_tables(criterion: Criterion, population: Population, limit: int, flips: int) -> Plan:
+    known_bits = min(population.header_bits, max(population.directory_bits, 1))
+    probes = population.tables * bits.flip_count(known_bits, flips)
+    compared = probes * (1 + population.count / 2**known_bits)
+    share = _random_share(limit)
+    cost = probes * PROBE_SECONDS + compared * (
+        COMPARE_SECONDS + share * _candidate_cost(criterion)
+    )
+    served = bits.distance_served(population.blocks, population.leading, flips)
+    if criterion.distance is not None and criterion.distance <= served:
+        recall = 1.0
+        why = f"{population.tables} tables find all within distance {served} for certain"
+    elif criterion.similarity is not None and criterion.recall < 1.0:
+        recall = reach(criterion.similarity, population.blocks, population.leading, flips)
+        recall *= 1.0 - FILTER_LOSS
+        why = (
+            f"{population.tables} tables reach {recall:.3f} of the documents at similarity"
+            f" {criterion.similarity:g}"
+        )
+    else:
+        recall = 0.0
+        why = f"{population.tables} tables serve distances up to {served} only"
+    if flips:
+        why += f" with up to {flips} flipped header bits"
+    return Plan(
+        "bphs" if flips == 0 else "multiprobe", population.tables, flips, probes, limit,
+        criterion.similarity, recall, cost, why,
+    )  # fmt: skip
+
+
+def _named_bphs(criterion: Criterion, population: Population, limit: int) -> Plan:
+    """The plan for method="bphs": exact for a distance, the tables' own reach for a similarity."""
+    served = bits.distance_served(population.blocks, population.leading, 0)
+    if criterion.distance is not None and criterion.distance > served:
+        raise OptionError(
+            f"distance={criterion.distance} is more than the {population.tables} tables of"
+            f" blocks={population.blocks}, leading={population.leading} serve exactly ({served});"
+            f" create the database with blocks={criterion.distance + population.leading}, or ask"
+            " with method='auto' or 'exhaustive'"
+        )
+    return _by_tables(criterion, population, limit, 0)
+
+
+def _candidate_cost(criterion: Criterion) -> float:
+    return 0.0 if criterion.similarity is None else RANDOM_SECONDS
+
+
+def _random_share(distance: int) -> float:
+    """Share of unrelated fingerprints within `distance`."""
+    return _binomial_below(bits.FINGERPRINT_BITS, 0.5, distance)
+
+
+def _binomial_below(trials: int, probability: float, most: int) -> float:
+    """P(X <= `most`) for X binomial."""
+    total = 0.0
+    for count in range(min(most, trials) + 1):
+        total += (
+            math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
+        )
+    return min(total, 1.0)
+
+
+def _reach_of_combinations(widths: list[int], leading: int, differs: float, flips: int) -> float:
+    """P(the `leading` blocks with fewest differing bits hold at most `flips` of them).
+
+    Summed over how many blocks differ in 0, 1, .. `flips` bits, more being all alike.
+    """
+    ways = {(0,) * (flips + 1): 1.0}
+    for width in widths:
+        below = [
+            math.comb(width, count) * differs**count * (1 - differs) ** (width - count)
+            for count in range(min(flips, width) + 1)
+        ]
+        updated: dict[tuple[int, ...], float] = {}
+        for counts, share in ways.items():
+            updated[counts] = updated.get(counts, 0.0) + share * max(0.0, 1.0 - sum(below))
+            for errors, chance in enumerate(below):
+                raised = (*counts[:errors], counts[errors] + 1, *counts[errors + 1 :])
+                updated[raised] = updated.get(raised, 0.0) + share * chance
+        ways = updated
+    return sum(share for counts, share in ways.items() if _fewest(counts, leading) <= flips)
+
+
+def _fewest(counts: tuple[int, ...], leading: int) -> int:
+    """Differing bits of the `leading` best blocks; more than can be flipped if too few are good."""
+    total = 0
+    for errors, blocks in enumerate(counts):
+        taken = min(blocks, leading)
+        total += taken * errors
+        leading -= taken
+    return total if leading == 0 else len(counts)
