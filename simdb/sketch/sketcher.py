@@ -1,0 +1,226 @@
+"""The sketcher: documents of every kind to `Sketches`.
+
+Text and tokens go through the kernel; features with weights likewise; ready fingerprints are
+taken as they are.  A list may mix kinds: each kind is done in one call and put in its place.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.errors import InputError
+from simdb.options import Simhash
+from simdb.values import (
+    BARE,
+    EMPTY,
+    WEIGHTED,
+    Features,
+    Fingerprint,
+    Fingerprints,
+    Sketches,
+    describe,
+)
+
+ERRORS = ("strict", "replace")
+KINDS = (
+    "str, bytes (UTF-8), a list of tokens, simdb.Features, simdb.Fingerprint or an int (a ready"
+    " 64-bit fingerprint)"
+)
+
+
+class Sketcher:
+    """Makes sketches by the options of one database."""
+
+    def __init__(self, options: Simhash) -> None:
+        """Every document is treated by `options`."""
+        self._options = options
+        self._width = options.vector_bytes
+
+    def sketch(self, documents: Any, *, errors: str = "strict", start: int = 0) -> Sketches:
+        """Sketches of many documents.
+
+        `documents`: a sequence of documents, a uint64 array (ready fingerprints) or a
+        `Fingerprints`.  Messages count from `start`.  `errors`: "strict" raises InputError for
+        text that is not valid Unicode, "replace" replaces what is not.
+        """
+        if errors not in ERRORS:
+            raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
+        if isinstance(documents, Fingerprints):
+            return self._from_fingerprints(documents.bits, documents.weights)
+        if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
+            return self._bare(documents)
+        return self._by_kind(documents, errors == "replace", start)
+
+    def weights(
+        self, documents: Sequence[Any], *, errors: str = "strict"
+    ) -> npt.NDArray[np.float32]:
+        """Weights float32[n, dimensions] of texts, token lists or features, of one kind."""
+        kind = _kind(documents[0], 0) if len(documents) else "text"
+        weights, _ = self._projected(documents, kind, errors == "replace", 0)
+        return np.asarray(weights[:, : self._options.dimensions], np.float32)
+
+    def _by_kind(self, documents: Sequence[Any], replace: bool, start: int) -> Sketches:
+        kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
+        distinct = set(kinds)
+        if not kinds:
+            return self._bare(np.empty(0, np.uint64))
+        if len(distinct) == 1:
+            return self._one_kind(documents, kinds[0], replace, start)
+        whole = Sketches(
+            np.empty(len(kinds), np.uint64),
+            np.empty((len(kinds), self._width), np.uint8),
+            np.empty(len(kinds), np.uint8),
+        )
+        for kind in sorted(distinct):
+            chosen = [at for at, each in enumerate(kinds) if each == kind]
+            part = self._one_kind([documents[at] for at in chosen], kind, replace, start)
+            whole.bits[chosen] = part.bits
+            whole.vectors[chosen] = part.vectors
+            whole.states[chosen] = part.states
+        return whole
+
+    def _one_kind(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Sketches:
+        if kind == "bits":
+            return self._bare(np.array(documents, np.uint64))
+        if kind == "fingerprint":
+            return self._ready(documents)
+        weights, counts = self._projected(documents, kind, replace, start)
+        return self._quantised(weights, counts)
+
+    def _projected(
+        self, documents: Sequence[Any], kind: str, replace: bool, start: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Weights [n, 128] and numbers of features."""
+        options = self._options
+        if kind == "features":
+            return _project_features(documents)
+        if kind == "tokens":
+            return kernel.project_tokens(
+                documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
+            )
+        if options.normalisation == "nfkc":
+            documents = [_normalised(document, replace, start) for document in documents]
+        return kernel.project_texts(
+            documents,
+            unit=options.unit,
+            shingle=options.shingle,
+            lowercase=options.lowercase,
+            seed=options.seed,
+            replace=replace,
+            start=start,
+        )
+
+    def _quantised(self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> Sketches:
+        dimensions = self._options.dimensions
+        chosen = np.ascontiguousarray(weights[:, :dimensions])
+        bits, vectors = kernel.quantise(chosen)
+        if not self._width:
+            vectors = np.empty((len(bits), 0), np.uint8)
+        known = WEIGHTED if self._width else BARE
+        states = np.where(counts > 0, known, EMPTY).astype(np.uint8)
+        return Sketches(bits, vectors, states)
+
+    def _bare(self, bits: npt.NDArray[np.uint64]) -> Sketches:
+        if bits.ndim != 1:
+            raise InputError(f"ready fingerprints are uint64[n], not {describe(bits)}")
+        count = len(bits)
+        return Sketches(
+            np.ascontiguousarray(bits),
+            np.zeros((count, self._width), np.uint8),
+            np.full(count, BARE, np.uint8),
+        )
+
+    def _ready(self, documents: Sequence[Fingerprint]) -> Sketches:
+        """Sketches of fingerprints, with or without weights."""
+        bits = np.array([document.bits for document in documents], np.uint64)
+        sketches = self._bare(bits)
+        weighted = [at for at, each in enumerate(documents) if each.weights is not None]
+        for at in weighted:
+            each = documents[at]
+            part = self._from_fingerprints(bits[at : at + 1], each.weights[None, :])
+            sketches.vectors[at] = part.vectors[0]
+            sketches.states[at] = part.states[0]
+        for at, document in enumerate(documents):
+            if document.is_empty:
+                sketches.states[at] = EMPTY
+        return sketches
+
+    def _from_fingerprints(
+        self, bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32] | None
+    ) -> Sketches:
+        if weights is None:
+            return self._bare(bits)
+        found, vectors = kernel.quantise(_widened(weights, self._options.dimensions))
+        differing = np.flatnonzero(found != bits)
+        if len(differing):
+            at = int(differing[0])
+            raise InputError(
+                f"fingerprint {at} has bits {int(bits[at]):016x}, but the signs of its weights"
+                f" make {int(found[at]):016x} (bit j is set where weight j >= 0)"
+            )
+        sketches = self._bare(bits)
+        if not self._width:
+            return sketches
+        states = np.where(weights.any(axis=1), WEIGHTED, EMPTY).astype(np.uint8)
+        return Sketches(sketches.bits, vectors, states)
+
+
+def _kind(document: Any, position: int) -> str:
+    """Which kernel function takes it."""
+    if isinstance(document, str | bytes):
+        return "text"
+    if isinstance(document, Fingerprint):
+        return "fingerprint"
+    if isinstance(document, Features):
+        return "features"
+    if isinstance(document, bool | np.bool_):
+        raise InputError(f"document {position} is a bool; a document is {KINDS}")
+    if isinstance(document, int | np.integer):
+        if not 0 <= document <= ALL_BITS:
+            raise InputError(
+                f"document {position} is {document}; a ready fingerprint is 0 .. 2**64 - 1"
+            )
+        return "bits"
+    if isinstance(document, list | tuple):
+        return "tokens"
+    raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
+
+
+def _project_features(
+    documents: Sequence[Features],
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    counts = np.array([len(document.hashes) for document in documents], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    hashes = np.concatenate([document.hashes for document in documents])
+    weights = np.concatenate(
+        [
+            np.ones(len(document.hashes), np.float32)
+            if document.weights is None
+            else document.weights
+            for document in documents
+        ]
+    )
+    return kernel.project_features(offsets, np.ascontiguousarray(hashes), weights), counts
+
+
+def _normalised(document: str | bytes, replace: bool, position: int) -> str:
+    if isinstance(document, bytes):
+        try:
+            document = document.decode("utf-8", "replace" if replace else "strict")
+        except UnicodeDecodeError as error:
+            raise InputError(f"document {position} is no valid UTF-8: {error}") from error
+    return document if document.isascii() else unicodedata.normalize("NFKC", document)
+
+
+def _widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:
+    """Weights of `dimensions` columns: cut off, or repeated from the first column on."""
+    given = weights.shape[1]
+    if given >= dimensions:
+        return np.ascontiguousarray(weights[:, :dimensions])
+    assert given >= FINGERPRINT_BITS
+    return np.ascontiguousarray(np.concatenate([weights, weights[:, : dimensions - given]], axis=1))
