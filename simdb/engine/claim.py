@@ -1,0 +1,113 @@
+"""The claim: store a document unless something that matches it is there.
+
+Documents are taken in small groups.  A group is looked up in what is stored and staged; inside
+the group every two are compared; then they are decided one by one, since a document that is not
+stored is no reason to refuse the next.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine import lookup
+from simdb.engine.incoming import Progress, chosen_batch
+from simdb.engine.lookup import Rows
+from simdb.engine.staging import Staging
+from simdb.engine.store import Reading, Store
+from simdb.engine.view import View
+from simdb.index.permutation import Permutations
+from simdb.plan.planner import Criterion
+from simdb.storage.batch import Batch
+from simdb.storage.loose import Loose
+from simdb.values import Matches, Sketches
+
+GROUP_DOCUMENTS = 512
+
+
+def add_new(
+    store: Store,
+    staging: Staging,
+    current_view: Callable[[], View],
+    reading: Reading,
+    batch: Batch,
+    metadata: Sequence[bytes | None],
+    criterion: Criterion,
+    progress: Progress | None,
+) -> Matches:
+    """Stage the documents of `batch` that are new; the best match of each of the others."""
+    found: list[Rows] = []
+    for start in range(0, len(batch), GROUP_DOCUMENTS):
+        part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
+        sketches = Sketches(part.fingerprints, part.vectors, part.states)
+        rows = lookup.search(current_view(), reading, sketches, criterion, limit=1)
+        among = _among(store.permutations, reading, part, sketches, criterion)
+        kept, matches = _decide(rows, among, staging.next_ordinal, criterion)
+        if len(kept):
+            chosen = part if len(kept) == len(part) else chosen_batch(part, kept)
+            staging.insert(chosen, [metadata[start + int(at)] for at in kept])
+        found.append(matches)
+        if progress is not None:
+            progress(start + len(part))
+    return lookup.as_matches(current_view(), reading, lookup.joined(found))
+
+
+def _among(
+    permutations: Permutations,
+    reading: Reading,
+    part: Batch,
+    sketches: Sketches,
+    criterion: Criterion,
+) -> Rows:
+    """The matches of the documents of a group among themselves; ordinals are positions in it."""
+    loose = Loose(0, reading.width)
+    loose.append(part)
+    view = View([], loose.view(), None, permutations)
+    exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, "exhaustive")
+    return lookup.search(view, reading, sketches, exhaustive)
+
+
+def _decide(
+    stored: Rows, among: Rows, next_ordinal: int, criterion: Criterion
+) -> tuple[npt.NDArray[np.int64], Rows]:
+    """Positions of the documents to keep, and the best match of each of the others."""
+    count = len(stored.offsets) - 1
+    ordinal_of: dict[int, int] = {}
+    rows: list[tuple[int, int, float]] = []
+    counts = np.zeros(count, np.int64)
+    for at in range(count):
+        best = _best(stored, at, None, criterion)
+        inside = _best(among, at, ordinal_of, criterion)
+        if best is None or (inside is not None and inside[0] < best[0]):
+            best = inside
+        if best is None:
+            ordinal_of[at] = next_ordinal + len(ordinal_of)
+        else:
+            counts[at] = 1
+            rows.append(best[1])
+    matches = Rows(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.array([row[0] for row in rows], np.uint32),
+        np.array([row[1] for row in rows], np.uint8),
+        np.array([row[2] for row in rows], np.float32),
+    )
+    return np.array(list(ordinal_of), np.int64), matches
+
+
+def _best(
+    rows: Rows, query: int, ordinal_of: dict[int, int] | None, criterion: Criterion
+) -> tuple[float, tuple[int, int, float]] | None:
+    """How far the best match is (to compare) and the match; with `ordinal_of` only among its keys.
+
+    Rows are best first, so the first that counts is the best.
+    """
+    for at in range(int(rows.offsets[query]), int(rows.offsets[query + 1])):
+        ordinal = int(rows.ordinals[at])
+        if ordinal_of is not None:
+            if ordinal not in ordinal_of:
+                continue
+            ordinal = ordinal_of[ordinal]
+        distance, similarity = int(rows.distances[at]), float(rows.similarities[at])
+        far = distance if criterion.similarity is None else -similarity
+        return far, (ordinal, distance, similarity)
+    return None

@@ -1,0 +1,138 @@
+"""Commit: what was staged becomes one LMDB transaction.
+
+A few documents are appended to the delta.  More than `delta_documents` loose ones are sealed into
+a run, together with the neighbours that the compaction policy names.  Readers see either all of
+it or nothing: the manifest is part of the same transaction.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine.staging import Staging
+from simdb.engine.store import Store
+from simdb.plan.compaction import merged_from
+from simdb.storage import layout
+from simdb.storage.batch import encode_batch
+from simdb.storage.contents import Contents
+from simdb.storage.manifest import Manifest, RunInfo, encode_manifest
+from simdb.storage.merge import run_keys, write_run
+from simdb.storage.metadata import encode_blocks
+from simdb.storage.run import Run, Source
+from simdb.storage.tombstones import encode_chunks
+
+
+@dataclass(slots=True)
+class Writer:
+    """Puts values into one LMDB transaction."""
+
+    store: Store
+    transaction: Any
+
+    def put(self, name: bytes, key: bytes, value: Any) -> None:
+        """Store a value."""
+        handle = self.store.environment.subdatabase(name)
+        self.transaction.put(key, value, db=handle)
+
+    def delete(self, name: bytes, key: bytes) -> None:
+        """Remove a value."""
+        handle = self.store.environment.subdatabase(name)
+        self.transaction.delete(key, db=handle)
+
+    def clear(self, name: bytes) -> None:
+        """Remove all values of a sub-database."""
+        handle = self.store.environment.subdatabase(name)
+        self.transaction.drop(handle, delete=False)
+
+    def put_manifest(self, manifest: Manifest) -> None:
+        """Store the manifest."""
+        self.put(layout.MANIFEST, layout.MANIFEST_KEY, encode_manifest(manifest))
+
+
+def write_staged(
+    store: Store, transaction: Any, base: Contents, staging: Staging, source: Source
+) -> None:
+    """Write everything staged on top of `base`; may be called again after it failed."""
+    writer = Writer(store, transaction)
+    if len(staging.loose) > store.options.delta_documents:
+        staging.seal_loose()
+    manifest = replace(
+        base.manifest,
+        next_ordinal=staging.next_ordinal,
+        document_count=staging.document_count,
+        empty_count=staging.empty_count,
+        bare_count=staging.bare_count,
+    )
+    manifest = _write_deletions(writer, manifest, staging)
+    for key, value in encode_blocks(staging.metadata):
+        writer.put(layout.METADATA, key, value)
+    if staging.sealed:
+        manifest = _write_sealed(writer, manifest, base, staging, source)
+    else:
+        _append_to_delta(writer, base, staging)
+    writer.put_manifest(manifest)
+
+
+def drop_run(writer: Writer, run: Run) -> None:
+    """Remove every value of a stored run."""
+    for name, key in run_keys(run, writer.store.options.table_count, writer.store.width):
+        writer.delete(name, key)
+
+
+def _append_to_delta(writer: Writer, base: Contents, staging: Staging) -> None:
+    """Store the new loose documents as one value of the delta."""
+    loose = staging.loose.view()
+    known = len(base.loose.batch)
+    if len(loose.batch) > known:
+        key = layout.number_key(loose.start + known)
+        batch = loose.batch.part(known, len(loose.batch))
+        writer.put(layout.DELTA, key, encode_batch(key, batch))
+
+
+def _write_sealed(
+    writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
+) -> Manifest:
+    """Store the sealed runs, merged with older ones, and what is loose after them."""
+    store = writer.store
+    runs = [*base.runs, *staging.sealed]
+    counts = [run.info.entry_count for run in runs]
+    start = merged_from(counts, len(staging.sealed), store.options.growth)
+    number = manifest.next_run
+    info = write_run(
+        runs[start:],
+        number,
+        writer.put,
+        source,
+        table_count=store.options.table_count,
+        dead=staging.dead,
+    )
+    for run in base.runs[start:]:
+        drop_run(writer, run)
+    writer.clear(layout.DELTA)
+    loose = staging.loose.view()
+    if len(loose.batch):
+        key = layout.number_key(loose.start)
+        writer.put(layout.DELTA, key, encode_batch(key, loose.batch))
+    kept: tuple[RunInfo, ...] = tuple(run.info for run in base.runs[:start])
+    return replace(
+        manifest,
+        runs=(*kept, info),
+        next_run=number + 1,
+        delta_start=loose.start,
+        delta_version=manifest.delta_version + 1,
+    )
+
+
+def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Manifest:
+    if not staging.deleted or staging.dead is None:
+        return manifest
+    ordinals: npt.NDArray[np.uint32] = np.concatenate(staging.deleted)
+    for key, value in encode_chunks(staging.dead, ordinals):
+        writer.put(layout.DELETED, key, value)
+    return replace(
+        manifest,
+        deleted_count=manifest.deleted_count + len(ordinals),
+        deleted_version=manifest.deleted_version + 1,
+    )

@@ -1,0 +1,157 @@
+"""Compaction: one run, no tombstones, no gaps, and a data file that is as small as it can be.
+
+Everything live is written as one run with new ordinals, in one transaction.  LMDB keeps the pages
+that this frees inside its file, so the file is then copied without them and the copy put in its
+place; that is possible only while nobody else has the database open.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine.commit import Writer, drop_run
+from simdb.engine.store import Reading, Store
+from simdb.reports import Compaction
+from simdb.storage import layout
+from simdb.storage.contents import Contents
+from simdb.storage.environment import DATA_FILE, MapFull
+from simdb.storage.locks import alone
+from simdb.storage.manifest import RunInfo
+from simdb.storage.merge import write_run
+from simdb.storage.metadata import encode_blocks, read_all
+from simdb.storage.run import seal
+from simdb.storage.tombstones import live_ordinals
+
+COPY_FILE = "data.mdb.copy"
+METADATA_GROUP = 4096
+
+
+def compact(store: Store) -> Compaction:
+    """Compact the database; what could not be done is said in the note."""
+    store.begin_write()
+    try:
+        before = _file_bytes(store)
+        while not _rewrite(store):
+            store.forget_views()
+            store.environment.grow(before)
+        note = _shrink(store)
+        return Compaction(before, _file_bytes(store), note)
+    finally:
+        store.end_write()
+
+
+def _rewrite(store: Store) -> bool:
+    """Write everything as one run, unless it is; False when the map has no room for it."""
+    _, reading = store.enter()
+    try:
+        base = store.contents(reading)
+        is_compact = (
+            len(base.runs) <= 1 and not len(base.loose.batch) and not base.manifest.deleted_count
+        )
+        if not is_compact:
+            store.environment.write(
+                lambda transaction: _write_one_run(Writer(store, transaction), base, reading)
+            )
+    except MapFull:
+        return False
+    finally:
+        store.leave(reading)
+    return True
+
+
+def _write_one_run(writer: Writer, base: Contents, reading: Reading) -> None:
+    store = writer.store
+    manifest = base.manifest
+    runs = list(base.runs)
+    if len(base.loose.batch):
+        permutations = store.permutations
+        runs.append(seal(base.loose, permutations.write_keys, len(permutations.masks), -1))
+    kept = live_ordinals(base.dead, 0, manifest.next_ordinal)
+    rows: tuple[RunInfo, ...] = ()
+    if len(kept):
+        info = write_run(
+            runs,
+            manifest.next_run,
+            writer.put,
+            reading,
+            table_count=store.options.table_count,
+            dead=base.dead,
+            renumber=True,
+        )
+        rows = (info,)
+    for run in base.runs:
+        drop_run(writer, run)
+    writer.clear(layout.DELTA)
+    writer.clear(layout.DELETED)
+    _renumber_metadata(writer, reading, kept)
+    writer.put_manifest(
+        replace(
+            manifest,
+            runs=rows,
+            next_run=manifest.next_run + 1,
+            next_ordinal=len(kept),
+            delta_start=len(kept),
+            delta_version=manifest.delta_version + 1,
+            deleted_version=manifest.deleted_version + 1,
+            deleted_count=0,
+        )
+    )
+
+
+def _renumber_metadata(writer: Writer, reading: Reading, kept: npt.NDArray[np.uint32]) -> None:
+    """Store the metadata of the documents `kept` under their new ordinals."""
+    handle = writer.store.environment.subdatabase(layout.METADATA)
+    if not reading.transaction.stat(handle)["entries"]:
+        return
+    writer.clear(layout.METADATA)
+    for group in _groups(read_all(reading.transaction, handle)):
+        ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
+        places = np.searchsorted(kept, ordinals)
+        entries = [
+            (int(place), packed)
+            for place, (ordinal, packed) in zip(places, group, strict=True)
+            if place < len(kept) and kept[place] == ordinal
+        ]
+        for key, value in encode_blocks(entries):
+            writer.put(layout.METADATA, key, value)
+
+
+def _groups(entries: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    group: list[tuple[int, bytes]] = []
+    for entry in entries:
+        group.append(entry)
+        if len(group) == METADATA_GROUP:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _shrink(store: Store) -> str:
+    """Put a copy without free pages in the place of the data file; says why where it cannot."""
+    environment = store.environment
+    if environment.presence_lock is None or environment.writer_lock is None:
+        return "the file was not shrunk: its lock files could not be made"
+    if not environment.is_idle:
+        return "the file was not shrunk: snapshots of this process are open"
+    copy = os.path.join(environment.path, COPY_FILE)
+    with alone(environment.presence_lock) as is_alone:
+        if not is_alone:
+            return "the file was not shrunk: other processes have the database open"
+        if os.path.exists(copy):
+            os.unlink(copy)
+        try:
+            environment.copy_to(copy)
+            store.forget_views()
+            environment.reopen(copy)
+        finally:
+            if os.path.exists(copy):
+                os.unlink(copy)
+    return ""
+
+
+def _file_bytes(store: Store) -> int:
+    return os.stat(os.path.join(store.environment.path, DATA_FILE)).st_blocks * 512

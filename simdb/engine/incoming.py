@@ -1,0 +1,162 @@
+"""Documents on their way in: checked, sketched and laid out in columns, before anything is staged."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import InputError
+from simdb.sketch.sketcher import Sketcher
+from simdb.storage.batch import Batch
+from simdb.storage.metadata import pack_metadata
+from simdb.values import Fingerprints, Sketches
+
+SKETCHED_DOCUMENTS = 8192
+
+Progress = Callable[[int], None]
+
+
+def as_list(values: Any, what: str) -> list[Any]:
+    """An iterable, array or Arrow column as a list; InputError for a single value or None."""
+    if isinstance(values, list):
+        return values
+    if values is None or isinstance(values, str | bytes | int):
+        raise InputError(f"{what} are many, in a list, an array or an iterator, not {values!r}")
+    if hasattr(values, "to_pylist"):
+        return list(values.to_pylist())
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    try:
+        return list(values)
+    except TypeError as error:
+        raise InputError(f"{what} are {type(values).__name__}, which is no iterable") from error
+
+
+class EncodedIds:
+    """Ids in their stored form: `offsets`, `content` and `hashes` as from `kernel.encode_ids`."""
+
+    def __init__(self, ids: list[Any]) -> None:
+        """Raise InputError for an id that cannot be, or that stands twice in `ids`."""
+        self.ids = ids
+        self.offsets, self.content, self.hashes = kernel.encode_ids(ids)
+        self._check_distinct()
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.ids)
+
+    def _check_distinct(self) -> None:
+        order = np.argsort(self.hashes, kind="stable")
+        ordered = self.hashes[order]
+        for at in np.flatnonzero(ordered[1:] == ordered[:-1]):
+            first, second = int(order[at]), int(order[at + 1])
+            if self._stored(first) == self._stored(second):
+                raise InputError(
+                    f"the id {self.ids[second]!r} stands twice in one call, at {first} and"
+                    f" {second}; nothing was inserted"
+                )
+
+    def _stored(self, position: int) -> bytes:
+        return bytes(self.content[self.offsets[position] : self.offsets[position + 1]])
+
+
+def sketch_all(
+    sketcher: Sketcher, documents: Any, count: int, *, errors: str, progress: Progress | None
+) -> Sketches:
+    """Sketches of exactly `count` documents, taken from an iterable a few thousand at a time."""
+    parts: list[Sketches] = []
+    done = 0
+    for chunk in _chunks(documents):
+        parts.append(sketcher.sketch(chunk, errors=errors, start=done))
+        done += len(chunk)
+        if done > count:
+            break
+        if progress is not None:
+            progress(done)
+    if done != count:
+        found = f"more than {count}" if done > count else str(done)
+        raise InputError(f"there are {count} ids but {found} documents")
+    return _joined(sketcher, parts)
+
+
+def sketch_many(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
+    """Sketches of all documents of an iterable or an array."""
+    parts: list[Sketches] = []
+    for chunk in _chunks(documents):
+        start = sum(len(part) for part in parts)
+        parts.append(sketcher.sketch(chunk, errors=errors, start=start))
+    return _joined(sketcher, parts)
+
+
+def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
+    """The columns of these documents."""
+    return Batch(
+        sketches.bits, sketches.states, sketches.vectors, ids.hashes, ids.offsets, ids.content
+    )
+
+
+def pack_all(metadata: Any, ids: Sequence[Any]) -> list[bytes | None]:
+    """Metadata of each document in its stored form; None where there is none."""
+    if metadata is None:
+        return [None] * len(ids)
+    values = as_list(metadata, "metadata")
+    if len(values) != len(ids):
+        raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} documents")
+    return [
+        None if value is None else pack_metadata(value, f"document {id!r}")
+        for id, value in zip(ids, values, strict=True)
+    ]
+
+
+def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
+    """Only the documents at the positions `chosen`, in that order."""
+    lengths = np.diff(batch.offsets)
+    content = [batch.content[batch.offsets[at] : batch.offsets[at + 1]] for at in chosen]
+    return Batch(
+        batch.fingerprints[chosen],
+        batch.states[chosen],
+        batch.vectors[chosen],
+        batch.hashes[chosen],
+        np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64),
+        np.concatenate([np.empty(0, np.uint8), *content]),
+    )
+
+
+def _joined(sketcher: Sketcher, parts: list[Sketches]) -> Sketches:
+    if len(parts) == 1:
+        return parts[0]
+    parts = [sketcher.sketch([]), *parts]
+    return Sketches(
+        np.concatenate([part.bits for part in parts]),
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate([part.states for part in parts]),
+    )
+
+
+def _chunks(documents: Any) -> Iterator[Any]:
+    """Documents a few thousand at a time; arrays of fingerprints whole."""
+    if isinstance(documents, Fingerprints):
+        yield documents
+        return
+    if isinstance(documents, np.ndarray):
+        if documents.dtype == np.uint64 and documents.ndim == 1:
+            yield documents
+            return
+        if documents.dtype.kind not in "OUS" or documents.ndim != 1:
+            raise InputError(
+                f"documents are an array of {documents.dtype} with shape {documents.shape}; ready"
+                " fingerprints are uint64[n]"
+            )
+    if isinstance(documents, str | bytes | int) or not isinstance(documents, Iterable):
+        raise InputError(
+            f"documents are many, in a list, an array or an iterator, not"
+            f" {type(documents).__name__}"
+        )
+    if hasattr(documents, "to_pylist"):
+        documents = documents.to_pylist()
+    iterator = iter(documents)
+    while chunk := list(islice(iterator, SKETCHED_DOCUMENTS)):
+        yield chunk

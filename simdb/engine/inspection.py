@@ -1,0 +1,118 @@
+"""Inspection: the database in numbers, and whether it is sound."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from simdb.engine.store import Reading, Store
+from simdb.engine.sweep import searched
+from simdb.engine.view import View
+from simdb.errors import CorruptError, FormatError
+from simdb.options import encode_options
+from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
+from simdb.storage import codec, layout
+from simdb.storage.check import (
+    RESTORE,
+    check_counts,
+    check_metadata,
+    check_runs,
+    check_values,
+)
+from simdb.storage.contents import load
+from simdb.storage.merge import run_keys
+from simdb.storage.run import Run
+
+
+def statistics(store: Store) -> Statistics:
+    """Counts, sizes, runs and readers."""
+    view, reading = store.enter()
+    try:
+        contents = store.contents(reading)
+        manifest = contents.manifest
+        sizes = store.environment.sizes(reading.transaction)
+        return Statistics(
+            path=store.environment.path,
+            format_version=codec.FORMAT_VERSION,
+            document_count=manifest.document_count,
+            empty_count=manifest.empty_count,
+            bare_count=manifest.bare_count,
+            deleted_count=manifest.deleted_count,
+            delta_count=manifest.next_ordinal - manifest.delta_start,
+            file_bytes=sizes[0],
+            live_bytes=sizes[1],
+            map_bytes=sizes[2],
+            transaction=contents.transaction_number,
+            largest_group=_largest_group(view, reading),
+            section_bytes=_section_bytes(store, reading),
+            runs=tuple(_run_statistics(store, run, reading) for run in contents.runs),
+            readers=_readers(store, contents.transaction_number),
+            options=encode_options(store.options),
+        )
+    finally:
+        store.leave(reading)
+
+
+def check(store: Store, *, deep: bool) -> Iterator[Finding]:
+    """Everything that is wrong with the stored database; nothing, where all is well.
+
+    `deep` reads every byte; without it only sizes, counts and small values are looked at.
+    """
+    transaction = store.environment.begin()
+    try:
+        reading = Reading(store.environment, transaction, store.width)
+        names = layout.all_names(store.options.table_count)
+        if deep:
+            yield from check_values(store.environment, transaction, names)
+        try:
+            contents = load(store.environment, transaction, store.width, None)
+            for run in contents.runs:
+                for table in range(store.options.table_count):
+                    run.table(table, reading)
+                run.id_table(reading)
+                run.vectors(reading)
+            yield from check_counts(contents, reading)
+            if deep:
+                yield from check_metadata(store.environment, transaction, contents)
+                yield from check_runs(
+                    contents, reading, store.permutations.write_keys, store.options.table_count
+                )
+        except (CorruptError, FormatError) as error:
+            yield Finding("database", str(error), RESTORE)
+    finally:
+        store.environment.end(transaction)
+
+
+def _largest_group(view: View, reading: Reading) -> int:
+    """Most documents that share a fingerprint."""
+    bits = np.sort(searched(view, reading).fingerprints)
+    if not len(bits):
+        return 0
+    starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))
+    return int(np.diff(np.concatenate([starts, [len(bits)]])).max())
+
+
+def _section_bytes(store: Store, reading: Reading) -> dict[str, int]:
+    """Bytes of the pages of each sub-database."""
+    sizes: dict[str, int] = {}
+    for name in layout.all_names(store.options.table_count):
+        handle = store.environment.subdatabase(name)
+        pages: dict[str, Any] = reading.transaction.stat(handle)
+        count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
+        sizes[name.decode()] = pages["psize"] * count
+    return sizes
+
+
+def _run_statistics(store: Store, run: Run, reading: Reading) -> RunStatistics:
+    total = 0
+    for name, key in run_keys(run, store.options.table_count, store.width):
+        handle = store.environment.subdatabase(name)
+        total += len(reading.transaction.get(key, db=handle))
+    return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
+
+
+def _readers(store: Store, newest: int) -> tuple[ReaderStatistics, ...]:
+    return tuple(
+        ReaderStatistics(process, thread, number, max(newest - number, 0))
+        for process, thread, number in store.environment.readers()
+    )

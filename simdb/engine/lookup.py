@@ -1,0 +1,322 @@
+"""Look-up: the stored documents that match given sketches.
+
+The kernel finds candidates by Hamming distance as the plan says; where a similarity is asked, the
+stored volatility vectors measure them.  Batches are taken in parts, so that only the matches grow
+with their length.
+"""
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.view import View
+from simdb.errors import InputError, OptionError
+from simdb.options import METHODS, Options
+from simdb.plan.planner import Criterion
+from simdb.reports import Plan
+from simdb.storage.run import Source
+from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known
+
+PART_QUERIES = 1 << 17
+# Candidates of a measured batch are kept until they are measured, a few dozen for a query.
+PART_MEASURED = 1 << 13
+
+I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+F32 = npt.NDArray[np.float32]
+
+
+class Rows:
+    """Matches of consecutive queries: offsets, ordinals, distances and similarities."""
+
+    __slots__ = ("distances", "offsets", "ordinals", "similarities")
+
+    def __init__(self, offsets: I64, ordinals: U32, distances: U8, similarities: F32) -> None:
+        """offsets int64[m + 1]; the others of length k; NaN for an unknown similarity."""
+        self.offsets = offsets
+        self.ordinals = ordinals
+        self.distances = distances
+        self.similarities = similarities
+
+    @property
+    def queries(self) -> I64:
+        """The query that each match belongs to."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def chosen(self, order: npt.NDArray[np.integer]) -> "Rows":
+        """The matches at positions `order`, which are grouped by query."""
+        counts = np.bincount(self.queries[order], minlength=len(self.offsets) - 1)
+        return Rows(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            self.ordinals[order],
+            self.distances[order],
+            self.similarities[order],
+        )
+
+    def limited(self, limit: int) -> "Rows":
+        """At most the first `limit` matches of each query."""
+        rank = np.arange(len(self.ordinals)) - self.offsets[:-1][self.queries]
+        return self.chosen(np.flatnonzero(rank < limit))
+
+
+def make_criterion(
+    options: Options,
+    *,
+    similarity: float | None,
+    distance: int | None,
+    recall: float | None,
+    method: str | None,
+    is_weighted: bool,
+) -> Criterion:
+    """What a query asks, with the database's defaults for what it leaves open.
+
+    Without either bound, documents with weights are matched by similarity and others by distance.
+    """
+    if similarity is None and distance is None:
+        if is_weighted and options.sketch.store_volatility:
+            similarity = options.similarity
+        else:
+            distance = options.distance
+    if similarity is not None:
+        _check_share("similarity", similarity)
+        if not is_weighted:
+            raise OptionError(
+                "similarity= needs a query with weights; a ready fingerprint without weights is"
+                " matched by distance="
+            )
+    if distance is not None and not _is_whole(distance, 64):
+        raise OptionError(f"distance is a whole number from 0 to 64, not {distance!r}")
+    if recall is not None:
+        _check_share("recall", recall)
+    method = method or "auto"
+    if method not in METHODS:
+        raise OptionError(f"method is one of {', '.join(map(repr, METHODS))}, not {method!r}")
+    return Criterion(similarity, distance, options.recall if recall is None else recall, method)
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise OptionError unless `limit` is None or a positive whole number."""
+    if limit is not None and (not _is_whole(limit, 2**63) or limit < 1):
+        raise OptionError(f"limit is a whole number from 1 on, or None, not {limit!r}")
+
+
+def search(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    *,
+    limit: int | None = None,
+    first: bool = False,
+    after: U32 | None = None,
+) -> Rows:
+    """The matches of every sketch, best first; documents without features match nothing.
+
+    `first`: any one match will do.  `after`: only ordinals greater than after[i] for query i.
+    """
+    plan = view.plan(criterion, has_vectors=source.width > 0)
+    is_measured = criterion.similarity is not None
+    size = PART_MEASURED if is_measured else PART_QUERIES
+    parts = []
+    for start in range(0, max(len(sketches), 1), size):
+        part = slice(start, start + size)
+        later = None if after is None else after[part]
+        rows = _search_part(view, source, _part(sketches, part), criterion, plan, first, later)
+        parts.append(rows if limit is None else rows.limited(limit))
+    rows = parts[0] if len(parts) == 1 else joined(parts)
+    return rows.limited(1) if first and is_measured else rows
+
+
+def search_bits(
+    view: View, source: Source, bits: int, criterion: Criterion, *, first: bool
+) -> list[Match]:
+    """The matches of one ready fingerprint: the shortest way through the kernel."""
+    plan = view.plan(criterion, has_vectors=source.width > 0)
+    if plan.method == "exhaustive":
+        query = np.array([bits], np.uint64)
+        _, ordinals, distances = view.tables(source).scan(
+            query, distance=plan.distance, first=first, after=None
+        )
+        found = list(zip(ordinals.tolist(), distances.tolist(), strict=True))
+    else:
+        found = view.tables(source).lookup_one(bits, plan.distance, plan.flips, first)
+    if not found:
+        return []
+    decode = view.identifiers(source).decode_one
+    return [Match(decode(ordinal), distance) for ordinal, distance in found]
+
+
+def as_matches(view: View, source: Source, rows: Rows) -> Matches:
+    """`rows` for the user: ids are copied now and made into objects when asked for."""
+    identifiers = view.identifiers(source)
+    offsets, content = identifiers.gather(rows.ordinals)
+    return Matches(
+        rows.offsets,
+        rows.ordinals,
+        rows.distances,
+        rows.similarities,
+        partial(kernel.decode_ids, offsets, content),
+    )
+
+
+def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
+    """The matches of the one query of `rows`."""
+    decode = view.identifiers(source).decode_one
+    return [
+        Match(decode(int(ordinal)), int(distance), known(similarity))
+        for ordinal, distance, similarity in zip(
+            rows.ordinals, rows.distances, rows.similarities, strict=True
+        )
+    ]
+
+
+def stored_sketches(view: View, source: Source, ordinals: U32) -> Sketches:
+    """What is stored of some documents, as queries."""
+    if source.width:
+        vectors = view.vectors(source).gather(ordinals)
+    else:
+        vectors = np.empty((len(ordinals), 0), np.uint8)
+    return Sketches(
+        view.column("fingerprints", ordinals, source),
+        vectors,
+        view.column("states", ordinals, source),
+    )
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """The rows of batches that follow each other."""
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    return Rows(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([part.ordinals for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+    )
+
+
+def _search_part(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+) -> Rows:
+    empty = sketches.states == EMPTY
+    if empty.any():
+        return _without_empty(view, source, sketches, criterion, plan, first, after, empty)
+    if criterion.similarity is not None:
+        if (sketches.states != WEIGHTED).any():
+            raise InputError(
+                "similarity= was asked of a fingerprint without weights; give its weights, or"
+                " ask by distance="
+            )
+        return _measured(view, source, sketches, criterion, plan, after)
+    offsets, ordinals, distances = _candidates(view, source, sketches, plan, first, after)
+    return Rows(offsets, ordinals, distances, _estimates(view, source, sketches, offsets, ordinals))
+
+
+def _without_empty(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+    empty: npt.NDArray[np.bool_],
+) -> Rows:
+    """The matches of the documents that have features; none for the others."""
+    asked = np.flatnonzero(~empty)
+    later = None if after is None else after[asked]
+    chosen = Sketches(sketches.bits[asked], sketches.vectors[asked], sketches.states[asked])
+    rows = _search_part(view, source, chosen, criterion, plan, first, later)
+    counts = np.zeros(len(sketches), np.int64)
+    counts[asked] = np.diff(rows.offsets)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Rows(offsets, rows.ordinals, rows.distances, rows.similarities)
+
+
+def _candidates(
+    view: View, source: Source, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+) -> tuple[I64, U32, U8]:
+    """Stored documents within the plan's distance, by distance and ordinal."""
+    tables = view.tables(source)
+    if plan.method == "exhaustive":
+        found = tables.scan(sketches.bits, distance=plan.distance, first=first, after=after)
+    else:
+        found = tables.lookup(
+            sketches.bits, distance=plan.distance, flips=plan.flips, first=first, after=after
+        )
+    offsets, ordinals, distances = found
+    return offsets, ordinals, distances
+
+
+def _measured(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    after: U32 | None,
+) -> Rows:
+    """Matches by similarity, and by distance as well where that is asked; best first."""
+    assert criterion.similarity is not None
+    vectors = view.vectors(source)
+    if plan.distance == 64 and plan.method == "exhaustive":
+        offsets, ordinals, similarities = vectors.scan(
+            sketches.vectors,
+            similarity=criterion.similarity,
+            skip=view.unweighted(source),
+            after=after,
+        )
+        bits = np.repeat(sketches.bits, np.diff(offsets))
+        differing = bits ^ view.column("fingerprints", ordinals, source)
+        return Rows(offsets, ordinals, _bit_counts(differing), similarities)
+    offsets, ordinals, distances = _candidates(view, source, sketches, plan, False, after)
+    similarities = _estimates(view, source, sketches, offsets, ordinals)
+    rows = Rows(offsets, ordinals, distances, similarities)
+    chosen = np.flatnonzero(similarities >= np.float32(criterion.similarity))
+    order = np.lexsort(
+        (ordinals[chosen], -similarities[chosen].astype(np.float64), rows.queries[chosen])
+    )
+    return rows.chosen(chosen[order])
+
+
+def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ordinals: U32) -> F32:
+    """Similarities by stored volatility; NaN where either side has no weights."""
+    if not source.width or not (sketches.states == WEIGHTED).any() or not len(ordinals):
+        return np.full(len(ordinals), np.nan, np.float32)
+    similarities: F32 = view.vectors(source).similarity(sketches.vectors, offsets, ordinals)
+    unweighted = view.unweighted(source)
+    lacking = (unweighted[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
+    lacking |= np.repeat(sketches.states != WEIGHTED, np.diff(offsets))
+    similarities[lacking] = np.nan
+    return similarities
+
+
+def _bit_counts(words: npt.NDArray[np.uint64]) -> U8:
+    pairs = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
+    return pairs.sum(axis=1, dtype=np.uint8)
+
+
+def _part(sketches: Sketches, part: slice) -> Sketches:
+    return Sketches(sketches.bits[part], sketches.vectors[part], sketches.states[part])
+
+
+def _is_whole(value: object, most: int) -> bool:
+    return (
+        isinstance(value, int | np.integer)
+        and not isinstance(value, bool)
+        and 0 <= int(value) <= most
+    )
+
+
+def _check_share(name: str, value: object) -> None:
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) <= 1:  # type: ignore[arg-type]
+        raise OptionError(f"{name} is above 0 and at most 1, not {value!r}")

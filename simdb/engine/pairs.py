@@ -1,0 +1,76 @@
+"""Pairs: all matching pairs, streamed in chunks or gathered into arrays."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import ClosedError
+from simdb.values import Pair, PairArrays
+
+
+class Pairs:
+    """Every pair of stored documents that match, made while they are read.
+
+    Take them once with `chunks()` (or by iterating, one `Pair` at a time), in bounded memory; or
+    use the arrays, which gather all of them first.  Until then a snapshot of the database is held.
+    """
+
+    def __init__(self, stream: Iterator[PairArrays]) -> None:
+        """`stream` gives the chunks."""
+        self._stream: Iterator[PairArrays] | None = stream
+        self._gathered: PairArrays | None = None
+
+    def chunks(self) -> Iterator[PairArrays]:
+        """The pairs in chunks of arrays; once only, unless they were gathered before."""
+        if self._gathered is not None:
+            return iter([self._gathered])
+        if self._stream is None:
+            raise ClosedError("these pairs were streamed already; call find_all again")
+        stream, self._stream = self._stream, None
+        return stream
+
+    def __iter__(self) -> Iterator[Pair]:
+        """One pair at a time."""
+        for chunk in self.chunks():
+            yield from chunk
+
+    def __len__(self) -> int:
+        """Number of pairs; gathers them."""
+        return len(self._all())
+
+    @property
+    def left(self) -> npt.NDArray[np.object_]:
+        """Ids of the documents inserted first: object[k]."""
+        return self._all().left
+
+    @property
+    def right(self) -> npt.NDArray[np.object_]:
+        """Ids of the documents inserted later: object[k]."""
+        return self._all().right
+
+    @property
+    def distance(self) -> npt.NDArray[np.uint8]:
+        """Differing bits: uint8[k]."""
+        return self._all().distance
+
+    @property
+    def similarity(self) -> npt.NDArray[np.float32]:
+        """Estimated similarities: float32[k], NaN where weights are missing."""
+        return self._all().similarity
+
+    def _all(self) -> PairArrays:
+        if self._gathered is None:
+            chunks = list(self.chunks())
+            self._gathered = PairArrays(
+                _joined([chunk.left for chunk in chunks], object),
+                _joined([chunk.right for chunk in chunks], object),
+                _joined([chunk.distance for chunk in chunks], np.uint8),
+                _joined([chunk.similarity for chunk in chunks], np.float32),
+            )
+        return self._gathered
+
+
+def _joined(arrays: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays])

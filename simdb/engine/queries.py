@@ -1,0 +1,400 @@
+"""The verbs that read: the same for a database, a snapshot and a write transaction.
+
+Each verb enters a consistent state, answers, and leaves it.
+"""
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from simdb import kernel
+from simdb.bits import ALL_BITS
+from simdb.engine import lookup
+from simdb.engine.cluster import find_clusters
+from simdb.engine.incoming import as_list, sketch_many
+from simdb.engine.pairs import Pairs
+from simdb.engine.store import Reading, Store
+from simdb.engine.sweep import as_pairs, find_couples, make_pairs_criterion
+from simdb.engine.view import View
+from simdb.errors import InputError, NotFoundError
+from simdb.plan.planner import Criterion
+from simdb.reports import Plan
+from simdb.storage import layout
+from simdb.storage.metadata import read_metadata
+from simdb.values import (
+    BARE,
+    EMPTY,
+    WEIGHTED,
+    Clusters,
+    Document,
+    Fingerprint,
+    Id,
+    Match,
+    Matches,
+    PairArrays,
+    Sketches,
+)
+
+ITERATED_IDS = 4096
+
+
+class Queries(Protocol):
+    """Reading verbs over `_enter` and `_leave`, which give and take back a consistent state."""
+
+    _store: Store
+
+    def _enter(self) -> tuple[View, Reading]: ...
+
+    def _leave(self, reading: Reading) -> None: ...
+
+    def _document_count(self, reading: Reading) -> int: ...
+
+    def _bare_count(self, reading: Reading) -> int: ...
+
+    def query(
+        self,
+        document: Any = None,
+        *,
+        id: Id | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        limit: int | None = None,
+        errors: str = "strict",
+    ) -> list[Match]:
+        """Stored documents that match `document`, or the stored document `id`, best first.
+
+        A match has at least `similarity` (estimated cosine) and at most `distance` (differing
+        bits), whichever are given; otherwise the database's defaults decide: similarity for what
+        has weights, distance for a ready fingerprint.  `recall`: the share of the matches that
+        must be found, against comparing with everything; 1.0 with `distance` is exact.  `limit`:
+        at most so many.  By `id` the document itself is not among the matches.
+
+        Raises InputError for a document that cannot be taken, OptionError for a request that
+        cannot be served, NotFoundError for an unknown `id`.
+        """
+        return self._query_one(
+            document, id, similarity, distance, recall, method, limit, errors, first=False
+        )
+
+    def first(
+        self,
+        document: Any = None,
+        *,
+        id: Id | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+    ) -> Match | None:
+        """Any one match, as fast as possible; None where there is none.  See `query`."""
+        found = self._query_one(
+            document, id, similarity, distance, recall, method, None, errors, first=True
+        )
+        return found[0] if found else None
+
+    def query_many(
+        self,
+        documents: Any = None,
+        *,
+        ids: Iterable[Id] | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        limit: int | None = None,
+        errors: str = "strict",
+    ) -> Matches:
+        """The matches of many documents at once, as arrays; see `query`.
+
+        `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
+        or an Arrow column.  `ids`: stored documents instead.
+        """
+        lookup.check_limit(limit)
+        view, reading = self._enter()
+        try:
+            after = None
+            if ids is not None:
+                ordinals = _known_ordinals(view, reading, as_list(ids, "ids"))
+                sketches = lookup.stored_sketches(view, reading, ordinals)
+                after = ordinals
+            else:
+                sketches = sketch_many(self._store.sketcher, documents, errors)
+            criterion = self._criterion(sketches, similarity, distance, recall, method)
+            wanted = limit if after is None or limit is None else limit + 1
+            rows = lookup.search(view, reading, sketches, criterion, limit=wanted)
+            if after is not None:
+                rows = rows.chosen(np.flatnonzero(rows.ordinals != after[rows.queries]))
+                rows = rows if limit is None else rows.limited(limit)
+            return lookup.as_matches(view, reading, rows)
+        finally:
+            self._leave(reading)
+
+    def find_all(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+    ) -> Pairs:
+        """Every pair of stored documents that match; see `query` for the criterion.
+
+        The pairs are made while they are read: `chunks()` needs bounded memory, the arrays
+        `left`, `right`, `distance` and `similarity` hold them all.
+        """
+        view, reading = self._enter()
+        try:
+            criterion = self._pairs_criterion(view, reading, similarity, distance, recall, method)
+            view.plan(criterion, has_vectors=reading.width > 0)
+        except BaseException:
+            self._leave(reading)
+            raise
+        return Pairs(_PairStream(view, reading, criterion, self._leave))
+
+    def find_clusters(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+    ) -> Clusters:
+        """Connected components of two and more documents under the criterion; see `query`.
+
+        Equal documents are linked to the first of them and never paired with each other, so a
+        cluster of many copies costs no more than their number.
+        """
+        view, reading = self._enter()
+        try:
+            criterion = self._pairs_criterion(view, reading, similarity, distance, recall, method)
+            return find_clusters(view, reading, criterion)
+        finally:
+            self._leave(reading)
+
+    def get(self, id: Id) -> Document:
+        """The stored document `id`; NotFoundError when there is none."""
+        view, reading = self._enter()
+        try:
+            ordinals = _known_ordinals(view, reading, [id])
+            sketches = lookup.stored_sketches(view, reading, ordinals)
+            metadata = self._metadata(int(ordinals[0]), reading)
+            return Document(id, _fingerprint(sketches), metadata)
+        finally:
+            self._leave(reading)
+
+    def plan(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+    ) -> Plan:
+        """How a query with this criterion would be answered, and why."""
+        view, reading = self._enter()
+        try:
+            criterion = self._pairs_criterion(view, reading, similarity, distance, recall, method)
+            return view.plan(criterion, has_vectors=reading.width > 0)
+        finally:
+            self._leave(reading)
+
+    def __contains__(self, id: object) -> bool:
+        """Whether a document with this id is stored."""
+        view, reading = self._enter()
+        try:
+            return bool(_find(view, reading, [id])[0] >= 0)
+        finally:
+            self._leave(reading)
+
+    def __len__(self) -> int:
+        """Number of stored documents."""
+        _, reading = self._enter()
+        try:
+            return self._document_count(reading)
+        finally:
+            self._leave(reading)
+
+    def __iter__(self) -> Iterator[Id]:
+        """The ids of the stored documents in the order of insertion, as of now."""
+        view, reading = self._enter()
+        try:
+            ordinals = view.live()
+            for start in range(0, len(ordinals), ITERATED_IDS):
+                yield from view.identifiers(reading).decode(ordinals[start : start + ITERATED_IDS])
+        finally:
+            self._leave(reading)
+
+    def _query_one(
+        self,
+        document: Any,
+        id: Id | None,
+        similarity: float | None,
+        distance: int | None,
+        recall: float | None,
+        method: str | None,
+        limit: int | None,
+        errors: str,
+        first: bool,
+    ) -> list[Match]:
+        """One query; `document` is a ready fingerprint in the common and fastest case."""
+        if limit is not None:
+            lookup.check_limit(limit)
+        view, reading = self._enter()
+        try:
+            if type(document) is int and id is None and 0 <= document <= ALL_BITS:
+                criterion = self._bits_criterion(similarity, distance, recall, method)
+                found = lookup.search_bits(view, reading, document, criterion, first=first)
+                return found if limit is None else found[:limit]
+            if id is not None:
+                return self._query_stored(
+                    document, view, reading, id, similarity, distance, recall, method, limit
+                )
+            if document is None:
+                raise InputError("query needs a document, or the id= of a stored one")
+            sketches = self._store.sketcher.sketch([document], errors=errors)
+            criterion = self._criterion(sketches, similarity, distance, recall, method)
+            rows = lookup.search(view, reading, sketches, criterion, limit=limit, first=first)
+            return lookup.as_list(view, reading, rows)
+        finally:
+            self._leave(reading)
+
+    def _query_stored(
+        self,
+        document: Any,
+        view: View,
+        reading: Reading,
+        id: Id,
+        similarity: float | None,
+        distance: int | None,
+        recall: float | None,
+        method: str | None,
+        limit: int | None,
+    ) -> list[Match]:
+        if document is not None:
+            raise InputError("query takes a document or the id= of a stored one, not both")
+        ordinals = _known_ordinals(view, reading, [id])
+        sketches = lookup.stored_sketches(view, reading, ordinals)
+        criterion = self._criterion(sketches, similarity, distance, recall, method)
+        rows = lookup.search(view, reading, sketches, criterion)
+        rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
+        return lookup.as_list(view, reading, rows if limit is None else rows.limited(limit))
+
+    def _bits_criterion(
+        self,
+        similarity: float | None,
+        distance: int | None,
+        recall: float | None,
+        method: str | None,
+    ) -> Criterion:
+        return lookup.make_criterion(
+            self._store.options,
+            similarity=similarity,
+            distance=distance,
+            recall=recall,
+            method=method,
+            is_weighted=False,
+        )
+
+    def _criterion(
+        self,
+        sketches: Sketches,
+        similarity: float | None,
+        distance: int | None,
+        recall: float | None,
+        method: str | None,
+    ) -> Criterion:
+        """The criterion for these queries; documents without features go with the others."""
+        is_bare = bool((sketches.states == BARE).any())
+        if is_bare and similarity is None and distance is None and len(sketches) > 1:
+            if (sketches.states == WEIGHTED).any():
+                raise InputError(
+                    "some of these documents have weights and some have not; say similarity= or"
+                    " distance="
+                )
+        return lookup.make_criterion(
+            self._store.options,
+            similarity=similarity,
+            distance=distance,
+            recall=recall,
+            method=method,
+            is_weighted=not is_bare,
+        )
+
+    def _pairs_criterion(
+        self,
+        view: View,
+        reading: Reading,
+        similarity: float | None,
+        distance: int | None,
+        recall: float | None,
+        method: str | None,
+    ) -> Criterion:
+        bare_count = self._bare_count(reading)
+        criterion = lookup.make_criterion(
+            self._store.options,
+            similarity=similarity,
+            distance=distance,
+            recall=recall,
+            method=method,
+            is_weighted=bare_count == 0 or similarity is not None,
+        )
+        return make_pairs_criterion(criterion, bare_count)
+
+    def _metadata(self, ordinal: int, reading: Reading) -> Any:
+        handle = self._store.environment.subdatabase(layout.METADATA)
+        return read_metadata(reading.transaction, handle, ordinal)
+
+
+class _PairStream:
+    """Chunks of pairs, made on demand from a state that is left at the end or when dropped."""
+
+    def __init__(
+        self,
+        view: View,
+        reading: Reading,
+        criterion: Criterion,
+        leave: Callable[[Reading], None],
+    ) -> None:
+        self._chunks = (
+            as_pairs(view, reading, couples) for couples in find_couples(view, reading, criterion)
+        )
+        self._finish = weakref.finalize(self, leave, reading)
+
+    def __iter__(self) -> Iterator[PairArrays]:
+        return self
+
+    def __next__(self) -> PairArrays:
+        try:
+            return next(self._chunks)
+        except BaseException:
+            self._finish()
+            raise
+
+
+def _find(view: View, reading: Reading, ids: list[Any]) -> Any:
+    offsets, content, hashes = kernel.encode_ids(ids)
+    return view.find(offsets, content, hashes, reading)
+
+
+def _known_ordinals(view: View, reading: Reading, ids: list[Any]) -> Any:
+    """uint32 ordinals of ids that must all be there."""
+    found = _find(view, reading, ids)
+    missing = np.flatnonzero(found < 0)
+    if len(missing):
+        raise NotFoundError(f"no document has the id {ids[int(missing[0])]!r}")
+    return found.astype(np.uint32)
+
+
+def _fingerprint(sketches: Sketches) -> Fingerprint:
+    """The fingerprint of one stored document."""
+    state = int(sketches.states[0])
+    bits = int(sketches.bits[0])
+    if state != WEIGHTED:
+        return Fingerprint(bits, None, is_empty=state == EMPTY)
+    halves = np.concatenate([sketches.vectors[0] & 15, sketches.vectors[0] >> 4])
+    return Fingerprint(bits, (2.0 * halves - 15.0).astype(np.float32))

@@ -1,0 +1,190 @@
+"""The sweep: every pair of stored documents that match, in chunks of bounded size.
+
+For a distance that the tables serve, each table is walked once: documents with equal headers are
+compared with each other, and a pair is given by the first table whose header it shares.  Otherwise
+each document is looked up among those after it.  Pairs for a similarity are candidates by
+distance, measured by the stored volatility vectors.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.lookup import Rows, search, stored_sketches
+from simdb.engine.view import View
+from simdb.errors import OptionError
+from simdb.plan.planner import Criterion
+from simdb.storage.run import Source, Table
+from simdb.storage.tombstones import is_deleted
+from simdb.values import EMPTY, PairArrays, object_array
+
+CHUNK_PAIRS = 1 << 16
+LOOKUP_QUERIES = 1 << 13
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Couples:
+    """Pairs by ordinal, left below right; `similarities` NaN where not known."""
+
+    left: U32
+    right: U32
+    distances: U8
+    similarities: F32
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.left)
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> "Couples":
+        """Those where `which` is true."""
+        return Couples(
+            self.left[which], self.right[which], self.distances[which], self.similarities[which]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Live documents with features: `fingerprints` uint64[n], `ordinals` uint32[n], ascending."""
+
+    fingerprints: U64
+    ordinals: U32
+
+
+def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
+    """Every matching pair once, in chunks."""
+    plan = view.plan(criterion, has_vectors=source.width > 0)
+    if plan.method == "bphs" and criterion.similarity is None:
+        tables: Callable[[int], Table] = lambda number: _whole_table(view, source, number)  # noqa: E731
+        for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
+            yield _estimated(view, source, couples)
+    elif plan.method == "exhaustive" and plan.distance < 64:
+        yield from _compare_all(view, source, criterion, plan.distance)
+    else:
+        yield from _look_up_all(view, source, criterion)
+
+
+def sweep_tables(
+    table: Callable[[int], Table], masks: list[int], distance: int
+) -> Iterator[Couples]:
+    """Pairs within `distance` that share a header, table by table."""
+    left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
+    distances = np.empty(CHUNK_PAIRS, np.uint8)
+    for number in range(len(masks)):
+        part = table(number)
+        row, column = 0, 1
+        while row < len(part.keys):
+            count, row, column = kernel.sweep(
+                part.keys, part.ordinals, masks, number, distance, (row, column),
+                left, right, distances,
+            )  # fmt: skip
+            if count:
+                unknown = np.full(count, np.nan, np.float32)
+                yield Couples(
+                    left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
+                )
+
+
+def searched(view: View, source: Source) -> Searched:
+    """The fingerprints of all live documents that have features."""
+    fingerprints, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
+    for segment in view.segments(source):
+        every = np.arange(segment.start, segment.start + len(segment), dtype=np.uint32)
+        kept = segment.states != EMPTY
+        if view.dead is not None:
+            kept &= ~is_deleted(view.dead, every)
+        whole = bool(kept.all())
+        fingerprints.append(segment.fingerprints if whole else segment.fingerprints[kept])
+        ordinals.append(every if whole else every[kept])
+    return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
+
+
+def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
+    """`couples` with the users' ids; each id is made once."""
+    ordinals, positions = np.unique(
+        np.concatenate([couples.left, couples.right]), return_inverse=True
+    )
+    ids = object_array(view.identifiers(source).decode(ordinals))[positions]
+    count = len(couples)
+    return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
+
+
+def make_pairs_criterion(criterion: Criterion, bare_count: int) -> Criterion:
+    """`criterion`, or OptionError where it asks a similarity of documents that have none at all."""
+    if criterion.similarity is not None and bare_count:
+        raise OptionError(
+            f"{bare_count} stored documents have no weights; ask for pairs by distance="
+        )
+    return criterion
+
+
+def _whole_table(view: View, source: Source, number: int) -> Table:
+    """One table over all live documents, merged from the runs and the loose documents."""
+    runs = [run.table(number, source) for run in view.runs]
+    loose = view.loose
+    if len(loose.searchable) or not runs:
+        keys = np.empty(len(loose.searchable), np.uint64)
+        view.permutations.write_keys(loose.searchable, keys, number)
+        ordinals = loose.ordinals.copy()
+        kernel.sort(keys, ordinals)
+        runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
+    merged = runs[0]
+    for table in runs[1:]:
+        count = len(merged.keys) + len(table.keys)
+        keys, ordinals = np.empty(count, np.uint64), np.empty(count, np.uint32)
+        kernel.merge(merged.keys, merged.ordinals, table.keys, table.ordinals, keys, ordinals)
+        merged = Table(keys, ordinals, merged.directory)
+    if view.dead is None:
+        return merged
+    keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
+    count = kernel.keep(merged.keys, merged.ordinals, view.dead, keys, ordinals)
+    return Table(keys[:count], ordinals[:count], merged.directory)
+
+
+def _compare_all(
+    view: View, source: Source, criterion: Criterion, distance: int
+) -> Iterator[Couples]:
+    """Pairs by comparing every two fingerprints."""
+    every = searched(view, source)
+    table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+    for couples in sweep_tables(lambda _: table, [0], distance):
+        measured = _estimated(view, source, couples)
+        if criterion.similarity is not None:
+            wanted = measured.similarities >= np.float32(criterion.similarity)
+            measured = measured.chosen(wanted)
+        if len(measured):
+            yield measured
+
+
+def _look_up_all(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
+    """Pairs by looking up every document among those with greater ordinals."""
+    ordinals = searched(view, source).ordinals
+    for start in range(0, len(ordinals), LOOKUP_QUERIES):
+        asked = ordinals[start : start + LOOKUP_QUERIES]
+        sketches = stored_sketches(view, source, asked)
+        rows = search(view, source, sketches, criterion, after=asked)
+        if len(rows.ordinals):
+            yield _from_rows(rows, asked)
+
+
+def _from_rows(rows: Rows, asked: U32) -> Couples:
+    return Couples(asked[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+
+
+def _estimated(view: View, source: Source, couples: Couples) -> Couples:
+    """The couples with their similarities, where both documents have weights."""
+    if not source.width:
+        return couples
+    similarities = view.vectors(source).between(couples.left, couples.right)
+    unweighted = view.unweighted(source)
+    for ordinals in (couples.left, couples.right):
+        lacking = (unweighted[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
+        similarities[lacking] = np.nan
+    return Couples(couples.left, couples.right, couples.distances, similarities)

@@ -1,0 +1,272 @@
+"""Write transactions: all verbs, on a state that only this transaction sees until it commits."""
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine import claim, incoming
+from simdb.engine.commit import write_staged
+from simdb.engine.incoming import EncodedIds, Progress
+from simdb.engine.queries import Queries
+from simdb.engine.staging import Staging
+from simdb.engine.store import Reading, Store
+from simdb.engine.view import View
+from simdb.errors import ClosedError, ExistsError, NotFoundError
+from simdb.storage.environment import MapFull
+from simdb.values import Id, Match, Matches
+
+# A map that is too small is at least doubled; this much more than was asked is asked for at once.
+GROWTH_BYTES = 1 << 20
+
+
+class WriteTransaction(Queries):
+    """Inserts, deletes and queries; queries see what was staged before.
+
+    Use it with `with`: it commits at the end, or changes nothing if an exception passes through.
+    There is one at a time for a database; others wait.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Wait for the right to write, and begin."""
+        self._store = store
+        self._is_closed = True
+        store.begin_write()
+        try:
+            self._base_view, self._reading = store.enter()
+            self._base = store.contents(self._reading)
+        except BaseException:
+            store.end_write()
+            raise
+        self._staging = Staging(store, self._base)
+        self._is_closed = False
+
+    def insert(
+        self,
+        id: Id,
+        document: Any,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        errors: str = "strict",
+    ) -> None:
+        """Store one document.  ExistsError when the id is taken, unless `replace`."""
+        self.insert_many([id], [document], [metadata], replace=replace, errors=errors)
+
+    def insert_many(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> int:
+        """Store many documents, all or none of them; returns how many.
+
+        `ids`: str, bytes or int each, no two alike.  `documents`: an iterable of documents,
+        uint64[n] of ready fingerprints, a `Fingerprints`, or an Arrow column.  `metadata`: a plain
+        object or None for each.  `replace`: a stored document of the same id is deleted first.
+        `progress(done)` is called now and then with the number of documents sketched.
+
+        Raises InputError for what cannot be taken, ExistsError for an id that is taken.
+        """
+        self._check_open()
+        encoded = EncodedIds(incoming.as_list(ids, "ids"))
+        packed = incoming.pack_all(metadata, encoded.ids)
+        view = self._view()
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._reading)
+        taken = np.flatnonzero(existing >= 0)
+        if len(taken) and not replace:
+            raise ExistsError(
+                f"a document with the id {encoded.ids[int(taken[0])]!r} is stored already"
+                f" ({len(taken)} of {len(encoded)} ids are taken); use replace=True to replace"
+            )
+        sketches = incoming.sketch_all(
+            self._store.sketcher, documents, len(encoded), errors=errors, progress=progress
+        )
+        if len(taken):
+            self._delete(existing[taken].astype(np.uint32))
+        if len(encoded):
+            self._staging.insert(incoming.make_batch(encoded, sketches), packed)
+        return len(encoded)
+
+    def add_if_new(
+        self,
+        id: Id,
+        document: Any,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+    ) -> Match | None:
+        """Store a document unless one that matches it is stored: the claim of a new document.
+
+        Returns the best match, and stores nothing; or None, and the document is stored.  See
+        `query` for the criterion.  ExistsError when the id is taken.
+        """
+        found = self.add_many_if_new(
+            [id], [document], None if metadata is None else [metadata],
+            similarity=similarity, distance=distance, recall=recall, method=method, errors=errors,
+        )  # fmt: skip
+        return found[0][0] if len(found.ordinals) else None
+
+    def add_many_if_new(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> Matches:
+        """Claim many documents in order; each also sees those before it that were stored.
+
+        Row i of the result is empty where document i was stored, and holds its best match where it
+        was not.  ExistsError when an id is taken; then none is stored.
+        """
+        self._check_open()
+        encoded = EncodedIds(incoming.as_list(ids, "ids"))
+        packed = incoming.pack_all(metadata, encoded.ids)
+        view = self._view()
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._reading)
+        if (existing >= 0).any():
+            at = int(np.flatnonzero(existing >= 0)[0])
+            raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
+        sketches = incoming.sketch_all(
+            self._store.sketcher, documents, len(encoded), errors=errors, progress=None
+        )
+        criterion = self._criterion(sketches, similarity, distance, recall, method)
+        return claim.add_new(
+            self._store,
+            self._staging,
+            self._view,
+            self._reading,
+            incoming.make_batch(encoded, sketches),
+            packed,
+            criterion,
+            progress,
+        )
+
+    def delete(self, id: Id) -> None:
+        """Delete one document; NotFoundError when there is none with this id."""
+        if not self.delete_many([id]):
+            raise NotFoundError(f"no document has the id {id!r}")
+
+    def delete_many(self, ids: Iterable[Id]) -> int:
+        """Delete the documents with these ids; returns how many there were."""
+        self._check_open()
+        encoded = EncodedIds(list(dict.fromkeys(incoming.as_list(ids, "ids"))))
+        view = self._view()
+        found = view.find(encoded.offsets, encoded.content, encoded.hashes, self._reading)
+        ordinals = found[found >= 0].astype(np.uint32)
+        self._delete(ordinals)
+        return len(ordinals)
+
+    def commit(self) -> None:
+        """Make everything staged durable and visible, and end the transaction."""
+        self._check_open()
+        try:
+            if self._staging.has_changes:
+                self._write()
+        finally:
+            self._end()
+
+    def abort(self) -> None:
+        """Forget everything staged, and end the transaction; again is fine."""
+        if not self._is_closed:
+            self._end()
+
+    def __enter__(self) -> "WriteTransaction":
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Commit, or abort after an exception."""
+        if self._is_closed:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        """A transaction that nobody holds any more is aborted."""
+        if not getattr(self, "_is_closed", True):
+            self.abort()
+
+    def _write(self) -> None:
+        """Commit, as often as the map must grow for it."""
+        environment = self._store.environment
+        while True:
+            try:
+                environment.write(
+                    lambda transaction: write_staged(
+                        self._store, transaction, self._base, self._staging, self._reading
+                    )
+                )
+            except MapFull:
+                self._grow()
+            else:
+                return
+
+    def _grow(self) -> None:
+        """Make the map larger.  No pointer into it survives, so the base is read again."""
+        self._store.leave(self._reading)
+        self._base_view = View([], self._staging.loose.view(), None, self._store.permutations)
+        self._store.forget_views()
+        try:
+            self._store.environment.grow(GROWTH_BYTES)
+        finally:
+            self._base_view, self._reading = self._store.enter()
+        self._base = self._store.contents(self._reading)
+        self._staging.rebase(self._base)
+
+    def _end(self) -> None:
+        self._is_closed = True
+        self._store.leave(self._reading)
+        self._store.end_write()
+
+    def _view(self) -> View:
+        return self._staging.view(self._base_view)
+
+    def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
+        if len(ordinals):
+            states = self._view().column("states", ordinals, self._reading)
+            self._staging.delete(ordinals, states)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the write transaction has ended")
+
+    def _enter(self) -> tuple[View, Reading]:
+        self._check_open()
+        return self._view(), self._reading
+
+    def _leave(self, reading: Reading) -> None:
+        """The transaction goes on."""
+
+    def _document_count(self, reading: Reading) -> int:
+        return self._staging.document_count
+
+    def _bare_count(self, reading: Reading) -> int:
+        return self._staging.bare_count
+
+    def _metadata(self, ordinal: int, reading: Reading) -> Any:
+        staged = self._staging.metadata_of(ordinal)
+        return staged if staged is not None else super()._metadata(ordinal, reading)

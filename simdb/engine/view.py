@@ -1,0 +1,204 @@
+"""A view: one consistent state of the database, prepared for the kernel.
+
+It joins the sealed runs with the loose documents (the delta and, in a write transaction, what was
+staged) and the tombstones.  The kernel's objects are made when first asked for and kept, since
+making them costs more than a query.  Whoever uses a view holds a transaction that sees its runs.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import ALL_BITS, bitmap
+from simdb.errors import CorruptError
+from simdb.index.permutation import Permutations
+from simdb.plan.planner import Criterion, Population, choose
+from simdb.reports import Plan
+from simdb.storage.loose import LooseView
+from simdb.storage.run import Run, Segment, Source, header_bits
+from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
+from simdb.values import WEIGHTED
+
+U32 = npt.NDArray[np.uint32]
+
+
+class View:
+    """Runs, loose documents and tombstones, and the kernel's objects over them."""
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        loose: LooseView,
+        dead: Bitmap | None,
+        permutations: Permutations,
+    ) -> None:
+        """The runs cover 0 .. loose.start; `dead` may be shorter than all ordinals."""
+        self.runs = list(runs)
+        self.loose = loose
+        self.dead = with_room(dead, loose.stop)
+        self.permutations = permutations
+        self._plans: dict[tuple[Criterion, bool], Plan] = {}
+        self._tables: Any = None
+        self._id_tables: Any = None
+        self._vectors: Any = None
+        self._identifiers: Any = None
+        self._segments: list[Segment] | None = None
+        self._unweighted: Bitmap | None = None
+
+    @property
+    def next_ordinal(self) -> int:
+        """One more than the largest ordinal."""
+        return self.loose.stop
+
+    def tables(self, source: Source) -> Any:
+        """The tables of fingerprints, for look-up."""
+        if self._tables is None:
+            masks = self.permutations.masks
+            rows = []
+            for run in self.runs:
+                parts = [run.table(table, source) for table in range(len(masks))]
+                rows.append([(part.keys, part.ordinals, part.directory) for part in parts])
+            loose = (self.loose.searchable, self.loose.ordinals)
+            self._tables = kernel.Tables(masks, rows, loose, self.dead)
+        return self._tables
+
+    def identifiers(self, source: Source) -> Any:
+        """The ids by ordinal."""
+        if self._identifiers is None:
+            segments = [
+                (segment.start, segment.offsets, segment.content)
+                for segment in self.segments(source)
+            ]
+            self._identifiers = kernel.Identifiers(segments)
+        return self._identifiers
+
+    def vectors(self, source: Source) -> Any:
+        """The volatility vectors by ordinal."""
+        if self._vectors is None:
+            segments = []
+            for run in self.runs:
+                for number, vectors in enumerate(run.vectors(source)):
+                    segments.append((run.segment_range(number)[0], vectors))
+            if len(self.loose.batch):
+                segments.append((self.loose.start, self.loose.batch.vectors))
+            self._vectors = kernel.Vectors(source.width, segments)
+        return self._vectors
+
+    def segments(self, source: Source) -> list[Segment]:
+        """The other columns by ordinal, in order; the loose documents are the last segment."""
+        if self._segments is None:
+            segments = [segment for run in self.runs for segment in run.segments(source)]
+            batch = self.loose.batch
+            if len(batch):
+                offsets = batch.offsets.astype(np.uint32)
+                segments.append(
+                    Segment(
+                        self.loose.start, batch.fingerprints, batch.states, offsets, batch.content
+                    )
+                )
+            self._segments = segments
+        return self._segments
+
+    def find(
+        self,
+        offsets: npt.NDArray[np.int64],
+        content: npt.NDArray[np.uint8],
+        hashes: npt.NDArray[np.uint64],
+        source: Source,
+    ) -> npt.NDArray[np.int64]:
+        """The ordinal of each id (in its stored form, with its hash), -1 where there is none."""
+        if self._id_tables is None:
+            rows = []
+            for run in self.runs:
+                part = run.id_table(source)
+                rows.append([(part.keys, part.ordinals, part.directory)])
+            batch = self.loose.batch
+            every = np.arange(self.loose.start, self.loose.stop, dtype=np.uint32)
+            self._id_tables = kernel.Tables([ALL_BITS], rows, (batch.hashes, every), self.dead)
+        starts, ordinals, _ = self._id_tables.lookup(
+            hashes, distance=0, flips=0, first=False, after=None
+        )
+        found = np.full(len(hashes), -1, np.int64)
+        if len(ordinals):
+            asked = np.repeat(np.arange(len(hashes)), np.diff(starts))
+            first, last = offsets[asked], offsets[asked + 1]
+            same = self._equal_ids(ordinals, first, last, content, source)
+            found[asked[same]] = ordinals[same]
+        return found
+
+    def column(self, name: str, ordinals: U32, source: Source) -> npt.NDArray[Any]:
+        """`fingerprints` or `states` of some ordinals."""
+        segments = self.segments(source)
+        starts = np.array([segment.start for segment in segments], np.int64)
+        which = np.searchsorted(starts, ordinals, side="right") - 1
+        dtype = np.uint64 if name == "fingerprints" else np.uint8
+        values = np.empty(len(ordinals), dtype)
+        for number in np.unique(which):
+            chosen = which == number
+            segment = segments[number]
+            values[chosen] = getattr(segment, name)[ordinals[chosen] - np.uint32(segment.start)]
+        return values
+
+    def live(self) -> U32:
+        """The ordinals of all documents that are not deleted, ascending."""
+        return live_ordinals(self.dead, 0, self.next_ordinal)
+
+    def unweighted(self, source: Source) -> Bitmap:
+        """A bit per ordinal: deleted, or without a volatility vector."""
+        if self._unweighted is None:
+            without = [
+                np.flatnonzero(segment.states != WEIGHTED) + segment.start
+                for segment in self.segments(source)
+            ]
+            positions = np.concatenate([np.empty(0, np.int64), *without])
+            flags = bitmap(positions, self.next_ordinal)
+            if self.dead is not None:
+                flags |= self.dead[: len(flags)]
+            self._unweighted = flags
+        return self._unweighted
+
+    def plan(self, criterion: Criterion, *, has_vectors: bool) -> Plan:
+        """The planner's choice for this state, remembered."""
+        plan = self._plans.get((criterion, has_vectors))
+        if plan is None:
+            plan = choose(criterion, self.population(has_vectors=has_vectors))
+            self._plans[(criterion, has_vectors)] = plan
+        return plan
+
+    def population(self, *, has_vectors: bool) -> Population:
+        """What the planner needs to know of this state."""
+        counts = [run.info.entry_count for run in self.runs]
+        return Population(
+            sum(counts) + len(self.loose.searchable),
+            self.permutations.blocks,
+            self.permutations.leading,
+            self.permutations.header_bits,
+            header_bits(max(counts, default=0)),
+            has_vectors,
+        )
+
+    def _equal_ids(
+        self,
+        ordinals: U32,
+        first: npt.NDArray[np.int64],
+        last: npt.NDArray[np.int64],
+        content: npt.NDArray[np.uint8],
+        source: Source,
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the id of each ordinal is content[first:last]: hashes may agree by chance."""
+        lengths = last - first
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
+        wanted = np.ascontiguousarray(content[positions])
+        same = self.identifiers(source).equal(ordinals, offsets, wanted)
+        return np.asarray(same, np.bool_)
+
+
+def id_of(view: View, ordinal: int, source: Source) -> Any:
+    """The user's id of one ordinal."""
+    if not 0 <= ordinal < view.next_ordinal:
+        raise CorruptError(f"ordinal {ordinal} is not below {view.next_ordinal}")
+    return view.identifiers(source).decode_one(ordinal)
