@@ -1,0 +1,82 @@
+"""simdb: an embedded, persistent, transactional near-duplicate index database.
+
+Open a directory with `simdb.open`, insert documents, and ask which stored documents are
+near-duplicates of another, which pairs are, and which clusters they form.
+"""
+
+from simdb.database import Database, open
+from simdb.engine.pairs import Pairs
+from simdb.engine.snapshot import Snapshot
+from simdb.engine.transaction import WriteTransaction
+from simdb.errors import (
+    BusyError,
+    ClosedError,
+    CorruptError,
+    Error,
+    ExistsError,
+    ForkedError,
+    FormatError,
+    FullError,
+    InputError,
+    NotFoundError,
+    OptionError,
+    ReadOnlyError,
+)
+from simdb.functions import distance, fingerprint, fingerprints, similarity
+from simdb.options import Options, Simhash
+from simdb.reports import Compaction, Finding, Plan, Statistics
+from simdb.values import (
+    Cluster,
+    Clusters,
+    Document,
+    Features,
+    Fingerprint,
+    Fingerprints,
+    Match,
+    Matches,
+    Pair,
+    PairArrays,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BusyError",
+    "ClosedError",
+    "Cluster",
+    "Clusters",
+    "Compaction",
+    "CorruptError",
+    "Database",
+    "Document",
+    "Error",
+    "ExistsError",
+    "Features",
+    "Finding",
+    "Fingerprint",
+    "Fingerprints",
+    "ForkedError",
+    "FormatError",
+    "FullError",
+    "InputError",
+    "Match",
+    "Matches",
+    "NotFoundError",
+    "OptionError",
+    "Options",
+    "Pair",
+    "PairArrays",
+    "Pairs",
+    "Plan",
+    "ReadOnlyError",
+    "Simhash",
+    "Snapshot",
+    "Statistics",
+    "WriteTransaction",
+    "__version__",
+    "distance",
+    "fingerprint",
+    "fingerprints",
+    "open",
+    "similarity",
+]

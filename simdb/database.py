@@ -1,0 +1,321 @@
+"""The door: open a database, and the verbs on it, each in a transaction of its own."""
+
+import os
+import shutil
+import weakref
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from simdb.engine.compaction import compact
+from simdb.engine.incoming import Progress
+from simdb.engine.inspection import check, statistics
+from simdb.engine.queries import Queries
+from simdb.engine.snapshot import Snapshot
+from simdb.engine.store import Reading, Store
+from simdb.engine.transaction import WriteTransaction
+from simdb.engine.view import View
+from simdb.errors import (
+    ClosedError,
+    ExistsError,
+    FormatError,
+    InputError,
+    OptionError,
+    ReadOnlyError,
+)
+from simdb.options import Options, check_same
+from simdb.reports import Compaction, Finding, Statistics
+from simdb.storage import contents, place, registry
+from simdb.storage.environment import (
+    DATA_FILE,
+    DEFAULT_MAP_BYTES,
+    LEAST_MAP_BYTES,
+    Environment,
+    check_durability,
+)
+from simdb.values import Id, Match, Matches
+
+MODES = ("r", "w", "c", "x")
+
+
+class Database(Queries):
+    """An open database; made by `simdb.open`, closed by `close` or by leaving a `with` block."""
+
+    def __init__(self, store: Store, path: str, mode: str, durability: str) -> None:
+        """Use `simdb.open`."""
+        self._store = store
+        self._path = path
+        self._mode = mode
+        self._durability = durability
+        self._release = weakref.finalize(self, registry.release, store.environment)
+
+    @property
+    def path(self) -> str:
+        """The directory of the database."""
+        return self._path
+
+    @property
+    def options(self) -> Options:
+        """The options that the database was created with."""
+        return self._store.options
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._store.is_closed
+
+    def close(self) -> None:
+        """Close the database; again is fine.
+
+        BusyError while snapshots or write transactions of this process are open.
+        """
+        if self._store.is_closed:
+            return
+        self._store.forget_views()
+        registry.release(self._store.environment)
+        self._release.detach()
+        self._store.is_closed = True
+
+    def read(self) -> Snapshot:
+        """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
+        return Snapshot(self._store)
+
+    def write(self) -> WriteTransaction:
+        """A write transaction: all verbs, and one commit at the end.  Use it with `with`.
+
+        Waits for other writers; BusyError after the timeout given to `open`, or at once when this
+        thread has a write transaction already.
+        """
+        if self._store.is_closed:
+            raise ClosedError(f"{self._path} is closed")
+        if self._mode == "r":
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+        return WriteTransaction(self._store)
+
+    def insert(
+        self,
+        id: Id,
+        document: Any,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        errors: str = "strict",
+    ) -> None:
+        """Store one document and commit; see `WriteTransaction.insert`."""
+        with self.write() as transaction:
+            transaction.insert(id, document, metadata, replace=replace, errors=errors)
+
+    def insert_many(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> int:
+        """Store many documents and commit; see `WriteTransaction.insert_many`."""
+        with self.write() as transaction:
+            return transaction.insert_many(
+                ids, documents, metadata, replace=replace, errors=errors, progress=progress
+            )
+
+    def add_if_new(
+        self,
+        id: Id,
+        document: Any,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+    ) -> Match | None:
+        """Claim a document: the best match, or None and it is stored and committed.
+
+        Nobody can store a match between the look-up and the insertion.
+        """
+        with self.write() as transaction:
+            return transaction.add_if_new(
+                id, document, metadata, similarity=similarity, distance=distance, recall=recall,
+                method=method, errors=errors,
+            )  # fmt: skip
+
+    def add_many_if_new(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> Matches:
+        """Claim many documents in order and commit; see `WriteTransaction.add_many_if_new`."""
+        with self.write() as transaction:
+            return transaction.add_many_if_new(
+                ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
+                method=method, errors=errors, progress=progress,
+            )  # fmt: skip
+
+    def delete(self, id: Id) -> None:
+        """Delete one document and commit; NotFoundError when there is none with this id."""
+        with self.write() as transaction:
+            transaction.delete(id)
+
+    def delete_many(self, ids: Iterable[Id]) -> int:
+        """Delete the documents with these ids and commit; returns how many there were."""
+        with self.write() as transaction:
+            return transaction.delete_many(ids)
+
+    def stats(self) -> Statistics:
+        """The database in numbers."""
+        self._check_open()
+        return statistics(self._store)
+
+    def check(self, deep: bool = False) -> Iterator[Finding]:
+        """What is wrong with the stored database, one finding at a time; nothing if it is sound.
+
+        `deep` reads every byte, compares all checksums and rebuilds every table to compare.
+        """
+        self._check_open()
+        return check(self._store, deep=deep)
+
+    def compact(self) -> Compaction:
+        """Merge everything into one run, drop what is deleted, and shrink the file.
+
+        The file shrinks only while nobody else has it open; the note says so when it did not.
+        """
+        self._check_open()
+        if self._mode == "r":
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+        return compact(self._store)
+
+    def copy(self, path: str | os.PathLike[str]) -> None:
+        """Write a compacted copy of the database, as of now, to the new directory `path`."""
+        self._check_open()
+        target = os.fspath(path)
+        if os.path.exists(target):
+            raise ExistsError(f"{target} exists already; a copy goes to a new directory")
+        os.makedirs(target, mode=0o700)
+        try:
+            self._store.environment.copy_to(os.path.join(target, DATA_FILE))
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> "Database":
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickling opens the same directory again, there and then."""
+        mode = "r" if self._mode == "r" else "w"
+        return _reopen, (self._path, mode, self._durability, self._store.timeout)
+
+    def __repr__(self) -> str:
+        """Where it is, and whether it is open."""
+        state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
+        return f"<simdb.Database {self._path!r}, {state}>"
+
+    def _check_open(self) -> None:
+        if self._store.is_closed:
+            raise ClosedError(f"{self._path} is closed")
+
+    def _enter(self) -> tuple[View, Reading]:
+        return self._store.enter()
+
+    def _leave(self, reading: Reading) -> None:
+        self._store.leave(reading)
+
+    def _document_count(self, reading: Reading) -> int:
+        return self._store.contents(reading).manifest.document_count
+
+    def _bare_count(self, reading: Reading) -> int:
+        return self._store.contents(reading).manifest.bare_count
+
+
+def open(
+    path: str | os.PathLike[str],
+    mode: str = "c",
+    *,
+    options: Options | None = None,
+    durability: str = "full",
+    map_size: int | None = None,
+    timeout: float | None = None,
+) -> Database:
+    """Open the database in the directory `path`.
+
+    `mode`: "c" creates it where missing, "x" must create it, "w" must find it, "r" opens it for
+    reading only.  `options` are stored when it is created; later they may be left out, and
+    OptionError says what differs.  `durability`: "full" commits survive power loss, "process"
+    commits survive the death of the process, "none" promises nothing.  `map_size`: bytes of
+    address space to begin with; the file takes what it holds, and the map grows when it must.
+    `timeout`: seconds to wait for another writer, None without end.
+
+    Raises NotFoundError, ExistsError, FormatError (no simdb database, or a newer version),
+    OptionError, ReadOnlyError.
+    """
+    if mode not in MODES:
+        raise OptionError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
+    if options is not None and not isinstance(options, Options):
+        raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
+    check_durability(durability)
+    size = DEFAULT_MAP_BYTES if map_size is None else map_size
+    if not isinstance(size, int) or size < LEAST_MAP_BYTES:
+        raise OptionError(f"map_size is at least {LEAST_MAP_BYTES} bytes, not {map_size!r}")
+    if timeout is not None and not timeout >= 0:
+        raise OptionError(f"timeout is a number of seconds, or None, not {timeout!r}")
+    try:
+        directory = os.fsdecode(path)
+    except TypeError as error:
+        raise InputError(f"path is a str or a path, not {type(path).__name__}") from error
+    place.prepare(directory, mode)
+    environment = registry.acquire(
+        directory, is_read_only=mode == "r", durability=durability, map_bytes=size
+    )
+    try:
+        stored = _stored_options(environment, mode, options)
+        if options is not None:
+            check_same(stored, options, directory)
+        return Database(Store(environment, stored, timeout), directory, mode, durability)
+    except BaseException:
+        registry.release(environment)
+        raise
+
+
+def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:
+    """The options in the database, which is made where it is missing and may be."""
+    with environment.reading() as transaction:
+        is_empty = not transaction.stat()["entries"]
+    if not is_empty:
+        if mode == "x":
+            raise ExistsError(f"{environment.path} is a database already; open it with 'w'")
+        return contents.attach(environment)
+    if mode in ("r", "w"):
+        raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
+    wanted = options or Options()
+    try:
+        environment.write(lambda transaction: contents.create(environment, transaction, wanted))
+    except BaseException:
+        environment.forget_subdatabases()
+        raise
+    return wanted
+
+
+def _reopen(path: str, mode: str, durability: str, timeout: float | None) -> Database:
+    return open(path, mode, durability=durability, timeout=timeout)
