@@ -10,7 +10,7 @@ from typing import Any
 from simdb.engine.compaction import compact
 from simdb.engine.incoming import Progress
 from simdb.engine.inspection import check, statistics
-from simdb.engine.queries import Queries
+from simdb.engine.queries import Counts, Queries
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.store import Reading, Store
 from simdb.engine.transaction import WriteTransaction
@@ -242,11 +242,8 @@ class Database(Queries):
     def _leave(self, reading: Reading) -> None:
         self._store.leave(reading)
 
-    def _document_count(self, reading: Reading) -> int:
-        return self._store.contents(reading).manifest.document_count
-
-    def _bare_count(self, reading: Reading) -> int:
-        return self._store.contents(reading).manifest.bare_count
+    def _counts(self, reading: Reading) -> Counts:
+        return self._store.contents(reading).manifest
 
 
 def open(

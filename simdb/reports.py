@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What `compact` did: sizes of the file before and after, in bytes, and why it may not shrink."""
+    """What `compact` did: bytes of the file before and after, and why it did not shrink, if so."""
 
     before_bytes: int
     after_bytes: int

@@ -316,7 +316,8 @@ def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
     width = array.shape[-1] if array.ndim == dimensions else -1
     if not FINGERPRINT_BITS <= width <= 2 * FINGERPRINT_BITS:
         raise InputError(
-            f"weights have {dimensions} dimension(s), the last of 64 to 128, not {describe(weights)}"
+            f"weights have {dimensions} dimension(s), the last of 64 to 128,"
+            f" not {describe(weights)}"
         )
     if not np.isfinite(array).all():
         raise InputError("weights are finite numbers; there is a NaN or an infinity among them")

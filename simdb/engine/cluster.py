@@ -13,7 +13,7 @@ from simdb.engine.sweep import LOOKUP_QUERIES, Couples, Searched, searched, swee
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
 from simdb.storage.run import Source, Table
-from simdb.values import WEIGHTED, Clusters, object_array
+from simdb.values import Clusters, object_array
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -21,11 +21,11 @@ U32 = npt.NDArray[np.uint32]
 
 def find_clusters(view: View, source: Source, criterion: Criterion) -> Clusters:
     """Every connected set of two and more live documents."""
-    every = searched(view, source)
+    is_measured = criterion.similarity is not None
+    every = searched(view, source, is_measured=is_measured)
     if not len(every.ordinals):
         return Clusters(np.zeros(1, np.int64), object_array([]))
     forest = kernel.Forest(view.next_ordinal)
-    is_measured = criterion.similarity is not None
     vectors = _vectors(view, source, every) if is_measured else None
     distinct = _link_equal(forest, every, vectors)
     plan = view.plan(criterion, has_vectors=source.width > 0)
@@ -83,9 +83,6 @@ def _join(
     """Join the couples that are as similar as asked."""
     left, right = couples.left, couples.right
     if criterion.similarity is not None:
-        states = view.column("states", left, source), view.column("states", right, source)
-        weighted = (states[0] == WEIGHTED) & (states[1] == WEIGHTED)
-        left, right = left[weighted], right[weighted]
         similar = view.vectors(source).between(left, right) >= np.float32(criterion.similarity)
         left, right = left[similar], right[similar]
     forest.join(left, right)

@@ -1,4 +1,4 @@
-"""Documents on their way in: checked, sketched and laid out in columns, before anything is staged."""
+"""Documents on their way in: checked, sketched and laid out in columns, not yet staged."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice

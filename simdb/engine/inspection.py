@@ -85,7 +85,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
 
 def _largest_group(view: View, reading: Reading) -> int:
     """Most documents that share a fingerprint."""
-    bits = np.sort(searched(view, reading).fingerprints)
+    bits = np.sort(searched(view, reading, is_measured=False).fingerprints)
     if not len(bits):
         return 0
     starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))

@@ -300,8 +300,8 @@ def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ord
 
 
 def _bit_counts(words: npt.NDArray[np.uint64]) -> U8:
-    pairs = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
-    return pairs.sum(axis=1, dtype=np.uint8)
+    each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
+    return np.asarray(each.sum(axis=1), np.uint8)
 
 
 def _part(sketches: Sketches, part: slice) -> Sketches:

@@ -16,7 +16,7 @@ from simdb.engine.cluster import find_clusters
 from simdb.engine.incoming import as_list, sketch_many
 from simdb.engine.pairs import Pairs
 from simdb.engine.store import Reading, Store
-from simdb.engine.sweep import as_pairs, find_couples, make_pairs_criterion
+from simdb.engine.sweep import as_pairs, find_couples
 from simdb.engine.view import View
 from simdb.errors import InputError, NotFoundError
 from simdb.plan.planner import Criterion
@@ -40,6 +40,19 @@ from simdb.values import (
 ITERATED_IDS = 4096
 
 
+class Counts(Protocol):
+    """Numbers of live documents: all, those without features, those without weights."""
+
+    @property
+    def document_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def empty_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def bare_count(self) -> int: ...  # noqa: D102
+
+
 class Queries(Protocol):
     """Reading verbs over `_enter` and `_leave`, which give and take back a consistent state."""
 
@@ -49,9 +62,7 @@ class Queries(Protocol):
 
     def _leave(self, reading: Reading) -> None: ...
 
-    def _document_count(self, reading: Reading) -> int: ...
-
-    def _bare_count(self, reading: Reading) -> int: ...
+    def _counts(self, reading: Reading) -> Counts: ...
 
     def query(
         self,
@@ -149,7 +160,7 @@ class Queries(Protocol):
         """
         view, reading = self._enter()
         try:
-            criterion = self._pairs_criterion(view, reading, similarity, distance, recall, method)
+            criterion = self._pairs_criterion(reading, similarity, distance, recall, method)
             view.plan(criterion, has_vectors=reading.width > 0)
         except BaseException:
             self._leave(reading)
@@ -171,7 +182,7 @@ class Queries(Protocol):
         """
         view, reading = self._enter()
         try:
-            criterion = self._pairs_criterion(view, reading, similarity, distance, recall, method)
+            criterion = self._pairs_criterion(reading, similarity, distance, recall, method)
             return find_clusters(view, reading, criterion)
         finally:
             self._leave(reading)
@@ -198,7 +209,7 @@ class Queries(Protocol):
         """How a query with this criterion would be answered, and why."""
         view, reading = self._enter()
         try:
-            criterion = self._pairs_criterion(view, reading, similarity, distance, recall, method)
+            criterion = self._pairs_criterion(reading, similarity, distance, recall, method)
             return view.plan(criterion, has_vectors=reading.width > 0)
         finally:
             self._leave(reading)
@@ -215,7 +226,7 @@ class Queries(Protocol):
         """Number of stored documents."""
         _, reading = self._enter()
         try:
-            return self._document_count(reading)
+            return self._counts(reading).document_count
         finally:
             self._leave(reading)
 
@@ -310,12 +321,12 @@ class Queries(Protocol):
     ) -> Criterion:
         """The criterion for these queries; documents without features go with the others."""
         is_bare = bool((sketches.states == BARE).any())
-        if is_bare and similarity is None and distance is None and len(sketches) > 1:
-            if (sketches.states == WEIGHTED).any():
-                raise InputError(
-                    "some of these documents have weights and some have not; say similarity= or"
-                    " distance="
-                )
+        is_open = similarity is None and distance is None
+        if is_bare and is_open and (sketches.states == WEIGHTED).any():
+            raise InputError(
+                "some of these documents have weights and some have not; say similarity= or"
+                " distance="
+            )
         return lookup.make_criterion(
             self._store.options,
             similarity=similarity,
@@ -327,23 +338,23 @@ class Queries(Protocol):
 
     def _pairs_criterion(
         self,
-        view: View,
         reading: Reading,
         similarity: float | None,
         distance: int | None,
         recall: float | None,
         method: str | None,
     ) -> Criterion:
-        bare_count = self._bare_count(reading)
-        criterion = lookup.make_criterion(
+        """The criterion for pairs: by distance where no stored document has weights."""
+        counts = self._counts(reading)
+        is_bare = counts.bare_count == counts.document_count - counts.empty_count
+        return lookup.make_criterion(
             self._store.options,
             similarity=similarity,
             distance=distance,
             recall=recall,
             method=method,
-            is_weighted=bare_count == 0 or similarity is not None,
+            is_weighted=not is_bare or not counts.bare_count,
         )
-        return make_pairs_criterion(criterion, bare_count)
 
     def _metadata(self, ordinal: int, reading: Reading) -> Any:
         handle = self._store.environment.subdatabase(layout.METADATA)

@@ -6,7 +6,7 @@ nothing that it returns points there.
 
 from types import TracebackType
 
-from simdb.engine.queries import Queries
+from simdb.engine.queries import Counts, Queries
 from simdb.engine.store import Reading, Store
 from simdb.engine.view import View
 from simdb.errors import ClosedError
@@ -22,7 +22,7 @@ class Snapshot(Queries):
         """Of the last commit."""
         self._store = store
         self._view, self._reading = store.enter()
-        self._counts = store.contents(self._reading).manifest
+        self._manifest = store.contents(self._reading).manifest
         self._is_closed = False
 
     def close(self) -> None:
@@ -57,8 +57,5 @@ class Snapshot(Queries):
     def _leave(self, reading: Reading) -> None:
         """The transaction goes on until the snapshot ends."""
 
-    def _document_count(self, reading: Reading) -> int:
-        return self._counts.document_count
-
-    def _bare_count(self, reading: Reading) -> int:
-        return self._counts.bare_count
+    def _counts(self, reading: Reading) -> Counts:
+        return self._manifest

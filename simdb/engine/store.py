@@ -112,9 +112,11 @@ class Store:
             latest = self._latest
             number, generation = transaction.id(), self.environment.generation
             previous = None if latest is None else latest[0]
-            if previous is not None and latest is not None:
-                if (previous.transaction_number, previous.generation) == (number, generation):
-                    return latest
+            if latest is not None and (number, generation) == (
+                latest[0].transaction_number,
+                latest[0].generation,
+            ):
+                return latest
             contents = stored.load(self.environment, transaction, self.width, previous)
             view = View(contents.runs, contents.loose, contents.dead, self.permutations)
             newest = (contents, view)

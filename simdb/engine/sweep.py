@@ -15,11 +15,10 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.lookup import Rows, search, stored_sketches
 from simdb.engine.view import View
-from simdb.errors import OptionError
 from simdb.plan.planner import Criterion
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import is_deleted
-from simdb.values import EMPTY, PairArrays, object_array
+from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16
 LOOKUP_QUERIES = 1 << 13
@@ -92,12 +91,12 @@ def sweep_tables(
                 )
 
 
-def searched(view: View, source: Source) -> Searched:
-    """The fingerprints of all live documents that have features."""
+def searched(view: View, source: Source, *, is_measured: bool) -> Searched:
+    """The fingerprints of all live documents that have features; `is_measured`: weights too."""
     fingerprints, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
     for segment in view.segments(source):
         every = np.arange(segment.start, segment.start + len(segment), dtype=np.uint32)
-        kept = segment.states != EMPTY
+        kept = segment.states == WEIGHTED if is_measured else segment.states != EMPTY
         if view.dead is not None:
             kept &= ~is_deleted(view.dead, every)
         whole = bool(kept.all())
@@ -114,15 +113,6 @@ def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
     ids = object_array(view.identifiers(source).decode(ordinals))[positions]
     count = len(couples)
     return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
-
-
-def make_pairs_criterion(criterion: Criterion, bare_count: int) -> Criterion:
-    """`criterion`, or OptionError where it asks a similarity of documents that have none at all."""
-    if criterion.similarity is not None and bare_count:
-        raise OptionError(
-            f"{bare_count} stored documents have no weights; ask for pairs by distance="
-        )
-    return criterion
 
 
 def _whole_table(view: View, source: Source, number: int) -> Table:
@@ -152,7 +142,7 @@ def _compare_all(
     view: View, source: Source, criterion: Criterion, distance: int
 ) -> Iterator[Couples]:
     """Pairs by comparing every two fingerprints."""
-    every = searched(view, source)
+    every = searched(view, source, is_measured=criterion.similarity is not None)
     table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
     for couples in sweep_tables(lambda _: table, [0], distance):
         measured = _estimated(view, source, couples)
@@ -165,7 +155,7 @@ def _compare_all(
 
 def _look_up_all(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
     """Pairs by looking up every document among those with greater ordinals."""
-    ordinals = searched(view, source).ordinals
+    ordinals = searched(view, source, is_measured=criterion.similarity is not None).ordinals
     for start in range(0, len(ordinals), LOOKUP_QUERIES):
         asked = ordinals[start : start + LOOKUP_QUERIES]
         sketches = stored_sketches(view, source, asked)

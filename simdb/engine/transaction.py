@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simdb.engine import claim, incoming
 from simdb.engine.commit import write_staged
 from simdb.engine.incoming import EncodedIds, Progress
-from simdb.engine.queries import Queries
+from simdb.engine.queries import Counts, Queries
 from simdb.engine.staging import Staging
 from simdb.engine.store import Reading, Store
 from simdb.engine.view import View
@@ -261,11 +261,8 @@ class WriteTransaction(Queries):
     def _leave(self, reading: Reading) -> None:
         """The transaction goes on."""
 
-    def _document_count(self, reading: Reading) -> int:
-        return self._staging.document_count
-
-    def _bare_count(self, reading: Reading) -> int:
-        return self._staging.bare_count
+    def _counts(self, reading: Reading) -> Counts:
+        return self._staging
 
     def _metadata(self, ordinal: int, reading: Reading) -> Any:
         staged = self._staging.metadata_of(ordinal)

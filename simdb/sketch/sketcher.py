@@ -139,14 +139,12 @@ class Sketcher:
         """Sketches of fingerprints, with or without weights."""
         bits = np.array([document.bits for document in documents], np.uint64)
         sketches = self._bare(bits)
-        weighted = [at for at, each in enumerate(documents) if each.weights is not None]
-        for at in weighted:
-            each = documents[at]
-            part = self._from_fingerprints(bits[at : at + 1], each.weights[None, :])
-            sketches.vectors[at] = part.vectors[0]
-            sketches.states[at] = part.states[0]
-        for at, document in enumerate(documents):
-            if document.is_empty:
+        for at, each in enumerate(documents):
+            if each.weights is not None:
+                part = self._from_fingerprints(bits[at : at + 1], each.weights[None, :])
+                sketches.vectors[at] = part.vectors[0]
+                sketches.states[at] = part.states[0]
+            if each.is_empty:
                 sketches.states[at] = EMPTY
         return sketches
 

@@ -90,7 +90,7 @@ def decode_batch(key: bytes, value: Any) -> Batch:
     place = codec.name(layout.DELTA_KIND, key)
     if len(payload) < _COUNTS.size:
         raise CorruptError(f"{place} has no counts")
-    count, width = _COUNTS.unpack_from(payload)
+    count, width = _COUNTS.unpack_from(payload.data)
     at = _COUNTS.size
     columns = []
     for itemsize, length in (

@@ -74,7 +74,7 @@ def decode_array(
 
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
     """The stored form of plain types: None, bool, int, float, str, bytes, list, dict."""
-    payload = msgpack.packb(value, use_bin_type=True)
+    payload = pack(value)
     return _header(kind, key, 1, payload) + payload
 
 

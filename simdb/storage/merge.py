@@ -99,11 +99,12 @@ def _without(table: Table, dead: Bitmap) -> Table:
 
 
 def _put_table(name: bytes, number: int, table: Table, put: Put) -> None:
-    for column, array in (
-        (layout.KEYS, table.keys),
-        (layout.ORDINALS, table.ordinals),
-        (layout.DIRECTORY, table.directory),
-    ):
+    columns: dict[int, npt.NDArray[Any]] = {
+        layout.KEYS: table.keys,
+        layout.ORDINALS: table.ordinals,
+        layout.DIRECTORY: table.directory,
+    }
+    for column, array in columns.items():
         key = layout.table_key(number, column)
         put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
 
@@ -111,7 +112,7 @@ def _put_table(name: bytes, number: int, table: Table, put: Put) -> None:
 def _put_segment(
     number: int, at: int, segment: Segment, vectors: npt.NDArray[np.uint8], put: Put
 ) -> None:
-    columns = {
+    columns: dict[int, npt.NDArray[Any]] = {
         layout.FINGERPRINT: segment.fingerprints,
         layout.STATE: segment.states,
         layout.OFFSET: segment.offsets,
@@ -175,7 +176,7 @@ def _taken(
     part: Segment, vectors: npt.NDArray[np.uint8], chosen: npt.NDArray[np.uint32]
 ) -> tuple[Segment, npt.NDArray[np.uint8]]:
     """Only the documents at the positions `chosen` of a part."""
-    lengths = np.diff(part.offsets.astype(np.int64))
+    lengths = part.offsets[1:].astype(np.int64) - part.offsets[:-1]
     is_kept = np.zeros(len(part), np.bool_)
     is_kept[chosen] = True
     content = part.content[np.repeat(is_kept, lengths)]

@@ -77,7 +77,7 @@ def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
     place = codec.name(layout.METADATA_KIND, key)
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")
-    (count,) = _COUNT.unpack_from(payload)
+    (count,) = _COUNT.unpack_from(payload.data)
     content_start = _COUNT.size + 4 * count + 4 * (count + 1)
     if content_start > len(payload):
         raise CorruptError(f"{place} is too short for {count} documents")

@@ -63,7 +63,8 @@ def is_deleted(bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32]) -> npt.N
     """Whether each of `ordinals` is deleted."""
     if bitmap is None:
         return np.zeros(len(ordinals), np.bool_)
-    return (bitmap[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
+    bits = bitmap[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)
+    return np.asarray(bits & 1, np.bool_)
 
 
 def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> npt.NDArray[np.uint32]:
