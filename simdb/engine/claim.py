@@ -31,12 +31,13 @@ def add_new(
     current_view: Callable[[], View],
     reading: Reading,
     batch: Batch,
-    metadata: Sequence[bytes | None],
+    metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
     progress: Progress | None,
 ) -> Matches:
     """Stage the documents of `batch` that are new; the best match of each of the others."""
     found: list[Rows] = []
+    known = dict(metadata)
     for start in range(0, len(batch), GROUP_DOCUMENTS):
         part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
@@ -45,7 +46,12 @@ def add_new(
         kept, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(kept):
             chosen = part if len(kept) == len(part) else chosen_batch(part, kept)
-            staging.insert(chosen, [metadata[start + int(at)] for at in kept])
+            packed = [
+                (at, known[start + int(position)])
+                for at, position in enumerate(kept)
+                if start + int(position) in known
+            ]
+            staging.insert(chosen, packed)
         found.append(matches)
         if progress is not None:
             progress(start + len(part))

@@ -49,8 +49,9 @@ class EncodedIds:
         return len(self.ids)
 
     def _check_distinct(self) -> None:
-        order = np.argsort(self.hashes, kind="stable")
-        ordered = self.hashes[order]
+        ordered = self.hashes.copy()
+        order = np.arange(len(ordered), dtype=np.uint32)
+        kernel.sort(ordered, order)
         for at in np.flatnonzero(ordered[1:] == ordered[:-1]):
             first, second = int(order[at]), int(order[at + 1])
             if self._stored(first) == self._stored(second):
@@ -98,16 +99,17 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
     )
 
 
-def pack_all(metadata: Any, ids: Sequence[Any]) -> list[bytes | None]:
-    """Metadata of each document in its stored form; None where there is none."""
+def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
+    """Position and stored form of the metadata of each document that has any."""
     if metadata is None:
-        return [None] * len(ids)
+        return []
     values = as_list(metadata, "metadata")
     if len(values) != len(ids):
         raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} documents")
     return [
-        None if value is None else pack_metadata(value, f"document {id!r}")
-        for id, value in zip(ids, values, strict=True)
+        (at, pack_metadata(value, f"document {ids[at]!r}"))
+        for at, value in enumerate(values)
+        if value is not None
     ]
 
 

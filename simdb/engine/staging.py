@@ -77,8 +77,8 @@ class Staging:
             self._view = View(runs, self.loose.view(), self.dead, self._store.permutations)
         return self._view
 
-    def insert(self, batch: Batch, metadata: Sequence[bytes | None]) -> None:
-        """Add documents at the end; `metadata` in its stored form, None where there is none."""
+    def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
+        """Add documents at the end; `metadata`: position in the batch and stored form."""
         first = self.next_ordinal
         if first + len(batch) > ORDINALS_MAX:
             raise FullError(
@@ -86,9 +86,7 @@ class Staging:
                 " compact() frees those of deleted documents"
             )
         self.loose.append(batch)
-        self.metadata += [
-            (first + at, packed) for at, packed in enumerate(metadata) if packed is not None
-        ]
+        self.metadata += [(first + at, packed) for at, packed in metadata]
         self._count(batch.states, 1)
 
     def delete(self, ordinals: npt.NDArray[np.uint32], states: npt.NDArray[np.uint8]) -> None:

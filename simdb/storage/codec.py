@@ -25,6 +25,10 @@ FORMAT_VERSION = 1
 HEADER = struct.Struct("<4s4sIIQQQQ")
 HEADER_BYTES = HEADER.size
 assert HEADER_BYTES == 48
+# LMDB keeps values of up to half a page inside leaf pages: at any address, and moved whenever a
+# neighbour changes, so that a pointer to them is good for one transaction only.  Larger values
+# have pages of their own, which stay.  Half of the largest page there is would do.
+SMALL_BYTES = 1 << 16
 
 U8 = npt.NDArray[np.uint8]
 
@@ -65,8 +69,7 @@ def decode_array(
     itemsize = np.dtype(dtype).itemsize
     if payload_bytes % itemsize or (count and payload_bytes % count):
         raise CorruptError(f"{name(kind, key)} has {payload_bytes} bytes for {count} entries")
-    if array.ctypes.data % itemsize:
-        # Small values lie inside leaf pages, wherever there was room.
+    if len(array) < SMALL_BYTES:
         array = array.copy()
         array.flags.writeable = False
     return array.view(dtype)

@@ -12,7 +12,8 @@ class RunInfo:
     """A sealed run: its number and the ordinals start .. stop that it covers.
 
     `entry_count` of them stand in each table of fingerprints and `id_count` in the table of ids;
-    the others are deleted, or empty and therefore only among the ids.
+    the others are deleted, or empty and therefore only among the ids.  `weighted_count` have a
+    volatility vector; where none has, no vectors are stored.
     """
 
     number: int
@@ -20,6 +21,7 @@ class RunInfo:
     stop: int
     entry_count: int
     id_count: int
+    weighted_count: int
 
     def __len__(self) -> int:
         """Number of ordinals covered."""
@@ -53,9 +55,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     fields = {
         name: getattr(manifest, name) for name in Manifest.__dataclass_fields__ if name != "runs"
     }
-    rows = [
-        [run.number, run.start, run.stop, run.entry_count, run.id_count] for run in manifest.runs
-    ]
+    rows = [[getattr(run, name) for name in RunInfo.__dataclass_fields__] for run in manifest.runs]
     stored = {**fields, "runs": rows}
     return codec.encode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, stored)
 

@@ -17,6 +17,7 @@ from simdb.storage import codec, layout
 from simdb.storage.manifest import RunInfo
 from simdb.storage.run import Run, Segment, Source, Table, make_table
 from simdb.storage.tombstones import Bitmap, live_ordinals
+from simdb.values import WEIGHTED
 
 Put = Callable[[bytes, bytes, Any], None]
 
@@ -45,15 +46,17 @@ def write_run(
     merged = _merged([run.id_table(source) for run in runs], dead, kept)
     id_count = len(merged.keys)
     _put_table(layout.IDS, number, merged, put)
-    if kept is None:
-        segments = _aligned_segments(runs, source)
-        info = RunInfo(number, start, stop, entry_count, id_count)
-    else:
-        segments = _kept_segments(runs, source, kept)
-        info = RunInfo(number, 0, len(kept), entry_count, id_count)
+    has_vectors = source.width > 0 and any(run.info.weighted_count for run in runs)
+    segments = (
+        _aligned_segments(runs, source) if kept is None else _kept_segments(runs, source, kept)
+    )
+    weighted_count = 0
     for at, (segment, vectors) in enumerate(segments):
-        _put_segment(number, at, segment, vectors, put)
-    return info
+        _put_segment(number, at, segment, vectors, put, has_vectors=has_vectors)
+        weighted_count += int(np.count_nonzero(segment.states == WEIGHTED))
+    if kept is not None:
+        start, stop = 0, len(kept)
+    return RunInfo(number, start, stop, entry_count, id_count, weighted_count)
 
 
 def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
@@ -65,7 +68,7 @@ def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, by
     for segment in range(run.segment_count):
         for column in layout.COLUMN_KINDS:
             if column == layout.VECTOR:
-                if width:
+                if width and run.info.weighted_count:
                     yield layout.VOLATILITY, layout.segment_key(number, column, segment)
             else:
                 yield layout.DOCUMENTS, layout.segment_key(number, column, segment)
@@ -110,7 +113,13 @@ def _put_table(name: bytes, number: int, table: Table, put: Put) -> None:
 
 
 def _put_segment(
-    number: int, at: int, segment: Segment, vectors: npt.NDArray[np.uint8], put: Put
+    number: int,
+    at: int,
+    segment: Segment,
+    vectors: npt.NDArray[np.uint8],
+    put: Put,
+    *,
+    has_vectors: bool,
 ) -> None:
     columns: dict[int, npt.NDArray[Any]] = {
         layout.FINGERPRINT: segment.fingerprints,
@@ -120,7 +129,7 @@ def _put_segment(
         layout.VECTOR: vectors,
     }
     for column, array in columns.items():
-        if column == layout.VECTOR and not vectors.shape[1]:
+        if column == layout.VECTOR and not has_vectors:
             continue
         name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
         key = layout.segment_key(number, column, at)

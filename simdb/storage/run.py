@@ -19,6 +19,7 @@ from simdb.storage import codec, layout
 from simdb.storage.environment import Environment
 from simdb.storage.loose import LooseView
 from simdb.storage.manifest import RunInfo
+from simdb.values import WEIGHTED
 
 # More would make the directory larger than what it points into is worth: 2 entries to a header.
 HEADER_BITS_MAX = 28
@@ -167,8 +168,8 @@ class Run:
 
     def _fetch_vectors(self, number: int, source: Source) -> npt.NDArray[np.uint8]:
         start, stop = self.segment_range(number)
-        if source.width == 0:
-            return np.empty((stop - start, 0), np.uint8)
+        if source.width == 0 or self.info.weighted_count == 0:
+            return np.zeros((stop - start, source.width), np.uint8)
         flat = self._fetch_column(layout.VECTOR, number, "u1", source)
         if len(flat) != (stop - start) * source.width:
             raise CorruptError(
@@ -227,7 +228,9 @@ def seal(
             )
         )
         vectors.append(part.vectors)
-    info = RunInfo(number, loose.start, loose.stop, len(loose.searchable), len(batch))
+    weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
+    entry_count = len(loose.searchable)
+    info = RunInfo(number, loose.start, loose.stop, entry_count, len(batch), weighted_count)
     return Run(info, tables, id_table, segments, vectors)
 
 
