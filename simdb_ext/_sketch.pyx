@@ -42,7 +42,7 @@ cdef extern from "murmur.h" nogil:
 cdef extern from "unicode.h" nogil:
     void unicode_unfold()
 
-cdef extern from "characters.h" nogil:
+cdef extern from "text.h" nogil:
     struct sketch_text:
         const void *characters
         int64_t length

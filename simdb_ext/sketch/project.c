@@ -105,7 +105,7 @@ static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_te
         if (count > 0 && tokens.stops[count - 1] == stop - start)
             open = start + tokens.starts[count - 1];
     } else {
-        count = sketch_cut_words(text, start, stop, settings->is_lowercase, &tokens, &open);
+        count = sketch_cut(text, start, stop, settings->is_lowercase, &tokens, &open);
     }
     if (open == stop || stop == text->length) {
         hold_tokens(scratch, count, settings->seed);
@@ -124,14 +124,14 @@ static int64_t hold_characters(struct sketch_scratch *scratch, const struct sket
 {
     struct sketch_tokens tokens = {scratch->copy, scratch->starts, scratch->stops};
 
-    if (text->is_ascii)
-        hold_letters(scratch, sketch_fold((const uint8_t *)text->characters + start, stop - start,
-                                          settings->is_lowercase, space, scratch->copy));
-    else
-        hold_tokens(scratch,
-                    sketch_cut_characters(text, start, stop, settings->is_lowercase, space,
-                                          &tokens),
-                    settings->seed);
+    if (text->is_ascii) {
+        const uint8_t *content = (const uint8_t *)text->characters + start;
+        hold_letters(scratch, sketch_fold(content, stop - start, settings->is_lowercase, space,
+                                          tokens.copy));
+    } else {
+        hold_tokens(scratch, sketch_fold_any(text, start, stop, settings->is_lowercase, space,
+                                             &tokens), settings->seed);
+    }
     return stop;
 }
 

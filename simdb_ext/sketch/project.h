@@ -5,9 +5,11 @@
 
 #include <stdint.h>
 
-#include "characters.h"
 #include "counts.h"
+#include "cut.h"
+#include "fold.h"
 #include "shingles.h"
+#include "text.h"
 #include "words.h"
 
 #define SKETCH_SHINGLE_MAX 1024
@@ -18,6 +20,9 @@
 
 /* Tokens of which hashes are held: a window's, and those kept for the next one's shingles. */
 #define SKETCH_HELD (SKETCH_WINDOW + 1 + SKETCH_SHINGLE_MAX)
+
+/* More than any way to cut text may overwrite. */
+#define SKETCH_SLACK (WORDS_SLACK + CUT_SLACK + FOLD_SLACK)
 
 struct sketch_settings {
     int shingle;
@@ -37,9 +42,9 @@ enum sketch_outcome { SKETCH_DONE, SKETCH_SURROGATE, SKETCH_TOO_MANY };
 
 /* Working memory of one call. */
 struct sketch_scratch {
-    uint8_t copy[4 * SKETCH_WINDOW + WORDS_SLACK];
-    uint32_t starts[SKETCH_WINDOW + WORDS_SLACK];
-    uint32_t stops[SKETCH_WINDOW + WORDS_SLACK];
+    uint8_t copy[4 * SKETCH_WINDOW + SKETCH_SLACK];
+    uint32_t starts[SKETCH_WINDOW + SKETCH_SLACK];
+    uint32_t stops[SKETCH_WINDOW + SKETCH_SLACK];
     uint64_t first[SKETCH_HELD + SHINGLES_SLACK];
     uint64_t second[SKETCH_HELD + SHINGLES_SLACK];
     uint64_t letters[128][2]; /* hashes of tokens of one ASCII character */

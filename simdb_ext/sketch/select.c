@@ -1,6 +1,8 @@
 #include "select.h"
 
 #include "counts.h"
+#include "cut.h"
+#include "fold.h"
 #include "murmur.h"
 #include "quantise.h"
 #include "shingles.h"
@@ -10,6 +12,8 @@
 void sketch_select(int variant)
 {
     sketch_counts_select(variant);
+    sketch_cut_select(variant);
+    sketch_fold_select(variant);
     sketch_hash_select(variant);
     sketch_quantise_select(variant);
     sketch_shingles_select(variant);

@@ -4,7 +4,7 @@
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-uint16_t unicode_properties[CODE_POINTS];
+uint16_t unicode_properties[CODE_POINTS + 1];
 int32_t unicode_deltas[128];
 
 /* The place of `delta` in the list of all that are different; 0 stands at the first. */

@@ -9,8 +9,9 @@ enum character_class { CLASS_OTHER, CLASS_WORD, CLASS_SINGLE, CLASS_SPACE };
 
 #define CODE_POINTS 0x110000
 
-/* Of each code point: its class in the lowest two bits, above them its place in lower_deltas. */
-extern uint16_t unicode_properties[CODE_POINTS];
+/* Of each code point: its class in the lowest two bits, above them its place in unicode_deltas.
+   There is one more, because vectors of them are read as 32-bit words. */
+extern uint16_t unicode_properties[CODE_POINTS + 1];
 
 /* What to add to a character for its lower case. */
 extern int32_t unicode_deltas[128];

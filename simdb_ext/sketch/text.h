@@ -1,0 +1,37 @@
+/* A Python str in memory. */
+
+#ifndef SIMDB_TEXT_H
+#define SIMDB_TEXT_H
+
+#include <stdint.h>
+
+/* Code points of 1, 2 or 4 bytes each. */
+struct sketch_text {
+    const void *characters;
+    int64_t length;
+    int width;
+    int is_ascii;
+};
+
+static inline uint32_t character_at(const struct sketch_text *text, int64_t position)
+{
+    if (text->width == 1)
+        return ((const uint8_t *)text->characters)[position];
+    if (text->width == 2)
+        return ((const uint16_t *)text->characters)[position];
+    return ((const uint32_t *)text->characters)[position];
+}
+
+/* Where tokens are put: token i is copy[starts[i]] .. copy[stops[i]]. */
+struct sketch_tokens {
+    uint8_t *copy;
+    uint32_t *starts;
+    uint32_t *stops;
+};
+
+/* Whether there is a lone surrogate, which UTF-8 cannot spell. */
+int sketch_has_surrogate(const struct sketch_text *text);
+
+int sketch_is_ascii(const uint8_t *content, int64_t length);
+
+#endif
