@@ -1,23 +1,11 @@
 #include "quantise.h"
 
 #include "cpu.h"
+#include "quantise_avx2.h"
+#include "quantise_avx512.h"
 #include "quantise_scalar.h"
 
 #if CPU_X86
-
-CPU_AVX2 static int64_t quantise_avx2(const void *weights, int is_float, int64_t count,
-                                      int dimensions, uint64_t *fingerprints, uint8_t *vectors)
-{
-    return quantise_any(weights, is_float, count, dimensions, fingerprints, vectors);
-}
-
-CPU_AVX512 static int64_t quantise_avx512(const void *weights, int is_float, int64_t count,
-                                          int dimensions, uint64_t *fingerprints,
-                                          uint8_t *vectors)
-{
-    return quantise_any(weights, is_float, count, dimensions, fingerprints, vectors);
-}
-
 static sketch_quantise_function *const VARIANTS[] = {quantise_scalar, quantise_avx2,
                                                      quantise_avx512};
 #else

@@ -1,4 +1,4 @@
-/* The definition of sketch_quantise, in a form that compilers vectorise for any processor. */
+/* The definition of sketch_quantise, and what its variants share. */
 
 #ifndef SIMDB_QUANTISE_SCALAR_H
 #define SIMDB_QUANTISE_SCALAR_H
@@ -32,9 +32,13 @@ QUANTISE_INLINE void square_rows(const void *weights, int is_float, int64_t plac
         }
 }
 
-/* The quantised values, 0 to 15, of one row.  Clamped before floor, they fit an int. */
-QUANTISE_INLINE void quantise_row(const void *weights, int is_float, int64_t place,
-                                  int dimensions, double scale, uint8_t *halves)
+/* The quantised values, 0 to 15, of the weights from `place` on. */
+typedef void quantise_row_function(const void *weights, int is_float, int64_t place,
+                                   int dimensions, double scale, uint8_t *halves);
+
+/* Values are clamped before floor, so that they fit an int. */
+QUANTISE_INLINE void quantise_row_scalar(const void *weights, int is_float, int64_t place,
+                                         int dimensions, double scale, uint8_t *halves)
 {
     for (int j = 0; j < dimensions; j++) {
         double value = weight_at(weights, is_float, place + j) * scale;
@@ -58,7 +62,8 @@ QUANTISE_INLINE uint64_t sign_bits(const uint8_t *halves)
 }
 
 QUANTISE_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t count,
-                                      int dimensions, uint64_t *fingerprints, uint8_t *vectors)
+                                      int dimensions, uint64_t *fingerprints, uint8_t *vectors,
+                                      quantise_row_function *quantise_row)
 {
     const int width = dimensions / 2;
 
@@ -89,21 +94,23 @@ QUANTISE_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t
 
 /* Each combination is compiled by itself, with constants in place of the arguments. */
 QUANTISE_INLINE int64_t quantise_any(const void *weights, int is_float, int64_t count,
-                                     int dimensions, uint64_t *fingerprints, uint8_t *vectors)
+                                     int dimensions, uint64_t *fingerprints, uint8_t *vectors,
+                                     quantise_row_function *row)
 {
     if (is_float && dimensions == 64)
-        return quantise_rows(weights, 1, count, 64, fingerprints, vectors);
+        return quantise_rows(weights, 1, count, 64, fingerprints, vectors, row);
     if (is_float)
-        return quantise_rows(weights, 1, count, 128, fingerprints, vectors);
+        return quantise_rows(weights, 1, count, 128, fingerprints, vectors, row);
     if (dimensions == 64)
-        return quantise_rows(weights, 0, count, 64, fingerprints, vectors);
-    return quantise_rows(weights, 0, count, 128, fingerprints, vectors);
+        return quantise_rows(weights, 0, count, 64, fingerprints, vectors, row);
+    return quantise_rows(weights, 0, count, 128, fingerprints, vectors, row);
 }
 
 static int64_t quantise_scalar(const void *weights, int is_float, int64_t count, int dimensions,
                                uint64_t *fingerprints, uint8_t *vectors)
 {
-    return quantise_any(weights, is_float, count, dimensions, fingerprints, vectors);
+    return quantise_any(weights, is_float, count, dimensions, fingerprints, vectors,
+                        quantise_row_scalar);
 }
 
 #endif
