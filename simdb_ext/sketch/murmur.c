@@ -2,12 +2,12 @@
 
 #include "cpu.h"
 #include "mix.h"
+#include "murmur_avx2.h"
 #include "murmur_avx512.h"
 #include "murmur_scalar.h"
 
 #if CPU_X86
-/* Four 64-bit products cost AVX2 more than the scalar unit, so it has no variant of its own. */
-static sketch_hash_function *const VARIANTS[] = {hash_scalar, hash_scalar, hash_avx512};
+static sketch_hash_function *const VARIANTS[] = {hash_scalar, hash_avx2, hash_avx512};
 #else
 static sketch_hash_function *const VARIANTS[] = {hash_scalar};
 #endif

@@ -70,6 +70,26 @@ CPU_AVX512 static inline __m512i lanes_mask(__m512i lengths)
     return _mm512_srlv_epi64(_mm512_set1_epi64(-1), unused);
 }
 
+/* The first 16 bytes of eight tokens, as two words of each.  Loads and shuffles are much faster
+   than gathering. */
+CPU_AVX512 static inline void lanes_load(const uint8_t *text, const uint32_t *starts,
+                                         __m512i *low, __m512i *high)
+{
+    __m128i tokens[8];
+
+    for (int i = 0; i < 8; i++)
+        tokens[i] = _mm_loadu_si128((const __m128i *)(text + starts[i]));
+    __m512i even = _mm512_castsi128_si512(tokens[0]), odd = _mm512_castsi128_si512(tokens[1]);
+    even = _mm512_inserti64x2(even, tokens[2], 1);
+    odd = _mm512_inserti64x2(odd, tokens[3], 1);
+    even = _mm512_inserti64x2(even, tokens[4], 2);
+    odd = _mm512_inserti64x2(odd, tokens[5], 2);
+    even = _mm512_inserti64x2(even, tokens[6], 3);
+    odd = _mm512_inserti64x2(odd, tokens[7], 3);
+    *low = _mm512_unpacklo_epi64(even, odd);
+    *high = _mm512_unpackhi_epi64(even, odd);
+}
+
 CPU_AVX512 static void hash_avx512(const uint8_t *text, const uint32_t *starts,
                                    const uint32_t *stops, int64_t count, uint32_t seed,
                                    uint64_t *first, uint64_t *second)
@@ -78,27 +98,27 @@ CPU_AVX512 static void hash_avx512(const uint8_t *text, const uint32_t *starts,
 
     for (int64_t i = 0; i < count; i += 8) {
         __mmask8 some = (__mmask8)_bzhi_u32(0xFF, count - i < 8 ? (unsigned)(count - i) : 8);
-        __m512i place = _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(some, starts + i));
-        __m512i stop = _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(some, stops + i));
-        __m512i lengths = _mm512_sub_epi64(stop, place), left = lengths;
+        __m256i begin = _mm256_maskz_loadu_epi32(some, starts + i);
+        __m256i end = _mm256_maskz_loadu_epi32(some, stops + i);
+        __m512i lengths = _mm512_cvtepu32_epi64(_mm256_sub_epi32(end, begin)), left = lengths;
+        __m512i place = _mm512_cvtepu32_epi64(begin), low, high;
         struct lanes hash = {_mm512_set1_epi64(seed), _mm512_set1_epi64(seed)};
-        __mmask8 longer;
+        __mmask8 longer = _mm512_cmpge_epu64_mask(left, sixteen);
+        uint32_t places[8];
 
-        while ((longer = _mm512_cmpge_epu64_mask(left, sixteen)) != 0) {
-            __m512i none = _mm512_setzero_si512();
-            __m512i low = _mm512_mask_i64gather_epi64(none, longer, place, text, 1);
-            __m512i high = _mm512_mask_i64gather_epi64(none, longer, place, text + 8, 1);
+        _mm256_storeu_si256((__m256i *)places, begin);
+        lanes_load(text, some == 0xFF ? starts + i : places, &low, &high);
+        while (longer != 0) {
             hash = lanes_block(hash, longer, low, high);
             place = _mm512_mask_add_epi64(place, longer, place, sixteen);
             left = _mm512_mask_sub_epi64(left, longer, left, sixteen);
+            low = _mm512_mask_i64gather_epi64(low, longer, place, text, 1);
+            high = _mm512_mask_i64gather_epi64(high, longer, place, text + 8, 1);
+            longer = _mm512_cmpge_epu64_mask(left, sixteen);
         }
-        __m512i low = _mm512_and_si512(_mm512_i64gather_epi64(place, text, 1),
-                                       lanes_mask(_mm512_min_epu64(left, eight)));
-        __m512i high = _mm512_setzero_si512();
-        if (_mm512_cmpgt_epu64_mask(left, eight) != 0)
-            high = _mm512_and_si512(
-                _mm512_i64gather_epi64(place, text + 8, 1),
-                lanes_mask(_mm512_sub_epi64(_mm512_max_epu64(left, eight), eight)));
+        low = _mm512_and_si512(low, lanes_mask(_mm512_min_epu64(left, eight)));
+        high = _mm512_and_si512(
+            high, lanes_mask(_mm512_sub_epi64(_mm512_max_epu64(left, eight), eight)));
         hash = lanes_end(hash, low, high, lengths);
         _mm512_mask_storeu_epi64(first + i, some, hash.first);
         _mm512_mask_storeu_epi64(second + i, some, hash.second);

@@ -1,12 +1,12 @@
 #include "shingles.h"
 
 #include "cpu.h"
+#include "shingles_avx2.h"
 #include "shingles_avx512.h"
 #include "shingles_scalar.h"
 
 #if CPU_X86
-/* AVX2 neither rotates nor multiplies 64-bit words. */
-static sketch_shingles_function *const VARIANTS[] = {shingles_scalar, shingles_scalar,
+static sketch_shingles_function *const VARIANTS[] = {shingles_scalar, shingles_avx2,
                                                      shingles_avx512};
 #else
 static sketch_shingles_function *const VARIANTS[] = {shingles_scalar};

@@ -1,0 +1,37 @@
+/* The arithmetic of MurmurHash3_x64_128 on four words. */
+
+#ifndef SIMDB_MIX_AVX2_H
+#define SIMDB_MIX_AVX2_H
+
+#include "cpu.h"
+#include "mix.h"
+
+#if CPU_X86
+
+/* AVX2 multiplies 32 by 32 bits: three such products make the low half of 64 by 64. */
+CPU_AVX2 static inline __m256i mix_product_avx2(__m256i words, uint64_t factor)
+{
+    __m256i low = _mm256_set1_epi64x((int64_t)(factor & 0xFFFFFFFF));
+    __m256i high = _mm256_set1_epi64x((int64_t)(factor >> 32));
+    __m256i crossed = _mm256_add_epi64(_mm256_mul_epu32(words, high),
+                                       _mm256_mul_epu32(_mm256_srli_epi64(words, 32), low));
+    return _mm256_add_epi64(_mm256_mul_epu32(words, low), _mm256_slli_epi64(crossed, 32));
+}
+
+CPU_AVX2 static inline __m256i mix_rotate_avx2(__m256i words, int turn)
+{
+    return _mm256_or_si256(_mm256_slli_epi64(words, turn), _mm256_srli_epi64(words, 64 - turn));
+}
+
+CPU_AVX2 static inline __m256i mix_final_avx2(__m256i words)
+{
+    words = mix_product_avx2(_mm256_xor_si256(words, _mm256_srli_epi64(words, 33)),
+                             MIX_FINAL_FIRST);
+    words = mix_product_avx2(_mm256_xor_si256(words, _mm256_srli_epi64(words, 33)),
+                             MIX_FINAL_SECOND);
+    return _mm256_xor_si256(words, _mm256_srli_epi64(words, 33));
+}
+
+#endif
+
+#endif
