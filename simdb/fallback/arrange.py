@@ -1,0 +1,377 @@
+"""Permuting, sorting, merging and indexing columns, connected components and ids, in numpy.
+
+The same functions with the same answers as `simdb_ext._arrange`, whose stub says what each does;
+for machines without a compiled kernel, and the readable definition of it.
+"""
+
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import mmh3
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import CorruptError, InputError
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+WORD_BITS = 64
+HEADER_BITS_MAX = 32
+ORDINAL_COUNT_MAX = 2**32  # ordinals are uint32
+ID_BYTES_MAX = 1023
+INT_BYTES = 8
+
+
+def variants() -> list[str]:
+    """Names of the variants there are: numpy has but one."""
+    return ["numpy"]
+
+
+def select(variant: str) -> str:
+    """Use `variant` from now on; returns the name of the one in use before."""
+    if variant != "numpy":
+        raise ValueError(f"no variant {variant!r}; there are: numpy")
+    return "numpy"
+
+
+def permute(fingerprints: U64, mask: int, out: U64) -> None:
+    """Keys of a table: the bits in `mask` moved to the front, each group in its old order."""
+    _check_permutation(fingerprints, mask, out)
+    keys = np.zeros_like(fingerprints)
+    for rotation, targets in _rotations(mask).items():
+        keys |= _rotated(fingerprints, rotation) & np.uint64(targets)
+    out[:] = keys
+
+
+def restore(keys: U64, mask: int, out: U64) -> None:
+    """The opposite of `permute`."""
+    _check_permutation(keys, mask, out)
+    fingerprints = np.zeros_like(keys)
+    for rotation, targets in _rotations(mask).items():
+        back = WORD_BITS - rotation
+        fingerprints |= _rotated(keys & np.uint64(targets), back)
+    out[:] = fingerprints
+
+
+def sort(keys: U64, ordinals: U32) -> None:
+    """Sort both columns in place by key; entries with equal keys keep their order (stable)."""
+    _check_table(keys, ordinals)
+    order = np.argsort(keys, kind="stable")
+    keys[:] = keys[order]
+    ordinals[:] = ordinals[order]
+
+
+def merge(
+    left_keys: U64,
+    left_ordinals: U32,
+    right_keys: U64,
+    right_ordinals: U32,
+    keys: U64,
+    ordinals: U32,
+) -> None:
+    """Merge two sorted columns into `keys` and `ordinals`; on equal keys the left comes first."""
+    _check_table(left_keys, left_ordinals)
+    _check_table(right_keys, right_ordinals)
+    _check_table(keys, ordinals)
+    wanted = len(left_keys) + len(right_keys)
+    if len(keys) != wanted:
+        raise ValueError(f"{len(keys)} entries of room for {wanted} merged ones")
+    both = np.concatenate([left_keys, right_keys])
+    order = np.argsort(both, kind="stable")
+    keys[:] = both[order]
+    ordinals[:] = np.concatenate([left_ordinals, right_ordinals])[order]
+
+
+def keep(keys: U64, ordinals: U32, dead: U8, keys_out: U64, ordinals_out: U32) -> int:
+    """Copy the entries whose ordinal's bit is not set in `dead`; returns how many."""
+    _check_table(keys, ordinals)
+    _check_table(keys_out, ordinals_out)
+    _check_column(dead, np.uint8)
+    if len(keys_out) < len(keys):
+        raise ValueError(f"{len(keys_out)} entries of room for up to {len(keys)}")
+    if len(ordinals) and int(ordinals.max()) >> 3 >= len(dead):
+        raise ValueError(f"ordinal {ordinals.max()} has no bit among {len(dead)} bytes")
+    alive = dead[ordinals >> 3] >> (ordinals & 7).astype(np.uint8) & 1 == 0
+    count = int(np.count_nonzero(alive))
+    keys_out[:count] = keys[alive]
+    ordinals_out[:count] = ordinals[alive]
+    return count
+
+
+def directory(keys: U64, header_bits: int, out: U32) -> None:
+    """Position of the first key at or above each header: uint32[2**header_bits + 1]."""
+    _check_column(keys, np.uint64)
+    _check_column(out, np.uint32)
+    if not 0 <= header_bits <= HEADER_BITS_MAX:
+        raise ValueError(f"header_bits is {header_bits}, not from 0 to {HEADER_BITS_MAX}")
+    if len(out) != 2**header_bits + 1:
+        wanted = 2**header_bits + 1
+        raise ValueError(f"a directory of {len(out)} positions, not the {wanted} of all headers")
+    if len(keys) >= ORDINAL_COUNT_MAX:
+        raise ValueError(f"{len(keys)} keys; a directory counts up to {ORDINAL_COUNT_MAX - 1}")
+    out[0] = 0
+    out[-1] = len(keys)
+    if header_bits:
+        firsts = np.arange(1, 2**header_bits, dtype=np.uint64)
+        out[1:-1] = np.searchsorted(keys, firsts << np.uint64(WORD_BITS - header_bits))
+
+
+def first_descent(keys: U64) -> int:
+    """Position of the first key that is smaller than the one before it, or -1."""
+    _check_column(keys, np.uint64)
+    descents = np.flatnonzero(keys[1:] < keys[:-1])
+    return int(descents[0]) + 1 if len(descents) else -1
+
+
+class Forest:
+    """Union-find over 0 .. count - 1."""
+
+    def __init__(self, count: int) -> None:
+        """`count` components of one number each."""
+        if not 0 <= count <= ORDINAL_COUNT_MAX:
+            raise ValueError(f"count is {count}, not from 0 to {ORDINAL_COUNT_MAX}")
+        self._parents = np.arange(count, dtype=np.uint32)
+
+    def join(self, left: U32, right: U32) -> None:
+        """Put left[i] and right[i] into one component, for every i."""
+        self._check(left)
+        self._check(right)
+        if len(left) != len(right):
+            raise ValueError(f"{len(left)} left and {len(right)} right ends")
+        while len(left):
+            left, right = self._roots(left), self._roots(right)
+            is_apart = left != right
+            left, right = left[is_apart], right[is_apart]
+            # A root hangs itself below one of its smaller partners; the others wait their turn.
+            np.minimum.at(self._parents, np.maximum(left, right), np.minimum(left, right))
+
+    def labels(self) -> U32:
+        """The smallest member of each number's component: uint32[count]."""
+        return self._roots(np.arange(len(self._parents), dtype=np.uint32))
+
+    def _roots(self, numbers: U32) -> U32:
+        while True:
+            parents = self._parents[numbers]
+            above = self._parents[parents]
+            if np.array_equal(parents, above):
+                return parents
+            self._parents[numbers] = above
+
+    def _check(self, numbers: U32) -> None:
+        _check_column(numbers, np.uint32)
+        if len(numbers) and int(numbers.max()) >= len(self._parents):
+            raise ValueError(f"number {numbers.max()} is not among {len(self._parents)}")
+
+
+def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:
+    """Stored form of user ids: offsets int64[n + 1] into the bytes, the bytes, hashes uint64[n].
+
+    Raises InputError naming the position and the reason.
+    """
+    forms = [_encode(id, position) for position, id in enumerate(ids)]
+    lengths = np.fromiter(map(len, forms), np.int64, len(forms))
+    hashes = (mmh3.hash64(form, 0, signed=False)[0] for form in forms)
+    content = np.frombuffer(bytearray(b"".join(forms)), np.uint8)
+    return _offsets(lengths), content, np.fromiter(hashes, np.uint64, len(forms))
+
+
+def decode_ids(offsets: I64, content: U8) -> list[Any]:
+    """The ids, as Python objects, of consecutive stored forms."""
+    _check_offsets(offsets, content)
+    stored = content.tobytes()
+    bounds = offsets.tolist()
+    return [_decode(stored[start:stop]) for start, stop in pairwise(bounds)]
+
+
+class Identifiers:
+    """Stored ids by ordinal, over segments of consecutive ordinals."""
+
+    def __init__(self, segments: Sequence[tuple[int, U32, U8]]) -> None:
+        """Each segment: its first ordinal, offsets uint32[k + 1] and the bytes."""
+        stop = 0
+        for first, offsets, content in segments:
+            _check_column(offsets, np.uint32)
+            _check_column(content, np.uint8)
+            if len(offsets) == 0:
+                raise ValueError(f"the segment of ordinal {first} has no offsets")
+            if first < stop:
+                raise ValueError(f"the segment of ordinal {first} does not begin after {stop - 1}")
+            stop = first + len(offsets) - 1
+            if stop > ORDINAL_COUNT_MAX:
+                raise ValueError(f"the segment of ordinal {first} ends after {stop - 1}")
+        self._segments = list(segments)
+        self._firsts = np.array([first for first, _, _ in segments], np.int64)
+        counts = np.array([len(offsets) - 1 for _, offsets, _ in segments], np.int64)
+        self._stops = self._firsts + counts
+
+    def gather(self, ordinals: U32) -> tuple[I64, U8]:
+        """Copies of the stored forms of `ordinals` (which are all present), in that order."""
+        numbers = self._segment_numbers(ordinals)
+        starts = np.zeros(len(ordinals), np.int64)
+        lengths = np.zeros(len(ordinals), np.int64)
+        for number in np.unique(numbers):
+            chosen = np.flatnonzero(numbers == number)
+            starts[chosen], lengths[chosen] = self._spans(number, ordinals[chosen])
+        offsets = _offsets(lengths)
+        gathered = np.empty(offsets[-1], np.uint8)
+        for number in np.unique(numbers):
+            chosen = np.flatnonzero(numbers == number)
+            source = _flat(starts[chosen], lengths[chosen])
+            gathered[_flat(offsets[chosen], lengths[chosen])] = self._segments[number][2][source]
+        return offsets, gathered
+
+    def decode(self, ordinals: U32) -> list[Any]:
+        """The ids themselves."""
+        return decode_ids(*self.gather(ordinals))
+
+    def decode_one(self, ordinal: int) -> Any:
+        """One id."""
+        ordinal = operator.index(ordinal)
+        if not 0 <= ordinal < ORDINAL_COUNT_MAX:
+            raise ValueError(f"ordinal {ordinal} lies in no segment")
+        return self.decode(np.array([ordinal], np.uint32))[0]
+
+    def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
+        """1 where the stored form of ordinals[i] is content[offsets[i]:offsets[i + 1]], else 0."""
+        _check_offsets(offsets, content)
+        if len(offsets) != len(ordinals) + 1:
+            raise ValueError(f"{len(offsets)} offsets for {len(ordinals)} ordinals")
+        stored_offsets, stored = self.gather(ordinals)
+        lengths = np.diff(offsets)
+        same_length = np.flatnonzero(lengths == np.diff(stored_offsets))
+        lengths = lengths[same_length]
+        given_bytes = content[_flat(offsets[same_length], lengths)]
+        is_other = given_bytes != stored[_flat(stored_offsets[same_length], lengths)]
+        equal = np.zeros(len(ordinals), np.uint8)
+        equal[same_length] = 1
+        equal[np.repeat(same_length, lengths)[is_other]] = 0
+        return equal
+
+    def _segment_numbers(self, ordinals: U32) -> I64:
+        _check_column(ordinals, np.uint32)
+        numbers = np.searchsorted(self._firsts, ordinals.astype(np.int64), side="right") - 1
+        is_missing = numbers < 0
+        if len(self._stops):
+            is_missing |= ordinals >= self._stops[numbers]
+        if is_missing.any():
+            raise ValueError(f"ordinal {ordinals[np.argmax(is_missing)]} lies in no segment")
+        return numbers
+
+    def _spans(self, number: int, ordinals: U32) -> tuple[I64, I64]:
+        """Start and length of the stored forms of `ordinals` in the bytes of a segment."""
+        first, offsets, content = self._segments[number]
+        rows = ordinals.astype(np.int64) - first
+        starts, stops = offsets[rows].astype(np.int64), offsets[rows + 1].astype(np.int64)
+        is_wrong = (starts > stops) | (stops > len(content))
+        if is_wrong.any():
+            raise CorruptError(f"the stored id of ordinal {ordinals[np.argmax(is_wrong)]} is torn")
+        return starts, stops - starts
+
+
+def _encode(id: Any, position: int) -> bytes:
+    if isinstance(id, str):
+        try:
+            content = id.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(f"id {position} has a lone surrogate: {error}") from error
+        return b"s" + _checked_content(content, position)
+    if isinstance(id, bytes):
+        return b"b" + _checked_content(bytes(id), position)
+    if isinstance(id, bool) or not isinstance(id, int | np.integer):
+        raise InputError(f"id {position} is {type(id).__name__}, not str, bytes or int")
+    number = operator.index(id)
+    if -(2**63) <= number < 2**63:
+        return b"i" + number.to_bytes(INT_BYTES, "little", signed=True)
+    if 2**63 <= number < 2**64:
+        return b"u" + number.to_bytes(INT_BYTES, "little")
+    raise InputError(f"id {position} is {number}, not from -2**63 to 2**64 - 1")
+
+
+def _checked_content(content: bytes, position: int) -> bytes:
+    if not content:
+        raise InputError(f"id {position} is empty")
+    if len(content) > ID_BYTES_MAX:
+        raise InputError(f"id {position} has {len(content):,} bytes, over {ID_BYTES_MAX:,}")
+    return content
+
+
+def _decode(form: bytes) -> Any:
+    tag, content = form[:1], form[1:]
+    if tag == b"s":
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorruptError(f"a stored id is not valid UTF-8: {error}") from error
+    if tag == b"b":
+        return content
+    if tag in (b"i", b"u") and len(content) == INT_BYTES:
+        return int.from_bytes(content, "little", signed=tag == b"i")
+    raise CorruptError(f"a stored id has tag {tag!r} and {len(content)} bytes of content")
+
+
+def _rotations(mask: int) -> dict[int, int]:
+    """The rotations to the left that `permute` is made of, each with the bits it brings."""
+    rotations: dict[int, int] = {}
+    leading = [bit for bit in reversed(range(WORD_BITS)) if mask >> bit & 1]
+    others = [bit for bit in reversed(range(WORD_BITS)) if not mask >> bit & 1]
+    for target, bit in zip(reversed(range(WORD_BITS)), leading + others, strict=True):
+        rotation = (target - bit) % WORD_BITS
+        rotations[rotation] = rotations.get(rotation, 0) | 1 << target
+    return rotations
+
+
+def _rotated(words: U64, rotation: int) -> U64:
+    rotation %= WORD_BITS
+    if rotation == 0:
+        return words
+    return words << np.uint64(rotation) | words >> np.uint64(WORD_BITS - rotation)
+
+
+def _offsets(lengths: I64) -> I64:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _flat(starts: I64, lengths: I64) -> I64:
+    """All positions from starts[i] up to starts[i] + lengths[i], for one i after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+
+
+def _check_permutation(words: U64, mask: int, out: U64) -> None:
+    _check_column(words, np.uint64)
+    _check_column(out, np.uint64)
+    if not 0 <= mask < 2**WORD_BITS:
+        raise ValueError(f"mask is {mask}, not from 0 to 2**64 - 1")
+    if len(words) != len(out):
+        raise ValueError(f"{len(out)} words of room for {len(words)}")
+
+
+def _check_table(keys: U64, ordinals: U32) -> None:
+    _check_column(keys, np.uint64)
+    _check_column(ordinals, np.uint32)
+    if len(keys) != len(ordinals):
+        raise ValueError(f"{len(keys)} keys with {len(ordinals)} ordinals")
+
+
+def _check_offsets(offsets: I64, content: U8) -> None:
+    _check_column(offsets, np.int64)
+    _check_column(content, np.uint8)
+    if len(offsets) == 0 or offsets[0] < 0 or offsets[-1] > len(content):
+        raise ValueError(f"offsets do not lie within the {len(content)} bytes")
+    if (np.diff(offsets) < 0).any():
+        raise ValueError("offsets descend")
+
+
+def _check_column(array: npt.NDArray[Any], dtype: type[np.generic]) -> None:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{type(array).__name__}, not an array of {dtype.__name__}")
+    if array.dtype != dtype or array.ndim != 1 or not array.flags.c_contiguous:
+        found = f"{array.dtype} of shape {array.shape} and strides {array.strides}"
+        raise ValueError(f"{found}, not contiguous {dtype.__name__}")
