@@ -1,0 +1,116 @@
+# C declarations of `search/`, for `_search.pyx`.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "kernel.h" nogil:
+    struct search_kernel_type "search_kernel":
+        const char *name
+
+    const search_kernel_type *search_kernel
+    const search_kernel_type *search_variant(size_t index)
+
+
+cdef extern from "found.h" nogil:
+    struct search_found:
+        uint32_t *queries
+        uint64_t *ranks
+        size_t capacity
+        size_t count
+
+    void search_sort(uint64_t *ranks, uint64_t *spare, size_t count)
+    void search_group(search_found *found, uint64_t *out, size_t count, int64_t *offsets)
+    void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals)
+    void search_distances(const uint64_t *ranks, size_t count, uint8_t *distances)
+    void search_similarities(const uint64_t *ranks, size_t count, float *similarities)
+    size_t search_room(const search_found *found, size_t count)
+    size_t search_group_size(const search_found *found, size_t count, size_t count_max)
+
+
+cdef extern from "lookup.h" nogil:
+    struct search_column:
+        const uint64_t *keys
+        const uint32_t *ordinals
+        const uint32_t *directory
+        uint64_t count
+        uint32_t table
+
+    struct search_tables:
+        const uint64_t *masks
+        size_t table_count
+        const search_column *columns
+        size_t run_count
+        search_column loose
+        const uint8_t *dead
+        uint64_t dead_bytes
+
+    struct search_request:
+        const uint64_t *queries
+        size_t count
+        const uint32_t *after
+        unsigned distance
+        unsigned flips
+        int first
+
+    struct search_scratch:
+        uint64_t *keys[2]
+        uint32_t *numbers[2]
+        uint8_t *done
+
+    void search_prepare_column(search_column *column, uint64_t mask, uint64_t directory_length)
+    void search_lookup(const search_tables *tables, const search_request *request,
+                       const search_scratch *scratch, search_found *found)
+    void search_scan(const search_tables *tables, const search_request *request,
+                     const search_scratch *scratch, search_found *found)
+
+
+cdef extern from "sweep.h" nogil:
+    struct search_sweep_type "search_sweep":
+        const uint64_t *keys
+        const uint32_t *ordinals
+        uint64_t count
+        const uint64_t *masks
+        size_t table
+        unsigned distance
+        uint64_t i
+        uint64_t j
+
+    size_t search_sweep(search_sweep_type *sweep, uint32_t *left, uint32_t *right,
+                        uint8_t *distances, size_t capacity)
+
+
+cdef extern from "vectors.h" nogil:
+    enum:
+        SEARCH_SCAN_MAX
+
+    struct search_segment:
+        uint64_t first
+        uint64_t stop
+        const uint8_t *vectors
+
+    struct search_vectors:
+        size_t width
+        const search_segment *segments
+        size_t segment_count
+
+    struct search_vector_request:
+        const uint8_t *queries
+        size_t count
+        float similarity
+        const uint8_t *skip
+        uint64_t skip_bytes
+        const uint32_t *after
+
+    size_t search_weights_size(size_t width)
+    bint search_offsets_divide(const int64_t *offsets, size_t count, size_t total)
+    size_t search_similarity(const search_vectors *vectors, const uint8_t *queries,
+                             size_t query_count, const int64_t *offsets,
+                             const uint32_t *ordinals, int8_t *scratch, float *similarities)
+    size_t search_between(const search_vectors *vectors, const uint32_t *left,
+                          const uint32_t *right, size_t count, int8_t *scratch,
+                          float *similarities)
+    size_t search_gather(const search_vectors *vectors, const uint32_t *ordinals, size_t count,
+                         uint8_t *copies)
+    void search_scan_vectors(const search_vectors *vectors, const search_vector_request *request,
+                             int8_t *scratch, search_found *found)

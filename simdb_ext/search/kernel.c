@@ -1,0 +1,56 @@
+#include "kernel.h"
+
+#include "key_scalar.h"
+#include "measure_scalar.h"
+#include "weigh_scalar.h"
+
+#if defined(__x86_64__)
+#include "key_bmi2.h"
+#include "measure_avx2.h"
+#include "measure_avx512.h"
+#include "weigh_avx2.h"
+#include "weigh_avx512.h"
+#endif
+
+static const struct search_kernel scalar = {
+    "scalar", permute_scalar, restore_scalar, measure_scalar, weigh_scalar,
+};
+
+#if defined(__x86_64__)
+
+static const struct search_kernel avx2 = {
+    "avx2", permute_bmi2, restore_bmi2, measure_avx2, weigh_avx2,
+};
+
+static const struct search_kernel avx512 = {
+    "avx512", permute_bmi2, restore_bmi2, measure_avx512, weigh_avx512,
+};
+
+static const struct search_kernel avx512_vnni = {
+    "avx512vnni", permute_bmi2, restore_bmi2, measure_avx512, weigh_avx512_vnni,
+};
+
+const struct search_kernel *search_variant(size_t index)
+{
+    const struct search_kernel *const all[] = {&scalar, &avx2, &avx512, &avx512_vnni};
+    size_t count = 1;
+
+    /* Each needs what the one before it needs. */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+        count = 2;
+        if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vpopcntdq"))
+            count = __builtin_cpu_supports("avx512vnni") ? 4 : 3;
+    }
+    return index < count ? all[index] : NULL;
+}
+
+#else
+
+const struct search_kernel *search_variant(size_t index)
+{
+    return index == 0 ? &scalar : NULL;
+}
+
+#endif
+
+const struct search_kernel *search_kernel = &scalar;

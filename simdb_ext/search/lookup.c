@@ -1,0 +1,269 @@
+#include "lookup.h"
+
+#include "kernel.h"
+#include "partition.h"
+
+enum {
+    GROUP = 32,        /* probes whose memory is fetched together */
+    HITS = 256,        /* found before they are accepted or not */
+    SORTED_MIN = 1024, /* queries from which on sorting pays */
+    TILE = 4096        /* keys that stay in the first-level cache while queries pass */
+};
+
+struct probe {
+    const struct search_column *column;
+    uint64_t key;
+    uint64_t first; /* directory entry where the bucket begins */
+    uint32_t query;
+};
+
+/* A lookup under way. */
+struct probing {
+    const struct search_tables *tables;
+    const struct search_request *request;
+    struct search_found *found;
+    unsigned flips; /* allowed among the bits that lead */
+    uint8_t *done;
+    size_t probe_count, bucket_count;
+    struct probe probes[GROUP];
+    struct search_bucket buckets[GROUP];
+    struct search_hit hits[HITS];
+};
+
+void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length)
+{
+    uint32_t leading = (uint32_t)__builtin_popcountll(mask);
+    uint32_t header_bits = 63 - (uint32_t)__builtin_clzll(directory_length - 1);
+    uint32_t width = leading < header_bits ? leading : header_bits;
+
+    column->shift = 64 - width;
+    column->spread = header_bits - width;
+}
+
+static int is_done(const struct probing *probing, uint32_t query)
+{
+    return probing->done != NULL && probing->done[query];
+}
+
+/* Whether the bits that lead in `column` differ in at most `flips`, and those of no table before. */
+static int is_reached_here(const struct probing *probing, const struct search_column *column,
+                           uint64_t difference)
+{
+    const uint64_t *masks = probing->tables->masks;
+    uint64_t original;
+
+    if (column == &probing->tables->loose)
+        return 1;
+    original = search_kernel->restore(difference, masks[column->table]);
+    for (size_t table = 0; table < column->table; table++)
+        if ((unsigned)__builtin_popcountll(original & masks[table]) <= probing->flips)
+            return 0;
+    return (unsigned)__builtin_popcountll(original & masks[column->table]) <= probing->flips;
+}
+
+static void accept(struct probing *probing, const struct search_bucket *bucket,
+                   const struct search_hit *hit)
+{
+    const struct search_tables *tables = probing->tables;
+    const struct search_column *column = bucket->column;
+    uint32_t query = bucket->query, ordinal = column->ordinals[hit->place - column->keys];
+
+    if (probing->request->after != NULL && ordinal <= probing->request->after[query])
+        return;
+    if (search_marked(tables->dead, tables->dead_bytes, ordinal) || is_done(probing, query))
+        return;
+    if (!is_reached_here(probing, column, *hit->place ^ bucket->key))
+        return;
+    if (probing->done != NULL)
+        probing->done[query] = 1;
+    search_add(probing->found, query, hit->distance, ordinal);
+}
+
+/* Measure all buckets and accept what is found. */
+static void measure(struct probing *probing)
+{
+    struct search_bucket *buckets = probing->buckets;
+    size_t count = probing->bucket_count;
+    struct search_hits hits = {probing->hits, 0, HITS};
+
+    /* Where one match is enough, look at few before asking whether it was among them. */
+    if (probing->done != NULL)
+        hits.capacity = 2 * SEARCH_HITS_MIN;
+    while (count > 0) {
+        hits.count = 0;
+        size_t finished = search_kernel->measure(buckets, count, probing->request->distance, &hits);
+        for (size_t i = 0; i < hits.count; i++)
+            accept(probing, &buckets[hits.list[i].bucket], &hits.list[i]);
+        buckets += finished;
+        count -= finished;
+        if (count > 0 && is_done(probing, buckets->query))
+            buckets->start = buckets->stop;
+    }
+    probing->bucket_count = 0;
+}
+
+static void add_bucket(struct probing *probing, const struct search_column *column, uint64_t start,
+                       uint64_t stop, uint64_t key, uint32_t query)
+{
+    if (start == stop || is_done(probing, query))
+        return;
+    probing->buckets[probing->bucket_count++] = (struct search_bucket){
+        column->keys + start, column->keys + stop, key, column, query,
+    };
+}
+
+/* Look the probes up in their directories, and fetch the ends of their buckets. */
+static void resolve(struct probing *probing)
+{
+    for (size_t i = 0; i < probing->probe_count; i++) {
+        const struct probe *probe = &probing->probes[i];
+        const struct search_column *column = probe->column;
+        uint64_t start = column->directory[probe->first];
+        uint64_t stop = column->directory[probe->first + ((uint64_t)1 << column->spread)];
+        /* A damaged directory may miss keys but not lead out of them. */
+        stop = stop < column->count ? stop : column->count;
+        start = start < stop ? start : stop;
+        __builtin_prefetch(column->keys + start);
+        __builtin_prefetch(column->keys + stop - (stop > 0));
+        add_bucket(probing, column, start, stop, probe->key, probe->query);
+    }
+    probing->probe_count = 0;
+}
+
+/* Measure the buckets of the probes before, during which the directories arrive. */
+static void turn(struct probing *probing)
+{
+    measure(probing);
+    resolve(probing);
+}
+
+static void finish(struct probing *probing)
+{
+    turn(probing);
+    measure(probing);
+}
+
+/* Probe for the keys that lead like `header`, which is `key` with some bits flipped. */
+static inline void add_probe(struct probing *probing, const struct search_column *column,
+                             uint64_t header, uint64_t key, uint32_t query)
+{
+    struct probe *probe = &probing->probes[probing->probe_count];
+    uint64_t value = column->shift < 64 ? header >> column->shift : 0;
+
+    probe->column = column;
+    probe->key = key;
+    probe->first = value << column->spread;
+    probe->query = query;
+    __builtin_prefetch(column->directory + probe->first);
+    if (++probing->probe_count == GROUP)
+        turn(probing);
+}
+
+/* The next larger word with as many bits set, or 0. */
+static uint64_t next_flip_set(uint64_t set)
+{
+    uint64_t lowest = set & -set, carried = set + lowest;
+
+    return carried == 0 ? 0 : carried | (set ^ carried) >> 2 >> __builtin_ctzll(set);
+}
+
+/* Probe for all headers with at most as many bits flipped as requested, the fewest first. */
+static void add_probes(struct probing *probing, const struct search_column *column, uint64_t key,
+                       uint32_t query)
+{
+    unsigned width = 64 - column->shift, flips = probing->flips;
+
+    add_probe(probing, column, key, key, query);
+    for (unsigned size = 1; size <= flips && size <= width; size++) {
+        uint64_t set = ~(uint64_t)0 >> (64 - size);
+        while (set != 0 && set >> (width - 1) <= 1 && !is_done(probing, query)) {
+            add_probe(probing, column, key ^ set << column->shift, key, query);
+            set = next_flip_set(set);
+        }
+    }
+}
+
+static void probe_table(struct probing *probing, size_t table, const uint64_t *keys,
+                        const uint32_t *numbers, uint32_t first, size_t count)
+{
+    const struct search_tables *tables = probing->tables;
+
+    for (size_t run = 0; run < tables->run_count; run++) {
+        const struct search_column *column = &tables->columns[run * tables->table_count + table];
+        for (size_t i = 0; i < count; i++) {
+            uint32_t query = numbers != NULL ? numbers[i] : first + (uint32_t)i;
+            if (!is_done(probing, query))
+                add_probes(probing, column, keys[i], query);
+        }
+    }
+}
+
+/* Compare all keys of a column with all queries, given as keys of the column. */
+static void scan_column(struct probing *probing, const struct search_column *column,
+                        const uint64_t *keys, size_t count)
+{
+    for (uint64_t start = 0; start < column->count; start += TILE) {
+        uint64_t stop = column->count - start < TILE ? column->count : start + TILE;
+        for (size_t query = 0; query < count; query++) {
+            add_bucket(probing, column, start, stop, keys[query], (uint32_t)query);
+            if (probing->bucket_count == GROUP)
+                measure(probing);
+        }
+    }
+    measure(probing);
+}
+
+static void begin(struct probing *probing, const struct search_tables *tables,
+                  const struct search_request *request, const struct search_scratch *scratch,
+                  struct search_found *found)
+{
+    probing->tables = tables;
+    probing->request = request;
+    probing->found = found;
+    probing->flips = request->flips;
+    probing->done = scratch->done;
+    probing->probe_count = probing->bucket_count = 0;
+    found->count = 0;
+    if (scratch->done != NULL)
+        memset(scratch->done, 0, request->count);
+}
+
+void search_lookup(const struct search_tables *tables, const struct search_request *request,
+                   const struct search_scratch *scratch, struct search_found *found)
+{
+    struct probing probing;
+    size_t count = request->count;
+    int sorted = count >= SORTED_MIN;
+    size_t step = sorted || count < GROUP ? count : GROUP;
+
+    begin(&probing, tables, request, scratch, found);
+    scan_column(&probing, &tables->loose, request->queries, count);
+    for (size_t start = 0; start < count; start += step) {
+        size_t some = count - start < step ? count - start : step;
+        for (size_t table = 0; table < tables->table_count; table++) {
+            search_kernel->permute(request->queries + start, some, tables->masks[table],
+                                   scratch->keys[0]);
+            if (sorted)
+                search_partition(scratch->keys[0], some, scratch->numbers[0], scratch->keys[1],
+                                 scratch->numbers[1]);
+            probe_table(&probing, table, scratch->keys[0], sorted ? scratch->numbers[0] : NULL,
+                        (uint32_t)start, some);
+        }
+    }
+    finish(&probing);
+}
+
+void search_scan(const struct search_tables *tables, const struct search_request *request,
+                 const struct search_scratch *scratch, struct search_found *found)
+{
+    struct probing probing;
+
+    begin(&probing, tables, request, scratch, found);
+    /* Only the first table is scanned, and it reaches everything. */
+    probing.flips = 64;
+    scan_column(&probing, &tables->loose, request->queries, request->count);
+    search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys[0]);
+    for (size_t run = 0; run < tables->run_count; run++)
+        scan_column(&probing, &tables->columns[run * tables->table_count], scratch->keys[0],
+                    request->count);
+}

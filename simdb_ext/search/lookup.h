@@ -1,0 +1,59 @@
+/* Matches of queries among the runs of all tables.
+
+   Probe lists become buckets, buckets are measured, and what is near enough is accepted unless it
+   is dead, too early, not reached by the table or reached by one before it. */
+#ifndef SIMDB_SEARCH_LOOKUP_H
+#define SIMDB_SEARCH_LOOKUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "found.h"
+
+/* One run in one table. */
+struct search_column {
+    const uint64_t *keys;
+    const uint32_t *ordinals;
+    const uint32_t *directory;
+    uint64_t count;
+    uint32_t table;
+    uint32_t shift; /* what leaves the bits of a key that the directory can tell apart; 64: none */
+    uint32_t spread; /* log2 of the number of directory entries for one value of those bits */
+};
+
+struct search_tables {
+    const uint64_t *masks;
+    size_t table_count;
+    const struct search_column *columns; /* run by run, table by table */
+    size_t run_count;
+    struct search_column loose; /* not permuted, without directory */
+    const uint8_t *dead;
+    uint64_t dead_bytes;
+};
+
+struct search_request {
+    const uint64_t *queries;
+    size_t count;
+    const uint32_t *after; /* NULL: any ordinal */
+    unsigned distance;
+    unsigned flips;
+    int first;
+};
+
+/* Room for one group of queries. */
+struct search_scratch {
+    uint64_t *keys[2];
+    uint32_t *numbers[2]; /* NULL: queries are not sorted */
+    uint8_t *done;        /* NULL unless only the first match is wanted */
+};
+
+/* Fill in the members that follow from the others. */
+void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length);
+
+void search_lookup(const struct search_tables *tables, const struct search_request *request,
+                   const struct search_scratch *scratch, struct search_found *found);
+
+void search_scan(const struct search_tables *tables, const struct search_request *request,
+                 const struct search_scratch *scratch, struct search_found *found);
+
+#endif

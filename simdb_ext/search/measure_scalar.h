@@ -1,0 +1,32 @@
+/* Comparing ranges of keys: the definition. */
+#ifndef SIMDB_SEARCH_MEASURE_SCALAR_H
+#define SIMDB_SEARCH_MEASURE_SCALAR_H
+
+#include "kernel.h"
+
+static void add_hit(struct search_hits *hits, const uint64_t *place, size_t bucket,
+                    unsigned distance)
+{
+    hits->list[hits->count++] = (struct search_hit){place, (uint32_t)bucket, distance};
+}
+
+static size_t measure_scalar(struct search_bucket *buckets, size_t count, unsigned distance,
+                             struct search_hits *hits)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct search_bucket *bucket = &buckets[i];
+        for (const uint64_t *place = bucket->start; place < bucket->stop; place++) {
+            unsigned measured = (unsigned)__builtin_popcountll(*place ^ bucket->key);
+            if (measured > distance)
+                continue;
+            if (hits->count == hits->capacity) {
+                bucket->start = place;
+                return i;
+            }
+            add_hit(hits, place, i, measured);
+        }
+    }
+    return count;
+}
+
+#endif

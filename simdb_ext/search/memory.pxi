@@ -1,0 +1,166 @@
+# What holds memory and views of arrays for `_search.pyx`, and gathers results.
+
+cdef class Memory:
+    """Memory that is freed with this object."""
+
+    cdef char *start
+
+    def __cinit__(self, size_t size):
+        self.start = <char *> malloc(size if size > 0 else 1)
+        if self.start == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.start)
+
+
+cdef class Views:
+    """Buffers of arrays, held for as long as this object lives."""
+
+    cdef Py_buffer *views
+    cdef size_t count
+    cdef size_t capacity
+
+    def __cinit__(self, size_t capacity):
+        self.capacity = capacity
+        self.views = <Py_buffer *> calloc(capacity + 1, sizeof(Py_buffer))
+        if self.views == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(self.count):
+            PyBuffer_Release(&self.views[i])
+        free(self.views)
+
+    cdef Py_buffer *take(self, object values, const char *codes, Py_ssize_t size, int dimensions=1,
+                         bint writable=False) except NULL:
+        """The buffer of an array whose type is one of `codes`, of `size` bytes."""
+        cdef Py_buffer *view = &self.views[self.count]
+        assert self.count < self.capacity
+        PyObject_GetBuffer(
+            values, view,
+            PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (PyBUF_WRITABLE if writable else 0),
+        )
+        self.count += 1
+        if view.ndim != dimensions:
+            raise ValueError(f"an array of {view.ndim} dimensions; wanted {dimensions}")
+        if view.itemsize != size or view.format[0] == 0 or view.format[1] != 0 \
+                or strchr(codes, view.format[0]) == NULL:
+            raise ValueError(
+                f"an array of type {view.format.decode()!r}; wanted one of {codes.decode()!r}"
+                f" with {size} bytes"
+            )
+        if <uintptr_t> view.buf % <uintptr_t> size != 0:
+            raise ValueError("an array that is not aligned to its type")
+        return view
+
+    cdef Py_ssize_t uint64(self, object values, const uint64_t **data) except -1:
+        """The length, and in `data` the start, of a vector."""
+        cdef Py_buffer *view = self.take(values, UINT64, 8)
+        data[0] = <const uint64_t *> view.buf
+        return view.shape[0]
+
+    cdef Py_ssize_t uint32(self, object values, const uint32_t **data) except -1:
+        """Likewise."""
+        cdef Py_buffer *view = self.take(values, UINT32, 4)
+        data[0] = <const uint32_t *> view.buf
+        return view.shape[0]
+
+    cdef Py_ssize_t after(self, object values, size_t count, const uint32_t **data) except -1:
+        """Likewise, of the ordinals after which each of `count` queries begins; may be None."""
+        data[0] = NULL
+        if values is not None and self.uint32(values, data) != <Py_ssize_t> count:
+            raise ValueError("after needs one ordinal for each query")
+        return 0
+
+    cdef Py_ssize_t bits(self, object values, const uint8_t **data) except -1:
+        """Likewise, of bits by ordinal; None has none."""
+        cdef Py_buffer *view
+        data[0] = NULL
+        if values is None:
+            return 0
+        view = self.take(values, UINT8, 1)
+        data[0] = <const uint8_t *> view.buf
+        return view.shape[0]
+
+    cdef Py_buffer *vectors(self, object values, size_t width) except NULL:
+        """A buffer of uint8[n, width]."""
+        cdef Py_buffer *view = self.take(values, UINT8, 1, 2)
+        if <size_t> view.shape[1] != width:
+            raise ValueError(f"vectors of {view.shape[1]} bytes; wanted {width}")
+        return view
+
+    cdef void *output(self, object values, const char *codes, Py_ssize_t size) except? NULL:
+        """The start of a vector that may be written to."""
+        return self.take(values, codes, size, 1, True).buf
+
+
+cdef class Matches:
+    """What all queries found, gathered group by group."""
+
+    cdef search_found found
+    cdef Memory memory
+    cdef uint64_t *ranks
+    cdef object offsets
+    cdef int64_t *ends
+    cdef Views views
+    cdef list ordinals
+    cdef list nearness
+    cdef bint is_similarity
+
+    def __cinit__(self, size_t count, size_t group, bint is_similarity):
+        self.views = Views(1)
+        self.offsets = np.zeros(count + 1, np.int64)
+        self.ends = <int64_t *> self.views.output(self.offsets, INT64, 8)
+        self.ordinals, self.nearness, self.is_similarity = [], [], is_similarity
+        self.make_room(2 * group if group > ROOM_MIN else 2 * ROOM_MIN)
+
+    cdef int make_room(self, size_t capacity) except -1:
+        self.memory = Memory(capacity * 20)
+        self.found.capacity = capacity
+        self.found.ranks = <uint64_t *> self.memory.start
+        self.ranks = self.found.ranks + capacity
+        self.found.queries = <uint32_t *> (self.ranks + capacity)
+        return 0
+
+    cdef size_t keep(self, size_t start, size_t count) except? 0:
+        """Keep what queries `start` to `start + count` found, if all had room; else make room.
+
+        Returns the number of queries that were kept.
+        """
+        cdef size_t room = search_room(&self.found, count)
+        cdef size_t matches = self.found.count
+        cdef Views views = Views(2)
+        cdef uint32_t *ordinals
+        cdef void *nearness
+        if matches > self.found.capacity:
+            if room > self.found.capacity:
+                self.make_room(room)
+            return 0
+        ordinals_kept = np.empty(matches, np.uint32)
+        nearness_kept = np.empty(matches, np.float32 if self.is_similarity else np.uint8)
+        self.ordinals.append(ordinals_kept)
+        self.nearness.append(nearness_kept)
+        ordinals = <uint32_t *> views.output(ordinals_kept, UINT32, 4)
+        if self.is_similarity:
+            nearness = views.output(nearness_kept, FLOAT32, 4)
+        else:
+            nearness = views.output(nearness_kept, UINT8, 1)
+        with nogil:
+            search_group(&self.found, self.ranks, count, self.ends + start)
+            search_ordinals(self.ranks, matches, ordinals)
+            if self.is_similarity:
+                search_similarities(self.ranks, matches, <float *> nearness)
+            else:
+                search_distances(self.ranks, matches, <uint8_t *> nearness)
+        return count
+
+    cdef tuple result(self):
+        """Offsets, ordinals and distances or similarities."""
+        if len(self.ordinals) == 1:
+            return self.offsets, self.ordinals[0], self.nearness[0]
+        ordinals = np.concatenate([np.empty(0, np.uint32), *self.ordinals])
+        self.ordinals.clear()
+        kind = np.float32 if self.is_similarity else np.uint8
+        return self.offsets, ordinals, np.concatenate([np.empty(0, kind), *self.nearness])

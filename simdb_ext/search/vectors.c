@@ -1,0 +1,197 @@
+#include "vectors.h"
+
+#include "kernel.h"
+
+enum {
+    BLOCK = 64, /* vectors whose memory is fetched together */
+    TILE = 256  /* vectors that stay in the first-level cache while queries pass */
+};
+
+/* Weights are padded to whole vector registers of 64 bytes. */
+static size_t padded(size_t width)
+{
+    return (width + 63) / 64 * 64;
+}
+
+size_t search_weights_size(size_t width)
+{
+    return 2 * padded(width);
+}
+
+static struct search_weights unpack(const uint8_t *vector, size_t width, int8_t *scratch)
+{
+    int8_t *low = scratch, *high = scratch + padded(width);
+    struct search_weights weights = {low, high, 0, 0};
+
+    memset(scratch, 0, search_weights_size(width));
+    for (size_t i = 0; i < width; i++) {
+        low[i] = (int8_t)(2 * (vector[i] & 15) - 15);
+        high[i] = (int8_t)(2 * (vector[i] >> 4) - 15);
+        weights.sum += low[i] + high[i];
+        weights.norm += low[i] * low[i] + high[i] * high[i];
+    }
+    return weights;
+}
+
+/* Where the vector of an ordinal is, or NULL.  `near` is the segment looked at first and the one
+   found. */
+static const uint8_t *find(const struct search_vectors *vectors, uint32_t ordinal, size_t *near)
+{
+    const struct search_segment *segments = vectors->segments;
+    size_t start = 0, stop = vectors->segment_count;
+
+    if (stop == 0)
+        return NULL;
+    if (ordinal < segments[*near].first || ordinal >= segments[*near].stop) {
+        while (stop - start > 1) {
+            size_t middle = start + (stop - start) / 2;
+            if (segments[middle].first <= ordinal)
+                start = middle;
+            else
+                stop = middle;
+        }
+        if (ordinal < segments[start].first || ordinal >= segments[start].stop)
+            return NULL;
+        *near = start;
+    }
+    return segments[*near].vectors + (ordinal - segments[*near].first) * vectors->width;
+}
+
+/* Find some vectors and have them fetched; returns how many were found before the first that is
+   missing. */
+static size_t find_all(const struct search_vectors *vectors, const uint32_t *ordinals,
+                       size_t count, size_t *near, const uint8_t **places)
+{
+    for (size_t i = 0; i < count; i++) {
+        places[i] = find(vectors, ordinals[i], near);
+        if (places[i] == NULL)
+            return i;
+        __builtin_prefetch(places[i]);
+        __builtin_prefetch(places[i] + vectors->width - 1);
+    }
+    return count;
+}
+
+int search_offsets_divide(const int64_t *offsets, size_t count, size_t total)
+{
+    for (size_t i = 0; i < count; i++)
+        if (offsets[i] > offsets[i + 1])
+            return 0;
+    return offsets[0] == 0 && offsets[count] == (int64_t)total;
+}
+
+size_t search_similarity(const struct search_vectors *vectors, const uint8_t *queries,
+                         size_t query_count, const int64_t *offsets, const uint32_t *ordinals,
+                         int8_t *scratch, float *similarities)
+{
+    size_t width = vectors->width, count = (size_t)offsets[query_count], query = 0, near = 0;
+    struct search_weights weights = {0};
+    const uint8_t *places[BLOCK];
+    size_t query_stop = 0;
+
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t some = count - i < BLOCK ? count - i : BLOCK;
+        size_t found = find_all(vectors, ordinals + i, some, &near, places);
+        if (found < some)
+            return i + found;
+        for (size_t start = i, stop; start < i + some; start = stop) {
+            while (start >= query_stop) {
+                query_stop = (size_t)offsets[++query];
+                if (start < query_stop)
+                    weights = unpack(queries + (query - 1) * width, width, scratch);
+            }
+            stop = query_stop < i + some ? query_stop : i + some;
+            search_kernel->weigh(&weights, places + (start - i), stop - start, width,
+                                 similarities + start);
+        }
+    }
+    return count;
+}
+
+size_t search_between(const struct search_vectors *vectors, const uint32_t *left,
+                      const uint32_t *right, size_t count, int8_t *scratch, float *similarities)
+{
+    const uint8_t *lefts[BLOCK], *rights[BLOCK], *unpacked = NULL;
+    struct search_weights weights = {0};
+    size_t near_left = 0, near_right = 0;
+
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t some = count - i < BLOCK ? count - i : BLOCK;
+        size_t found = find_all(vectors, left + i, some, &near_left, lefts);
+        size_t other = find_all(vectors, right + i, some, &near_right, rights);
+        if (found < some || other < some)
+            return i + (found < other ? found : other);
+        for (size_t start = 0, stop; start < some; start = stop) {
+            for (stop = start + 1; stop < some && lefts[stop] == lefts[start]; stop++)
+                ;
+            if (lefts[start] != unpacked) {
+                unpacked = lefts[start];
+                weights = unpack(unpacked, vectors->width, scratch);
+            }
+            search_kernel->weigh(&weights, rights + start, stop - start, vectors->width,
+                                 similarities + i + start);
+        }
+    }
+    return count;
+}
+
+size_t search_gather(const struct search_vectors *vectors, const uint32_t *ordinals, size_t count,
+                     uint8_t *copies)
+{
+    const uint8_t *places[BLOCK];
+    size_t near = 0, width = vectors->width;
+
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t some = count - i < BLOCK ? count - i : BLOCK;
+        size_t found = find_all(vectors, ordinals + i, some, &near, places);
+        for (size_t k = 0; k < found; k++)
+            memcpy(copies + (i + k) * width, places[k], width);
+        if (found < some)
+            return i + found;
+    }
+    return count;
+}
+
+/* Measure one tile of a segment against one query. */
+static void scan_tile(const struct search_vector_request *request, size_t width, uint32_t query,
+                      const struct search_weights *weights, const uint8_t *vectors,
+                      uint64_t ordinal, size_t count, struct search_found *found)
+{
+    const uint8_t *places[TILE];
+    float similarities[TILE];
+
+    for (size_t i = 0; i < count; i++)
+        places[i] = vectors + i * width;
+    search_kernel->weigh(weights, places, count, width, similarities);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = (uint32_t)(ordinal + i);
+        if (!(similarities[i] >= request->similarity)
+            || (request->after != NULL && number <= request->after[query])
+            || search_marked(request->skip, request->skip_bytes, number))
+            continue;
+        search_add(found, query, search_far_of(similarities[i]), number);
+    }
+}
+
+void search_scan_vectors(const struct search_vectors *vectors,
+                         const struct search_vector_request *request, int8_t *scratch,
+                         struct search_found *found)
+{
+    struct search_weights weights[SEARCH_SCAN_MAX];
+    size_t width = vectors->width;
+
+    found->count = 0;
+    for (size_t query = 0; query < request->count; query++)
+        weights[query] = unpack(request->queries + query * width, width,
+                                scratch + query * search_weights_size(width));
+    for (size_t s = 0; s < vectors->segment_count; s++) {
+        const struct search_segment *segment = &vectors->segments[s];
+        for (uint64_t first = segment->first; first < segment->stop; first += TILE) {
+            const uint8_t *tile = segment->vectors + (first - segment->first) * width;
+            uint64_t left = segment->stop - first;
+            for (size_t query = 0; query < request->count; query++)
+                scan_tile(request, width, (uint32_t)query, &weights[query], tile, first,
+                          left < TILE ? left : TILE, found);
+        }
+    }
+}

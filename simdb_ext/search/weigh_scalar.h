@@ -1,0 +1,41 @@
+/* The cosine of a query and packed vectors: the definition.
+
+   With weights w = 2 q - 15 of the halves q, and a the weights of the query, the dot product is
+   2 sum(a q) - 15 sum(a) and the squared norm 4 sum(q (q - 15)) + 225 d in d dimensions. */
+#ifndef SIMDB_SEARCH_WEIGH_SCALAR_H
+#define SIMDB_SEARCH_WEIGH_SCALAR_H
+
+#include <math.h>
+
+#include "kernel.h"
+
+static int32_t dot_of(const struct search_weights *query, int32_t products)
+{
+    return 2 * products - 15 * query->sum;
+}
+
+static int32_t norm_of(size_t width, int32_t products)
+{
+    return 4 * products + 450 * (int32_t)width;
+}
+
+static float cosine(int32_t dot, int32_t one, int32_t other)
+{
+    return (float)((double)dot / sqrt((double)one * (double)other));
+}
+
+static void weigh_scalar(const struct search_weights *query, const uint8_t *const *places,
+                         size_t count, size_t width, float *similarities)
+{
+    for (size_t i = 0; i < count; i++) {
+        int32_t dot = 0, norm = 0;
+        for (size_t j = 0; j < width; j++) {
+            int32_t low = places[i][j] & 15, high = places[i][j] >> 4;
+            dot += query->low[j] * low + query->high[j] * high;
+            norm += low * (low - 15) + high * (high - 15);
+        }
+        similarities[i] = cosine(dot_of(query, dot), query->norm, norm_of(width, norm));
+    }
+}
+
+#endif
