@@ -12,7 +12,7 @@ from simdb.engine.incoming import Progress
 from simdb.engine.inspection import check, statistics
 from simdb.engine.queries import Counts, Queries
 from simdb.engine.snapshot import Snapshot
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.view import View
 from simdb.errors import (
@@ -33,6 +33,7 @@ from simdb.storage.environment import (
     Environment,
     check_durability,
 )
+from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
 
 MODES = ("r", "w", "c", "x")
@@ -48,6 +49,8 @@ class Database(Queries):
         self._mode = mode
         self._durability = durability
         self._release = weakref.finalize(self, registry.release, store.environment)
+        # The end of the process closes everything without our help.
+        self._release.atexit = False
 
     @property
     def path(self) -> str:
@@ -77,7 +80,7 @@ class Database(Queries):
         self._store.is_closed = True
 
     def read(self) -> Snapshot:
-        """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
+        """A snapshot: the source verbs on the state as it is now.  Use it with `with`."""
         return Snapshot(self._store)
 
     def write(self) -> WriteTransaction:
@@ -89,7 +92,7 @@ class Database(Queries):
         if self._store.is_closed:
             raise ClosedError(f"{self._path} is closed")
         if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+            raise ReadOnlyError(f"{self._path} was opened for source; open it with mode 'w'")
         return WriteTransaction(self._store)
 
     def insert(
@@ -193,7 +196,7 @@ class Database(Queries):
         """
         self._check_open()
         if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+            raise ReadOnlyError(f"{self._path} was opened for source; open it with mode 'w'")
         return compact(self._store)
 
     def copy(self, path: str | os.PathLike[str]) -> None:
@@ -236,14 +239,14 @@ class Database(Queries):
         if self._store.is_closed:
             raise ClosedError(f"{self._path} is closed")
 
-    def _enter(self) -> tuple[View, Reading]:
+    def _enter(self) -> tuple[View, Source]:
         return self._store.enter()
 
-    def _leave(self, reading: Reading) -> None:
-        self._store.leave(reading)
+    def _leave(self, source: Source) -> None:
+        source.end()
 
-    def _counts(self, reading: Reading) -> Counts:
-        return self._store.contents(reading).manifest
+    def _counts(self, source: Source) -> Counts:
+        return self._store.contents(source).manifest
 
 
 def open(
@@ -258,7 +261,7 @@ def open(
     """Open the database in the directory `path`.
 
     `mode`: "c" creates it where missing, "x" must create it, "w" must find it, "r" opens it for
-    reading only.  `options` are stored when it is created; later they may be left out, and
+    source only.  `options` are stored when it is created; later they may be left out, and
     OptionError says what differs.  `durability`: "full" commits survive power loss, "process"
     commits survive the death of the process, "none" promises nothing.  `map_size`: bytes of
     address space to begin with; the file takes what it holds, and the map grows when it must.

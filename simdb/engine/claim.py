@@ -14,12 +14,13 @@ from simdb.engine import lookup
 from simdb.engine.incoming import Progress, chosen_batch
 from simdb.engine.lookup import Rows
 from simdb.engine.staging import Staging
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.index.permutation import Permutations
 from simdb.plan.planner import Criterion
 from simdb.storage.batch import Batch
 from simdb.storage.loose import Loose
+from simdb.storage.run import Source
 from simdb.values import Matches, Sketches
 
 GROUP_DOCUMENTS = 512
@@ -29,7 +30,7 @@ def add_new(
     store: Store,
     staging: Staging,
     current_view: Callable[[], View],
-    reading: Reading,
+    source: Source,
     batch: Batch,
     metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
@@ -41,8 +42,8 @@ def add_new(
     for start in range(0, len(batch), GROUP_DOCUMENTS):
         part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
-        rows = lookup.search(current_view(), reading, sketches, criterion, limit=1)
-        among = _among(store.permutations, reading, part, sketches, criterion)
+        rows = lookup.search(current_view(), source, sketches, criterion, limit=1)
+        among = _among(store.permutations, source, part, sketches, criterion)
         kept, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(kept):
             chosen = part if len(kept) == len(part) else chosen_batch(part, kept)
@@ -55,22 +56,22 @@ def add_new(
         found.append(matches)
         if progress is not None:
             progress(start + len(part))
-    return lookup.as_matches(current_view(), reading, lookup.joined(found))
+    return lookup.as_matches(current_view(), source, lookup.joined(found))
 
 
 def _among(
     permutations: Permutations,
-    reading: Reading,
+    source: Source,
     part: Batch,
     sketches: Sketches,
     criterion: Criterion,
 ) -> Rows:
     """The matches of the documents of a group among themselves; ordinals are positions in it."""
-    loose = Loose(0, reading.width)
+    loose = Loose(0, source.width)
     loose.append(part)
     view = View([], loose.view(), None, permutations)
     exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, "exhaustive")
-    return lookup.search(view, reading, sketches, exhaustive)
+    return lookup.search(view, source, sketches, exhaustive)
 
 
 def _decide(

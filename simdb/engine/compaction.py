@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.commit import Writer, drop_run
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
@@ -22,7 +22,7 @@ from simdb.storage.locks import alone
 from simdb.storage.manifest import RunInfo
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
-from simdb.storage.run import seal
+from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 
 COPY_FILE = "data.mdb.copy"
@@ -45,24 +45,24 @@ def compact(store: Store) -> Compaction:
 
 def _rewrite(store: Store) -> bool:
     """Write everything as one run, unless it is; False when the map has no room for it."""
-    _, reading = store.enter()
+    _, source = store.enter()
     try:
-        base = store.contents(reading)
+        base = store.contents(source)
         is_compact = (
             len(base.runs) <= 1 and not len(base.loose.batch) and not base.manifest.deleted_count
         )
         if not is_compact:
             store.environment.write(
-                lambda transaction: _write_one_run(Writer(store, transaction), base, reading)
+                lambda transaction: _write_one_run(Writer(store, transaction), base, source)
             )
     except MapFull:
         return False
     finally:
-        store.leave(reading)
+        source.end()
     return True
 
 
-def _write_one_run(writer: Writer, base: Contents, reading: Reading) -> None:
+def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     store = writer.store
     manifest = base.manifest
     runs = list(base.runs)
@@ -76,7 +76,7 @@ def _write_one_run(writer: Writer, base: Contents, reading: Reading) -> None:
             runs,
             manifest.next_run,
             writer.put,
-            reading,
+            source,
             table_count=store.options.table_count,
             dead=base.dead,
             renumber=True,
@@ -86,7 +86,7 @@ def _write_one_run(writer: Writer, base: Contents, reading: Reading) -> None:
         drop_run(writer, run)
     writer.clear(layout.DELTA)
     writer.clear(layout.DELETED)
-    _renumber_metadata(writer, reading, kept)
+    _renumber_metadata(writer, source, kept)
     writer.put_manifest(
         replace(
             manifest,
@@ -101,13 +101,13 @@ def _write_one_run(writer: Writer, base: Contents, reading: Reading) -> None:
     )
 
 
-def _renumber_metadata(writer: Writer, reading: Reading, kept: npt.NDArray[np.uint32]) -> None:
+def _renumber_metadata(writer: Writer, source: Source, kept: npt.NDArray[np.uint32]) -> None:
     """Store the metadata of the documents `kept` under their new ordinals."""
     handle = writer.store.environment.subdatabase(layout.METADATA)
-    if not reading.transaction.stat(handle)["entries"]:
+    if not source.transaction.stat(handle)["entries"]:
         return
     writer.clear(layout.METADATA)
-    for group in _groups(read_all(reading.transaction, handle)):
+    for group in _groups(read_all(source.transaction, handle)):
         ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
         places = np.searchsorted(kept, ordinals)
         entries = [

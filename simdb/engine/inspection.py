@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.engine.sweep import searched
 from simdb.engine.view import View
 from simdb.errors import CorruptError, FormatError
@@ -21,16 +21,16 @@ from simdb.storage.check import (
 )
 from simdb.storage.contents import load
 from simdb.storage.merge import run_keys
-from simdb.storage.run import Run
+from simdb.storage.run import Run, Source
 
 
 def statistics(store: Store) -> Statistics:
     """Counts, sizes, runs and readers."""
-    view, reading = store.enter()
+    view, source = store.enter()
     try:
-        contents = store.contents(reading)
+        contents = store.contents(source)
         manifest = contents.manifest
-        sizes = store.environment.sizes(reading.transaction)
+        sizes = store.environment.sizes(source.transaction)
         return Statistics(
             path=store.environment.path,
             format_version=codec.FORMAT_VERSION,
@@ -43,14 +43,14 @@ def statistics(store: Store) -> Statistics:
             live_bytes=sizes[1],
             map_bytes=sizes[2],
             transaction=contents.transaction_number,
-            largest_group=_largest_group(view, reading),
-            section_bytes=_section_bytes(store, reading),
-            runs=tuple(_run_statistics(store, run, reading) for run in contents.runs),
+            largest_group=_largest_group(view, source),
+            section_bytes=_section_bytes(store, source),
+            runs=tuple(_run_statistics(store, run, source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
             options=encode_options(store.options),
         )
     finally:
-        store.leave(reading)
+        source.end()
 
 
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:
@@ -58,9 +58,9 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
 
     `deep` reads every byte; without it only sizes, counts and small values are looked at.
     """
-    transaction = store.environment.begin()
+    source = Source(store.environment, store.width)
+    transaction = source.transaction
     try:
-        reading = Reading(store.environment, transaction, store.width)
         names = layout.all_names(store.options.table_count)
         if deep:
             yield from check_values(store.environment, transaction, names)
@@ -68,46 +68,46 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             contents = load(store.environment, transaction, store.width, None)
             for run in contents.runs:
                 for table in range(store.options.table_count):
-                    run.table(table, reading)
-                run.id_table(reading)
-                run.vectors(reading)
-            yield from check_counts(contents, reading)
+                    run.table(table, source)
+                run.id_table(source)
+                run.vectors(source)
+            yield from check_counts(contents, source)
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
                 yield from check_runs(
-                    contents, reading, store.permutations.write_keys, store.options.table_count
+                    contents, source, store.permutations.write_keys, store.options.table_count
                 )
         except (CorruptError, FormatError) as error:
             yield Finding("database", str(error), RESTORE)
     finally:
-        store.environment.end(transaction)
+        source.end()
 
 
-def _largest_group(view: View, reading: Reading) -> int:
+def _largest_group(view: View, source: Source) -> int:
     """Most documents that share a fingerprint."""
-    bits = np.sort(searched(view, reading, is_measured=False).fingerprints)
+    bits = np.sort(searched(view, source, is_measured=False).fingerprints)
     if not len(bits):
         return 0
     starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))
     return int(np.diff(np.concatenate([starts, [len(bits)]])).max())
 
 
-def _section_bytes(store: Store, reading: Reading) -> dict[str, int]:
+def _section_bytes(store: Store, source: Source) -> dict[str, int]:
     """Bytes of the pages of each sub-database."""
     sizes: dict[str, int] = {}
     for name in layout.all_names(store.options.table_count):
         handle = store.environment.subdatabase(name)
-        pages: dict[str, Any] = reading.transaction.stat(handle)
+        pages: dict[str, Any] = source.transaction.stat(handle)
         count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
         sizes[name.decode()] = pages["psize"] * count
     return sizes
 
 
-def _run_statistics(store: Store, run: Run, reading: Reading) -> RunStatistics:
+def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
     total = 0
     for name, key in run_keys(run, store.options.table_count, store.width):
         handle = store.environment.subdatabase(name)
-        total += len(reading.transaction.get(key, db=handle))
+        total += len(source.transaction.get(key, db=handle))
     return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
 
 

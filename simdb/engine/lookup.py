@@ -27,6 +27,8 @@ I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
+# What a query may say: similarity, distance, recall, method.
+Asked = tuple[float | None, int | None, float | None, str | None]
 
 
 class Rows:
@@ -130,11 +132,24 @@ def search(
     return rows.limited(1) if first and is_measured else rows
 
 
-def search_bits(
-    view: View, source: Source, bits: int, criterion: Criterion, *, first: bool
-) -> list[Match]:
-    """The matches of one ready fingerprint: the shortest way through the kernel."""
+def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
+    """The plan for a query by a ready fingerprint, remembered by what was asked."""
+    similarity, distance, recall, method = asked
+    criterion = make_criterion(
+        options,
+        similarity=similarity,
+        distance=distance,
+        recall=recall,
+        method=method,
+        is_weighted=False,
+    )
     plan = view.plan(criterion, has_vectors=source.width > 0)
+    view.bit_plans[asked] = plan
+    return plan
+
+
+def search_bits(view: View, source: Source, bits: int, plan: Plan, first: bool) -> list[Match]:
+    """The matches of one ready fingerprint: the shortest way through the kernel."""
     if plan.method == "exhaustive":
         query = np.array([bits], np.uint64)
         _, ordinals, distances = view.tables(source).scan(

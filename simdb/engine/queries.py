@@ -10,12 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb import kernel
-from simdb.bits import ALL_BITS
 from simdb.engine import lookup
 from simdb.engine.cluster import find_clusters
 from simdb.engine.incoming import as_list, sketch_many
 from simdb.engine.pairs import Pairs
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.engine.sweep import as_pairs, find_couples
 from simdb.engine.view import View
 from simdb.errors import InputError, NotFoundError
@@ -23,6 +22,7 @@ from simdb.plan.planner import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.metadata import read_metadata
+from simdb.storage.run import Source
 from simdb.values import (
     BARE,
     EMPTY,
@@ -35,6 +35,7 @@ from simdb.values import (
     Matches,
     PairArrays,
     Sketches,
+    check_bits,
 )
 
 ITERATED_IDS = 4096
@@ -58,11 +59,11 @@ class Queries(Protocol):
 
     _store: Store
 
-    def _enter(self) -> tuple[View, Reading]: ...
+    def _enter(self) -> tuple[View, Source]: ...
 
-    def _leave(self, reading: Reading) -> None: ...
+    def _leave(self, source: Source) -> None: ...
 
-    def _counts(self, reading: Reading) -> Counts: ...
+    def _counts(self, source: Source) -> Counts: ...
 
     def query(
         self,
@@ -87,6 +88,8 @@ class Queries(Protocol):
         Raises InputError for a document that cannot be taken, OptionError for a request that
         cannot be served, NotFoundError for an unknown `id`.
         """
+        if type(document) is int and id is None:
+            return self._query_bits(document, (similarity, distance, recall, method), limit)
         return self._query_one(
             document, id, similarity, distance, recall, method, limit, errors, first=False
         )
@@ -103,9 +106,12 @@ class Queries(Protocol):
         errors: str = "strict",
     ) -> Match | None:
         """Any one match, as fast as possible; None where there is none.  See `query`."""
-        found = self._query_one(
-            document, id, similarity, distance, recall, method, None, errors, first=True
-        )
+        if type(document) is int and id is None:
+            found = self._query_bits(document, (similarity, distance, recall, method), None, True)
+        else:
+            found = self._query_one(
+                document, id, similarity, distance, recall, method, None, errors, first=True
+            )
         return found[0] if found else None
 
     def query_many(
@@ -126,24 +132,24 @@ class Queries(Protocol):
         or an Arrow column.  `ids`: stored documents instead.
         """
         lookup.check_limit(limit)
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
             after = None
             if ids is not None:
-                ordinals = _known_ordinals(view, reading, as_list(ids, "ids"))
-                sketches = lookup.stored_sketches(view, reading, ordinals)
+                ordinals = _known_ordinals(view, source, as_list(ids, "ids"))
+                sketches = lookup.stored_sketches(view, source, ordinals)
                 after = ordinals
             else:
                 sketches = sketch_many(self._store.sketcher, documents, errors)
             criterion = self._criterion(sketches, similarity, distance, recall, method)
             wanted = limit if after is None or limit is None else limit + 1
-            rows = lookup.search(view, reading, sketches, criterion, limit=wanted)
+            rows = lookup.search(view, source, sketches, criterion, limit=wanted)
             if after is not None:
                 rows = rows.chosen(np.flatnonzero(rows.ordinals != after[rows.queries]))
                 rows = rows if limit is None else rows.limited(limit)
-            return lookup.as_matches(view, reading, rows)
+            return lookup.as_matches(view, source, rows)
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def find_all(
         self,
@@ -158,14 +164,14 @@ class Queries(Protocol):
         The pairs are made while they are read: `chunks()` needs bounded memory, the arrays
         `left`, `right`, `distance` and `similarity` hold them all.
         """
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(reading, similarity, distance, recall, method)
-            view.plan(criterion, has_vectors=reading.width > 0)
+            criterion = self._pairs_criterion(source, similarity, distance, recall, method)
+            view.plan(criterion, has_vectors=source.width > 0)
         except BaseException:
-            self._leave(reading)
+            self._leave(source)
             raise
-        return Pairs(_PairStream(view, reading, criterion, self._leave))
+        return Pairs(_PairStream(view, source, criterion, self._leave))
 
     def find_clusters(
         self,
@@ -180,23 +186,23 @@ class Queries(Protocol):
         Equal documents are linked to the first of them and never paired with each other, so a
         cluster of many copies costs no more than their number.
         """
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(reading, similarity, distance, recall, method)
-            return find_clusters(view, reading, criterion)
+            criterion = self._pairs_criterion(source, similarity, distance, recall, method)
+            return find_clusters(view, source, criterion)
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def get(self, id: Id) -> Document:
         """The stored document `id`; NotFoundError when there is none."""
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
-            ordinals = _known_ordinals(view, reading, [id])
-            sketches = lookup.stored_sketches(view, reading, ordinals)
-            metadata = self._metadata(int(ordinals[0]), reading)
+            ordinals = _known_ordinals(view, source, [id])
+            sketches = lookup.stored_sketches(view, source, ordinals)
+            metadata = self._metadata(int(ordinals[0]), source)
             return Document(id, _fingerprint(sketches), metadata)
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def plan(
         self,
@@ -207,38 +213,56 @@ class Queries(Protocol):
         method: str | None = None,
     ) -> Plan:
         """How a query with this criterion would be answered, and why."""
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(reading, similarity, distance, recall, method)
-            return view.plan(criterion, has_vectors=reading.width > 0)
+            criterion = self._pairs_criterion(source, similarity, distance, recall, method)
+            return view.plan(criterion, has_vectors=source.width > 0)
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def __contains__(self, id: object) -> bool:
         """Whether a document with this id is stored."""
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
-            return bool(_find(view, reading, [id])[0] >= 0)
+            return bool(_find(view, source, [id])[0] >= 0)
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def __len__(self) -> int:
         """Number of stored documents."""
-        _, reading = self._enter()
+        _, source = self._enter()
         try:
-            return self._counts(reading).document_count
+            return self._counts(source).document_count
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def __iter__(self) -> Iterator[Id]:
         """The ids of the stored documents in the order of insertion, as of now."""
-        view, reading = self._enter()
+        view, source = self._enter()
         try:
             ordinals = view.live()
             for start in range(0, len(ordinals), ITERATED_IDS):
-                yield from view.identifiers(reading).decode(ordinals[start : start + ITERATED_IDS])
+                yield from view.identifiers(source).decode(ordinals[start : start + ITERATED_IDS])
         finally:
-            self._leave(reading)
+            self._leave(source)
+
+    def _query_bits(
+        self, bits: int, asked: lookup.Asked, limit: int | None, first: bool = False
+    ) -> list[Match]:
+        """The matches of one ready fingerprint: the common case where microseconds count."""
+        view, source = self._enter()
+        try:
+            plan = view.bit_plans.get(asked)
+            if plan is None:
+                plan = lookup.plan_bits(view, self._store.options, asked, source)
+            check_bits(bits)
+            found = lookup.search_bits(view, source, bits, plan, first)
+            if limit is None:
+                return found
+            lookup.check_limit(limit)
+            return found[:limit]
+        finally:
+            self._leave(source)
 
     def _query_one(
         self,
@@ -252,33 +276,27 @@ class Queries(Protocol):
         errors: str,
         first: bool,
     ) -> list[Match]:
-        """One query; `document` is a ready fingerprint in the common and fastest case."""
-        if limit is not None:
-            lookup.check_limit(limit)
-        view, reading = self._enter()
+        lookup.check_limit(limit)
+        view, source = self._enter()
         try:
-            if type(document) is int and id is None and 0 <= document <= ALL_BITS:
-                criterion = self._bits_criterion(similarity, distance, recall, method)
-                found = lookup.search_bits(view, reading, document, criterion, first=first)
-                return found if limit is None else found[:limit]
             if id is not None:
                 return self._query_stored(
-                    document, view, reading, id, similarity, distance, recall, method, limit
+                    document, view, source, id, similarity, distance, recall, method, limit
                 )
             if document is None:
                 raise InputError("query needs a document, or the id= of a stored one")
             sketches = self._store.sketcher.sketch([document], errors=errors)
             criterion = self._criterion(sketches, similarity, distance, recall, method)
-            rows = lookup.search(view, reading, sketches, criterion, limit=limit, first=first)
-            return lookup.as_list(view, reading, rows)
+            rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
+            return lookup.as_list(view, source, rows)
         finally:
-            self._leave(reading)
+            self._leave(source)
 
     def _query_stored(
         self,
         document: Any,
         view: View,
-        reading: Reading,
+        source: Source,
         id: Id,
         similarity: float | None,
         distance: int | None,
@@ -288,28 +306,12 @@ class Queries(Protocol):
     ) -> list[Match]:
         if document is not None:
             raise InputError("query takes a document or the id= of a stored one, not both")
-        ordinals = _known_ordinals(view, reading, [id])
-        sketches = lookup.stored_sketches(view, reading, ordinals)
+        ordinals = _known_ordinals(view, source, [id])
+        sketches = lookup.stored_sketches(view, source, ordinals)
         criterion = self._criterion(sketches, similarity, distance, recall, method)
-        rows = lookup.search(view, reading, sketches, criterion)
+        rows = lookup.search(view, source, sketches, criterion)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
-        return lookup.as_list(view, reading, rows if limit is None else rows.limited(limit))
-
-    def _bits_criterion(
-        self,
-        similarity: float | None,
-        distance: int | None,
-        recall: float | None,
-        method: str | None,
-    ) -> Criterion:
-        return lookup.make_criterion(
-            self._store.options,
-            similarity=similarity,
-            distance=distance,
-            recall=recall,
-            method=method,
-            is_weighted=False,
-        )
+        return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
 
     def _criterion(
         self,
@@ -338,14 +340,14 @@ class Queries(Protocol):
 
     def _pairs_criterion(
         self,
-        reading: Reading,
+        source: Source,
         similarity: float | None,
         distance: int | None,
         recall: float | None,
         method: str | None,
     ) -> Criterion:
         """The criterion for pairs: by distance where no stored document has weights."""
-        counts = self._counts(reading)
+        counts = self._counts(source)
         is_bare = counts.bare_count == counts.document_count - counts.empty_count
         return lookup.make_criterion(
             self._store.options,
@@ -356,9 +358,9 @@ class Queries(Protocol):
             is_weighted=not is_bare or not counts.bare_count,
         )
 
-    def _metadata(self, ordinal: int, reading: Reading) -> Any:
+    def _metadata(self, ordinal: int, source: Source) -> Any:
         handle = self._store.environment.subdatabase(layout.METADATA)
-        return read_metadata(reading.transaction, handle, ordinal)
+        return read_metadata(source.transaction, handle, ordinal)
 
 
 class _PairStream:
@@ -367,14 +369,14 @@ class _PairStream:
     def __init__(
         self,
         view: View,
-        reading: Reading,
+        source: Source,
         criterion: Criterion,
-        leave: Callable[[Reading], None],
+        leave: Callable[[Source], None],
     ) -> None:
         self._chunks = (
-            as_pairs(view, reading, couples) for couples in find_couples(view, reading, criterion)
+            as_pairs(view, source, couples) for couples in find_couples(view, source, criterion)
         )
-        self._finish = weakref.finalize(self, leave, reading)
+        self._finish = weakref.finalize(self, leave, source)
 
     def __iter__(self) -> Iterator[PairArrays]:
         return self
@@ -387,14 +389,14 @@ class _PairStream:
             raise
 
 
-def _find(view: View, reading: Reading, ids: list[Any]) -> Any:
+def _find(view: View, source: Source, ids: list[Any]) -> Any:
     offsets, content, hashes = kernel.encode_ids(ids)
-    return view.find(offsets, content, hashes, reading)
+    return view.find(offsets, content, hashes, source)
 
 
-def _known_ordinals(view: View, reading: Reading, ids: list[Any]) -> Any:
+def _known_ordinals(view: View, source: Source, ids: list[Any]) -> Any:
     """uint32 ordinals of ids that must all be there."""
-    found = _find(view, reading, ids)
+    found = _find(view, source, ids)
     missing = np.flatnonzero(found < 0)
     if len(missing):
         raise NotFoundError(f"no document has the id {ids[int(missing[0])]!r}")

@@ -1,4 +1,4 @@
-"""Snapshots: the reading verbs on one consistent state.
+"""Snapshots: the source verbs on one consistent state.
 
 The snapshot owns the transaction, and with it the right to the memory that its views point into;
 nothing that it returns points there.
@@ -7,9 +7,10 @@ nothing that it returns points there.
 from types import TracebackType
 
 from simdb.engine.queries import Counts, Queries
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import ClosedError
+from simdb.storage.run import Source
 
 
 class Snapshot(Queries):
@@ -21,15 +22,15 @@ class Snapshot(Queries):
     def __init__(self, store: Store) -> None:
         """Of the last commit."""
         self._store = store
-        self._view, self._reading = store.enter()
-        self._manifest = store.contents(self._reading).manifest
+        self._view, self._source = store.enter()
+        self._manifest = store.contents(self._source).manifest
         self._is_closed = False
 
     def close(self) -> None:
         """End it; more often than once is fine."""
         if not self._is_closed:
             self._is_closed = True
-            self._store.leave(self._reading)
+            self._source.end()
 
     def __enter__(self) -> "Snapshot":
         """Itself."""
@@ -49,13 +50,13 @@ class Snapshot(Queries):
         if hasattr(self, "_is_closed"):
             self.close()
 
-    def _enter(self) -> tuple[View, Reading]:
+    def _enter(self) -> tuple[View, Source]:
         if self._is_closed:
             raise ClosedError("the snapshot is closed")
-        return self._view, self._reading
+        return self._view, self._source
 
-    def _leave(self, reading: Reading) -> None:
+    def _leave(self, source: Source) -> None:
         """The transaction goes on until the snapshot ends."""
 
-    def _counts(self, reading: Reading) -> Counts:
+    def _counts(self, source: Source) -> Counts:
         return self._manifest

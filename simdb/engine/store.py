@@ -18,14 +18,8 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
 from simdb.storage.run import Source
 
-
-class Reading(Source):
-    """A source that also knows the view it belongs to; given back to `Store.leave`."""
-
-    def __init__(self, environment: Environment, transaction: Any, width: int) -> None:
-        """Fetches through `transaction`."""
-        super().__init__(environment, transaction, width)
-        self.transaction = transaction
+# Number of the transaction and generation of the map, what is stored then, and the view of it.
+Latest = tuple[tuple[int, int], Contents, View]
 
 
 class Store:
@@ -41,34 +35,26 @@ class Store:
         self.width = options.sketch.vector_bytes
         self.is_closed = False
         self._lock = threading.Lock()
-        self._latest: tuple[Contents, View] | None = None
+        self._latest: Latest | None = None
 
-    def enter(self) -> tuple[View, Reading]:
-        """The view of the last commit and a transaction that sees it; give it back to `leave`."""
+    def enter(self) -> tuple[View, Source]:
+        """The view of the last commit and a source that sees it, which the caller ends."""
         if self.is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
-        transaction = self.environment.begin()
+        source = Source(self.environment, self.width)
         try:
-            reading = Reading(self.environment, transaction, self.width)
+            stamp = (source.transaction.id(), self.environment.generation)
             latest = self._latest
-            if (
-                latest is not None
-                and latest[0].transaction_number == transaction.id()
-                and latest[0].generation == self.environment.generation
-            ):
-                return latest[1], reading
-            return self._refreshed(transaction)[1], reading
+            if latest is not None and latest[0] == stamp:
+                return latest[2], source
+            return self._refreshed(source.transaction)[2], source
         except BaseException:
-            self.environment.end(transaction)
+            source.end()
             raise
 
-    def leave(self, reading: Reading) -> None:
-        """End what `enter` began."""
-        self.environment.end(reading.transaction)
-
-    def contents(self, reading: Reading) -> Contents:
-        """The stored state that `reading` sees."""
-        return self._refreshed(reading.transaction)[0]
+    def contents(self, source: Source) -> Contents:
+        """The stored state that `source` sees."""
+        return self._refreshed(source.transaction)[1]
 
     def begin_write(self) -> None:
         """Become the only writer; BusyError when that takes longer than the timeout."""
@@ -106,21 +92,18 @@ class Store:
         with self._lock:
             self._latest = None
 
-    def _refreshed(self, transaction: Any) -> tuple[Contents, View]:
+    def _refreshed(self, transaction: Any) -> Latest:
         """The state and view that `transaction` sees."""
         with self._lock:
             latest = self._latest
-            number, generation = transaction.id(), self.environment.generation
-            previous = None if latest is None else latest[0]
-            if latest is not None and (number, generation) == (
-                latest[0].transaction_number,
-                latest[0].generation,
-            ):
+            stamp = (transaction.id(), self.environment.generation)
+            if latest is not None and latest[0] == stamp:
                 return latest
+            previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, previous)
             view = View(contents.runs, contents.loose, contents.dead, self.permutations)
-            newest = (contents, view)
-            is_older = previous is not None and number < previous.transaction_number
-            if not is_older or (previous is not None and previous.generation != generation):
+            newest = (stamp, contents, view)
+            # A reader that began before the last commit must not turn the clock back.
+            if latest is None or latest[0][0] < stamp[0] or latest[0][1] != stamp[1]:
                 self._latest = newest
             return newest

@@ -12,10 +12,11 @@ from simdb.engine.commit import write_staged
 from simdb.engine.incoming import EncodedIds, Progress
 from simdb.engine.queries import Counts, Queries
 from simdb.engine.staging import Staging
-from simdb.engine.store import Reading, Store
+from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import ClosedError, ExistsError, NotFoundError
 from simdb.storage.environment import MapFull
+from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
 
 # A map that is too small is at least doubled; this much more than was asked is asked for at once.
@@ -35,8 +36,8 @@ class WriteTransaction(Queries):
         self._is_closed = True
         store.begin_write()
         try:
-            self._base_view, self._reading = store.enter()
-            self._base = store.contents(self._reading)
+            self._base_view, self._source = store.enter()
+            self._base = store.contents(self._source)
         except BaseException:
             store.end_write()
             raise
@@ -78,7 +79,7 @@ class WriteTransaction(Queries):
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
         view = self._view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._reading)
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
         taken = np.flatnonzero(existing >= 0)
         if len(taken) and not replace:
             raise ExistsError(
@@ -139,7 +140,7 @@ class WriteTransaction(Queries):
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
         view = self._view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._reading)
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
         if (existing >= 0).any():
             at = int(np.flatnonzero(existing >= 0)[0])
             raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
@@ -151,7 +152,7 @@ class WriteTransaction(Queries):
             self._store,
             self._staging,
             self._view,
-            self._reading,
+            self._source,
             incoming.make_batch(encoded, sketches),
             packed,
             criterion,
@@ -168,7 +169,7 @@ class WriteTransaction(Queries):
         self._check_open()
         encoded = EncodedIds(list(dict.fromkeys(incoming.as_list(ids, "ids"))))
         view = self._view()
-        found = view.find(encoded.offsets, encoded.content, encoded.hashes, self._reading)
+        found = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
         ordinals = found[found >= 0].astype(np.uint32)
         self._delete(ordinals)
         return len(ordinals)
@@ -217,7 +218,7 @@ class WriteTransaction(Queries):
             try:
                 environment.write(
                     lambda transaction: write_staged(
-                        self._store, transaction, self._base, self._staging, self._reading
+                        self._store, transaction, self._base, self._staging, self._source
                     )
                 )
             except MapFull:
@@ -227,19 +228,19 @@ class WriteTransaction(Queries):
 
     def _grow(self) -> None:
         """Make the map larger.  No pointer into it survives, so the base is read again."""
-        self._store.leave(self._reading)
+        self._source.end()
         self._base_view = View([], self._staging.loose.view(), None, self._store.permutations)
         self._store.forget_views()
         try:
             self._store.environment.grow(GROWTH_BYTES)
         finally:
-            self._base_view, self._reading = self._store.enter()
-        self._base = self._store.contents(self._reading)
+            self._base_view, self._source = self._store.enter()
+        self._base = self._store.contents(self._source)
         self._staging.rebase(self._base)
 
     def _end(self) -> None:
         self._is_closed = True
-        self._store.leave(self._reading)
+        self._source.end()
         self._store.end_write()
 
     def _view(self) -> View:
@@ -247,23 +248,23 @@ class WriteTransaction(Queries):
 
     def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
         if len(ordinals):
-            states = self._view().column("states", ordinals, self._reading)
+            states = self._view().column("states", ordinals, self._source)
             self._staging.delete(ordinals, states)
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the write transaction has ended")
 
-    def _enter(self) -> tuple[View, Reading]:
+    def _enter(self) -> tuple[View, Source]:
         self._check_open()
-        return self._view(), self._reading
+        return self._view(), self._source
 
-    def _leave(self, reading: Reading) -> None:
+    def _leave(self, source: Source) -> None:
         """The transaction goes on."""
 
-    def _counts(self, reading: Reading) -> Counts:
+    def _counts(self, source: Source) -> Counts:
         return self._staging
 
-    def _metadata(self, ordinal: int, reading: Reading) -> Any:
+    def _metadata(self, ordinal: int, source: Source) -> Any:
         staged = self._staging.metadata_of(ordinal)
-        return staged if staged is not None else super()._metadata(ordinal, reading)
+        return staged if staged is not None else super()._metadata(ordinal, source)

@@ -40,6 +40,7 @@ class View:
         self.loose = loose
         self.dead = with_room(dead, loose.stop)
         self.permutations = permutations
+        self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
         self._plans: dict[tuple[Criterion, bool], Plan] = {}
         self._tables: Any = None
         self._id_tables: Any = None

@@ -38,6 +38,7 @@ LEAST_MAP_BYTES = 1 << 20
 READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
 SUBDATABASES_MAX = 128
 CLOSE_WAIT_SECONDS = 2.0
+IDLE_PAUSE_SECONDS = 0.0005
 OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail
 
 Result = TypeVar("Result")
@@ -57,8 +58,9 @@ class Environment:
         self.write_guard = threading.Lock()
         self.writing_thread = 0
         self._pid = os.getpid()
-        self._active = 0
-        self._lock = threading.Condition()
+        self._holders: set[object] = set()
+        self._is_blocked = False
+        self._lock = threading.RLock()
         self._names: dict[bytes, Any] = {}
         self.writer_lock = _open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
         self.presence_lock = _open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
@@ -70,30 +72,38 @@ class Environment:
             self._close_locks()
             raise
 
-    def begin(self) -> Any:
-        """A read transaction; give it back with `end`."""
-        self._check_usable()
-        with self._lock:
-            self._active += 1
+    def begin(self, holder: object) -> Any:
+        """A read transaction for `holder`, which gives it back with `end`.
+
+        The holder is entered before the block is looked at, and whoever blocks does so before
+        looking for holders; so one of the two sees the other, without a lock on this path.
+        """
+        self._holders.add(holder)
         try:
+            if self._is_blocked or self._pid != os.getpid():
+                self._wait_unblocked(holder)
             return self._lmdb.begin(buffers=True)
         except lmdb.Error as error:
-            self._uncount()
-            return self._begin_again(error)
+            self._holders.discard(holder)
+            return self._begin_again(error, holder)
+        except BaseException:
+            self._holders.discard(holder)
+            raise
 
-    def end(self, transaction: Any) -> None:
+    def end(self, holder: object, transaction: Any) -> None:
         """End a transaction without effect (a read transaction has no other end)."""
         transaction.abort()
-        self._uncount()
+        self._holders.discard(holder)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """A read transaction for a `with` statement."""
-        transaction = self.begin()
+        holder = object()
+        transaction = self.begin(holder)
         try:
             yield transaction
         finally:
-            self.end(transaction)
+            self.end(holder, transaction)
 
     def write(self, change: Callable[[Any], Result]) -> Result:
         """Run `change` in a write transaction and commit it.
@@ -103,7 +113,7 @@ class Environment:
         """
         self._check_writable()
         try:
-            with self._counted(), self._lmdb.begin(write=True, buffers=True) as transaction:
+            with self._held(), self._lmdb.begin(write=True, buffers=True) as transaction:
                 return change(transaction)
         except lmdb.MapFullError as error:
             raise MapFull from error
@@ -115,8 +125,7 @@ class Environment:
 
     def grow(self, needed_bytes: int) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
-        with self._lock:
-            self._wait_idle("the database must grow beyond its map")
+        with self._alone("the database must grow beyond its map"):
             wanted = max(2 * self.map_bytes, self.map_bytes + 2 * needed_bytes)
             self.generation += 1
             try:
@@ -127,8 +136,7 @@ class Environment:
 
     def reopen(self, replacement: str | None, *, is_read_only: bool | None = None) -> None:
         """Close and open again, with another data file (a path) moved into place if given."""
-        with self._lock:
-            self._wait_idle("the data file is to be opened anew")
+        with self._alone("the data file is to be opened anew"):
             self.generation += 1
             self._lmdb.close()
             names = list(self._names)
@@ -145,10 +153,9 @@ class Environment:
         """Close; BusyError while transactions of this process do not end."""
         if self._pid != os.getpid():
             return
-        with self._lock:
-            if self._lmdb is None:
-                return
-            self._wait_idle("the database is to be closed")
+        if self._lmdb is None:
+            return
+        with self._alone("the database is to be closed"):
             if self.durability == "process" and not self.is_read_only:
                 self._lmdb.sync(True)
             self.generation += 1
@@ -222,7 +229,7 @@ class Environment:
     @property
     def is_idle(self) -> bool:
         """Whether no transaction of this process is open."""
-        return self._active == 0
+        return not self._holders
 
     @property
     def engine_version(self) -> str:
@@ -268,7 +275,7 @@ class Environment:
             environment.reader_check()
         return environment
 
-    def _begin_again(self, error: Exception) -> Any:
+    def _begin_again(self, error: Exception, holder: object) -> Any:
         """A read transaction after the first try failed in a way that can be mended."""
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
@@ -279,44 +286,57 @@ class Environment:
                 ) from error
         else:
             _translate(error, self.path)
-        with self._lock:
-            self._active += 1
+        self._holders.add(holder)
         try:
             return self._lmdb.begin(buffers=True)
         except lmdb.Error as again:
-            self._uncount()
+            self._holders.discard(holder)
             _translate(again, self.path)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._lock:
-            self._active += 1
+    def _held(self) -> Iterator[None]:
+        """Be a holder for a `with` statement."""
+        holder = object()
+        self._holders.add(holder)
         try:
+            if self._is_blocked:
+                self._wait_unblocked(holder)
             yield
         finally:
-            self._uncount()
-
-    def _uncount(self) -> None:
-        with self._lock:
-            self._active -= 1
-            if self._active == 0:
-                self._lock.notify_all()
+            self._holders.discard(holder)
 
     def _adopt_size(self) -> None:
         """Take over the larger map that another process has given to the file."""
-        with self._lock:
-            self._wait_idle("another process has made the database larger")
+        with self._alone("another process has made the database larger"):
             self.generation += 1
             self._lmdb.set_mapsize(0)
             self.map_bytes = self._lmdb.info()["map_size"]
 
-    def _wait_idle(self, why: str) -> None:
-        """With the lock held, wait until no transaction is open; BusyError when one stays."""
-        if not self._lock.wait_for(lambda: self._active == 0, CLOSE_WAIT_SECONDS):
-            raise BusyError(
-                f"{why}, but {self._active} snapshot(s) or transaction(s) of this process on"
-                f" {self.path} are still open; close them first"
-            )
+    @contextmanager
+    def _alone(self, why: str) -> Iterator[None]:
+        """Wait until no transaction is open and let none begin; BusyError when one stays."""
+        with self._lock:
+            self._is_blocked = True
+            try:
+                deadline = time.monotonic() + CLOSE_WAIT_SECONDS
+                while self._holders:
+                    if time.monotonic() > deadline:
+                        raise BusyError(
+                            f"{why}, but {len(self._holders)} snapshot(s) or transaction(s) of"
+                            f" this process on {self.path} are still open; close them first"
+                        )
+                    time.sleep(IDLE_PAUSE_SECONDS)
+                yield
+            finally:
+                self._is_blocked = self._lmdb is None
+
+    def _wait_unblocked(self, holder: object) -> None:
+        """Stand aside while somebody needs to be alone; errors where there is nothing to begin."""
+        self._holders.discard(holder)
+        self._check_usable()
+        with self._lock:
+            self._check_usable()
+            self._holders.add(holder)
 
     def _check_usable(self) -> None:
         if self._pid != os.getpid():

@@ -53,18 +53,24 @@ class Segment:
 
 
 class Source:
-    """Where the values of stored runs are fetched from: one transaction that sees them."""
+    """Where the values of stored runs are fetched from: a read transaction that sees them."""
 
-    def __init__(self, environment: Environment, transaction: Any, width: int) -> None:
-        """`width`: bytes of a volatility vector."""
+    __slots__ = ("_environment", "transaction", "width")
+
+    def __init__(self, environment: Environment, width: int) -> None:
+        """Begin the transaction; `width` is the bytes of a volatility vector."""
         self._environment = environment
-        self._transaction = transaction
         self.width = width
+        self.transaction = environment.begin(self)
+
+    def end(self) -> None:
+        """End the transaction; nothing that was fetched may be used after it."""
+        self._environment.end(self, self.transaction)
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """The array stored under `key` of a sub-database; CorruptError when it is missing."""
         handle = self._environment.subdatabase(name)
-        value = self._transaction.get(key, db=handle)
+        value = self.transaction.get(key, db=handle)
         if value is None:
             raise CorruptError(f"{codec.name(kind, key)} is missing from {name.decode()}")
         return codec.decode_array(kind, key, value, dtype)
