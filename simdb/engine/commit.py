@@ -56,7 +56,7 @@ def write_staged(
 ) -> None:
     """Write everything staged on top of `base`; may be called again after it failed."""
     writer = Writer(store, transaction)
-    if len(staging.loose) > store.options.delta_documents:
+    if staging.loose_count > store.options.delta_documents:
         staging.seal_loose()
     manifest = replace(
         base.manifest,
@@ -71,7 +71,7 @@ def write_staged(
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source)
     else:
-        _append_to_delta(writer, base, staging)
+        _append_to_delta(writer, staging)
     writer.put_manifest(manifest)
 
 
@@ -81,14 +81,12 @@ def drop_run(writer: Writer, run: Run) -> None:
         writer.delete(name, key)
 
 
-def _append_to_delta(writer: Writer, base: Contents, staging: Staging) -> None:
-    """Store the new loose documents as one value of the delta."""
-    loose = staging.loose.view()
-    known = len(base.loose.batch)
-    if len(loose.batch) > known:
-        key = layout.number_key(loose.start + known)
-        batch = loose.batch.part(known, len(loose.batch))
-        writer.put(layout.DELTA, key, encode_batch(key, batch))
+def _append_to_delta(writer: Writer, staging: Staging) -> None:
+    """Store the new documents that are in no run as one value of the delta."""
+    new = staging.new.view()
+    if len(new.batch):
+        key = layout.number_key(new.start)
+        writer.put(layout.DELTA, key, encode_batch(key, new.batch))
 
 
 def _write_sealed(
@@ -111,16 +109,13 @@ def _write_sealed(
     for run in base.runs[start:]:
         drop_run(writer, run)
     writer.clear(layout.DELTA)
-    loose = staging.loose.view()
-    if len(loose.batch):
-        key = layout.number_key(loose.start)
-        writer.put(layout.DELTA, key, encode_batch(key, loose.batch))
+    _append_to_delta(writer, staging)
     kept: tuple[RunInfo, ...] = tuple(run.info for run in base.runs[:start])
     return replace(
         manifest,
         runs=(*kept, info),
         next_run=number + 1,
-        delta_start=loose.start,
+        delta_start=staging.new.start,
         delta_version=manifest.delta_version + 1,
     )
 

@@ -34,8 +34,10 @@ class Staging:
         """None yet, on top of `base`."""
         self._store = store
         self._base = base
-        self._loose: Loose | None = None
         self._view: View | None = None
+        # The delta and the new documents in one, made when a query or a run needs them so.
+        self._joined: Loose | None = None
+        self.new = Loose(base.manifest.next_ordinal, store.width)
         self.sealed: list[Run] = []
         self.deleted: list[npt.NDArray[np.uint32]] = []
         self.dead: Bitmap | None = base.dead
@@ -47,34 +49,28 @@ class Staging:
     @property
     def has_changes(self) -> bool:
         """Whether there is anything to commit."""
-        return self._loose is not None or bool(self.deleted)
+        return bool(len(self.new) or self.sealed or self.deleted)
 
     @property
     def next_ordinal(self) -> int:
         """The ordinal of the next document."""
-        if self._loose is None:
-            return self._base.manifest.next_ordinal
-        return self._loose.start + len(self._loose)
+        return self.new.start + len(self.new)
 
     @property
-    def loose(self) -> Loose:
-        """The loose documents: those of the delta, if they are not sealed yet, and new ones."""
-        if self._loose is None:
-            base = self._base.loose
-            self._loose = Loose(base.start, self._store.width)
-            if len(base.batch):
-                self._loose.append(base.batch)
-        return self._loose
+    def loose_count(self) -> int:
+        """Number of loose documents: those of the delta, if they are not sealed yet, and new."""
+        return len(self.new) + (0 if self.sealed else len(self._base.loose.batch))
 
     def view(self, base_view: View) -> View:
         """The state with all changes, prepared for queries; `base_view` is of the base."""
         if not self.has_changes:
             return base_view
         if self._view is None:
-            if len(self.loose) > self._store.options.delta_documents:
+            if self.loose_count > self._store.options.delta_documents:
                 self.seal_loose()
             runs = [*self._base.runs, *self.sealed]
-            self._view = View(runs, self.loose.view(), self.dead, self._store.permutations)
+            loose = self._join().view()
+            self._view = View(runs, loose, self.dead, self._store.permutations)
         return self._view
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -85,7 +81,9 @@ class Staging:
                 f"the database has used {first} of {ORDINALS_MAX} document numbers;"
                 " compact() frees those of deleted documents"
             )
-        self.loose.append(batch)
+        self.new.append(batch)
+        if self._joined is not None and self._joined is not self.new:
+            self._joined.append(batch)
         self.metadata += [(first + at, packed) for at, packed in metadata]
         self._count(batch.states, 1)
 
@@ -110,13 +108,21 @@ class Staging:
 
     def seal_loose(self) -> None:
         """Make a run in memory of the loose documents."""
-        loose = self.loose
-        if len(loose):
+        if self.loose_count:
             permutations = self._store.permutations
             tables = len(permutations.masks)
             # The number is given when the run is written.
-            self.sealed.append(seal(loose.view(), permutations.write_keys, tables, -1))
-            self._loose = Loose(loose.start + len(loose), self._store.width)
+            self.sealed.append(seal(self._join().view(), permutations.write_keys, tables, -1))
+            self.new = self._joined = Loose(self.next_ordinal, self._store.width)
+
+    def _join(self) -> Loose:
+        if self._joined is None:
+            base = self._base.loose
+            self._joined = Loose(base.start, self._store.width)
+            for batch in (base.batch, self.new.view().batch):
+                if len(batch):
+                    self._joined.append(batch)
+        return self._joined
 
     def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:
         self._view = None

@@ -229,7 +229,7 @@ class WriteTransaction(Queries):
     def _grow(self) -> None:
         """Make the map larger.  No pointer into it survives, so the base is read again."""
         self._source.end()
-        self._base_view = View([], self._staging.loose.view(), None, self._store.permutations)
+        self._base_view = View([], self._staging.new.view(), None, self._store.permutations)
         self._store.forget_views()
         try:
             self._store.environment.grow(GROWTH_BYTES)
