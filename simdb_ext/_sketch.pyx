@@ -146,7 +146,7 @@ def project_texts(texts, *, str unit not None, shingle, lowercase, seed, replace
     )
     cdef tuple documents = tuple(texts)
     cdef Texts chunk = Texts("replace" if replace else "strict", start)
-    weights = np.zeros((len(documents), SKETCH_DIMENSIONS), np.int32)
+    weights = np.empty((len(documents), SKETCH_DIMENSIONS), np.int32)
     features = np.zeros(len(documents), np.int64)
     cdef int32_t[:, ::1] weights_out = weights
     cdef int64_t[::1] features_out = features
@@ -179,7 +179,7 @@ def project_tokens(documents, *, shingle, seed, replace, start):
     )
     cdef tuple lists = tuple(documents)
     cdef Tokens chunk = Tokens("replace" if replace else "strict", start)
-    weights = np.zeros((len(lists), SKETCH_DIMENSIONS), np.int32)
+    weights = np.empty((len(lists), SKETCH_DIMENSIONS), np.int32)
     features = np.zeros(len(lists), np.int64)
     cdef int32_t[:, ::1] weights_out = weights
     cdef int64_t[::1] features_out = features
@@ -236,8 +236,8 @@ def quantise(weights):
     cdef int64_t count = weights.shape[0]
     cdef int dimensions = weights.shape[1]
     cdef int64_t wrong = -1
-    fingerprints = np.zeros(count, np.uint64)
-    vectors = np.zeros((count, dimensions // 2), np.uint8)
+    fingerprints = np.empty(count, np.uint64)
+    vectors = np.empty((count, dimensions // 2), np.uint8)
     cdef uint64_t[::1] fingerprints_out = fingerprints
     cdef uint8_t[:, ::1] vectors_out = vectors
     if count > 0:

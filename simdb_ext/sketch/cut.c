@@ -1,12 +1,12 @@
 #include "cut.h"
 
 #include "cpu.h"
+#include "cut_avx2.h"
 #include "cut_avx512.h"
 #include "cut_scalar.h"
 
 #if CPU_X86
-/* Without compression of bytes there is little to gain over the scalar variant. */
-static sketch_cut_function *const VARIANTS[] = {cut_scalar, cut_scalar, cut_avx512};
+static sketch_cut_function *const VARIANTS[] = {cut_scalar, cut_avx2, cut_avx512};
 #else
 static sketch_cut_function *const VARIANTS[] = {cut_scalar};
 #endif

@@ -4,28 +4,17 @@
 #define SIMDB_CUT_AVX512_H
 
 #include "ascii_avx512.h"
+#include "cut_scalar.h"
 #include "positions_avx512.h"
-#include "text.h"
-#include "unicode.h"
 
 #if CPU_X86
 
 /* The lowest of four bits for each of 16 characters: where its first byte may be. */
 #define CUT_FIRST_BYTES 0x1111111111111111u
 
-struct cut {
-    const struct sketch_tokens *tokens;
-    uint32_t size;
-    int64_t started;
-    int64_t stopped;
-    int64_t opened; /* the character with which the last token began */
-    uint64_t after_word;
-    uint64_t after_token;
-};
-
 /* 64 characters as bytes where all are ASCII, else returns 0. */
-CPU_AVX512 static inline int load_ascii(const struct sketch_text *text, int64_t place,
-                                        __m512i *characters)
+CPU_AVX512 static inline int load_ascii_avx512(const struct sketch_text *text, int64_t place,
+                                               __m512i *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
     __m512i low = _mm512_loadu_si512(content);
@@ -44,20 +33,20 @@ CPU_AVX512 static inline int load_ascii(const struct sketch_text *text, int64_t 
     return 1;
 }
 
-CPU_AVX512 static inline void cut_ascii(struct cut *cut, __m512i characters, int64_t place,
-                                        int lowercase)
+CPU_AVX512 static inline void cut_ascii_avx512(struct cut *cut, __m512i characters,
+                                               int64_t place, int lowercase)
 {
     uint64_t words = ascii_words(characters);
-    uint64_t joined = words & (words << 1 | cut->after_word);
+    uint64_t joined = words & (words << 1 | (uint64_t)cut->after_word);
     uint64_t starts = words & ~joined;
-    uint64_t stops = (words << 1 | cut->after_token) & ~joined;
+    uint64_t stops = (words << 1 | (uint64_t)cut->after_token) & ~joined;
 
     _mm512_storeu_si512(cut->tokens->copy + cut->size,
                         lowercase ? ascii_lower(characters) : characters);
     cut->started += positions_avx512(starts, cut->size, cut->tokens->starts + cut->started);
     cut->stopped += positions_avx512(stops, cut->size, cut->tokens->stops + cut->stopped);
     cut->opened = starts ? place + 63 - (int64_t)_lzcnt_u64(starts) : cut->opened;
-    cut->after_word = cut->after_token = words >> 63;
+    cut->after_word = cut->after_token = (int)(words >> 63);
     cut->size += 64;
 }
 
@@ -113,9 +102,9 @@ CPU_AVX512 static inline void cut_group(struct cut *cut, __m512i codes, int64_t 
         codes = _mm512_add_epi32(codes, _mm512_i32gather_epi32(lowers, unicode_deltas, 4));
     __m512i lanes = encode_lanes(codes);
     uint64_t kept = _bzhi_u64(_mm512_test_epi8_mask(lanes, lanes) | CUT_FIRST_BYTES, 4 * count);
-    uint64_t joined = words & (words << 1 | cut->after_word);
+    uint64_t joined = words & (words << 1 | (uint64_t)cut->after_word);
     uint64_t starts = (words | singles) & ~joined;
-    uint64_t stops = ((words | singles) << 1 | cut->after_token) & ~joined;
+    uint64_t stops = ((words | singles) << 1 | (uint64_t)cut->after_token) & ~joined;
 
     /* Bits of characters become bits of first bytes, and these move together like the bytes. */
     _mm512_storeu_si512(cut->tokens->copy + cut->size, _mm512_maskz_compress_epi8(kept, lanes));
@@ -124,8 +113,8 @@ CPU_AVX512 static inline void cut_group(struct cut *cut, __m512i codes, int64_t 
     cut->stopped += positions_avx512(_pext_u64(_pdep_u64(stops, CUT_FIRST_BYTES), kept),
                                      cut->size, cut->tokens->stops + cut->stopped);
     cut->opened = starts ? place + 63 - (int64_t)_lzcnt_u64(starts) : cut->opened;
-    cut->after_word = words >> (count - 1) & 1;
-    cut->after_token = (words | singles) >> (count - 1) & 1;
+    cut->after_word = (int)(words >> (count - 1) & 1);
+    cut->after_token = (int)((words | singles) >> (count - 1) & 1);
     cut->size += (uint32_t)_mm_popcnt_u64(kept);
 }
 
@@ -133,12 +122,12 @@ CPU_AVX512 static int64_t cut_avx512(const struct sketch_text *text, int64_t sta
                                      int lowercase, const struct sketch_tokens *tokens,
                                      int64_t *open)
 {
-    struct cut cut = {tokens, 0, 0, 0, start, 0, 0};
+    struct cut cut = {.tokens = tokens, .opened = start};
     __m512i characters;
 
     for (int64_t i = start; i < stop;) {
-        if (stop - i >= 64 && load_ascii(text, i, &characters)) {
-            cut_ascii(&cut, characters, i, lowercase);
+        if (stop - i >= 64 && load_ascii_avx512(text, i, &characters)) {
+            cut_ascii_avx512(&cut, characters, i, lowercase);
             i += 64;
             continue;
         }
@@ -149,10 +138,7 @@ CPU_AVX512 static int64_t cut_avx512(const struct sketch_text *text, int64_t sta
             i += count;
         }
     }
-    if (cut.stopped < cut.started)
-        tokens->stops[cut.stopped] = cut.size;
-    *open = cut.after_word ? cut.opened : stop;
-    return cut.started;
+    return cut_end(&cut, stop, open);
 }
 
 #endif

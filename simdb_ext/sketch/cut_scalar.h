@@ -6,34 +6,58 @@
 #include "text.h"
 #include "unicode.h"
 
+/* How far a text is cut. */
+struct cut {
+    const struct sketch_tokens *tokens;
+    int64_t opened; /* the character with which the last token began */
+    int64_t started;
+    int64_t stopped;
+    uint32_t size;
+    int after_word;
+    int after_token;
+};
+
 /* Every character is copied, and of each it is decided without a branch whether a token ends or
    begins there: in running text that cannot be foreseen. */
-static int64_t cut_scalar(const struct sketch_text *text, int64_t start, int64_t stop,
-                          int lowercase, const struct sketch_tokens *tokens, int64_t *open)
+static inline void cut_some(struct cut *cut, const struct sketch_text *text, int64_t start,
+                            int64_t stop, int lowercase)
 {
-    uint32_t begun = 0, size = 0;
-    int64_t count = 0, opened = start;
-    int after_word = 0, after_token = 0;
+    struct cut now = *cut;
 
     for (int64_t i = start; i < stop; i++) {
         uint32_t code = character_at(text, i);
         int is_word = unicode_class(code) == CLASS_WORD;
-        int goes_on = after_word & is_word;
+        int is_token = is_word | (unicode_class(code) == CLASS_SINGLE);
+        int is_parted = !(now.after_word & is_word);
 
-        tokens->starts[count] = begun;
-        tokens->stops[count] = size;
-        count += after_token & !goes_on;
-        begun = goes_on ? begun : size;
-        opened = goes_on ? opened : i;
-        size += (uint32_t)unicode_encode(lowercase ? unicode_lower(code) : code,
-                                         tokens->copy + size);
-        after_word = is_word;
-        after_token = is_word | (unicode_class(code) == CLASS_SINGLE);
+        now.tokens->stops[now.stopped] = now.size;
+        now.stopped += now.after_token & is_parted;
+        now.tokens->starts[now.started] = now.size;
+        now.started += is_token & is_parted;
+        now.opened = is_parted ? i : now.opened;
+        now.size += (uint32_t)unicode_encode(lowercase ? unicode_lower(code) : code,
+                                             now.tokens->copy + now.size);
+        now.after_word = is_word;
+        now.after_token = is_token;
     }
-    tokens->starts[count] = begun;
-    tokens->stops[count] = size;
-    *open = after_word ? opened : stop;
-    return count + after_token;
+    *cut = now;
+}
+
+static inline int64_t cut_end(const struct cut *cut, int64_t stop, int64_t *open)
+{
+    if (cut->stopped < cut->started)
+        cut->tokens->stops[cut->stopped] = cut->size;
+    *open = cut->after_word ? cut->opened : stop;
+    return cut->started;
+}
+
+static int64_t cut_scalar(const struct sketch_text *text, int64_t start, int64_t stop,
+                          int lowercase, const struct sketch_tokens *tokens, int64_t *open)
+{
+    struct cut cut = {.tokens = tokens, .opened = start};
+
+    cut_some(&cut, text, start, stop, lowercase);
+    return cut_end(&cut, stop, open);
 }
 
 #endif

@@ -40,7 +40,7 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch, int32_t *weigh
     if (scratch->features > SKETCH_FEATURES_MAX)
         return SKETCH_TOO_MANY;
     for (int j = 0; j < SKETCH_DIMENSIONS; j++)
-        weights[j] = (int32_t)(2 * (int64_t)scratch->ones[j] - scratch->features);
+        weights[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->features);
     return SKETCH_DONE;
 }
 

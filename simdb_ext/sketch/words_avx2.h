@@ -5,48 +5,9 @@
 
 #include <string.h>
 
-#include "cpu.h"
+#include "ascii_avx2.h"
 
 #if CPU_X86
-
-/* Ones where `low` <= character <= `high`; ASCII bytes are never negative. */
-CPU_AVX2 static inline __m256i between_avx2(__m256i characters, char low, char high)
-{
-    return _mm256_and_si256(
-        _mm256_cmpgt_epi8(characters, _mm256_set1_epi8((char)(low - 1))),
-        _mm256_cmpgt_epi8(_mm256_set1_epi8((char)(high + 1)), characters));
-}
-
-/* Bits of the word characters among 32, which are copied. */
-CPU_AVX2 static inline uint32_t words_mask_avx2(const uint8_t *text, int lowercase, uint8_t *copy)
-{
-    const __m256i offset = _mm256_set1_epi8(0x20);
-    __m256i characters = _mm256_loadu_si256((const __m256i *)text);
-    __m256i upper = between_avx2(characters, 'A', 'Z');
-    __m256i is_word = _mm256_or_si256(
-        between_avx2(_mm256_or_si256(characters, offset), 'a', 'z'),
-        _mm256_or_si256(between_avx2(characters, '0', '9'),
-                        _mm256_cmpeq_epi8(characters, _mm256_set1_epi8('_'))));
-
-    if (lowercase)
-        characters = _mm256_add_epi8(characters, _mm256_and_si256(upper, offset));
-    _mm256_storeu_si256((__m256i *)copy, characters);
-    return (uint32_t)_mm256_movemask_epi8(is_word);
-}
-
-/* Write the positions of the bits of `mask`, counted from `base`; returns their number.
-   Four are written at a time, more than there are, so that loops are short and predictable. */
-CPU_AVX2 static inline int64_t positions_avx2(uint64_t mask, uint32_t base, uint32_t *out)
-{
-    int64_t count = __builtin_popcountll(mask);
-
-    for (int64_t i = 0; i < count; i += 4)
-        for (int64_t j = i; j < i + 4; j++) {
-            out[j] = base + (uint32_t)_tzcnt_u64(mask);
-            mask = _blsr_u64(mask);
-        }
-    return count;
-}
 
 CPU_AVX2 static int64_t words_avx2(const uint8_t *text, int64_t length, int lowercase,
                                    uint8_t *copy, uint32_t *starts, uint32_t *stops)
@@ -60,12 +21,14 @@ CPU_AVX2 static int64_t words_avx2(const uint8_t *text, int64_t length, int lowe
 
         if (length - i < 64)
             block = memcpy(padded, block, (size_t)(length - i));
-        uint64_t mask = words_mask_avx2(block, lowercase, copy + i);
-        mask |= (uint64_t)words_mask_avx2(block + 32, lowercase, copy + i + 32) << 32;
-        uint64_t shifted = mask << 1 | before;
-        before = mask >> 63;
-        started += positions_avx2(mask & ~shifted, (uint32_t)i, starts + started);
-        stopped += positions_avx2(~mask & shifted, (uint32_t)i, stops + stopped);
+        __m256i low = _mm256_loadu_si256((const __m256i *)block);
+        __m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
+        uint64_t words = words_mask_avx2(low, lowercase, copy + i);
+        words |= (uint64_t)words_mask_avx2(high, lowercase, copy + i + 32) << 32;
+        uint64_t shifted = words << 1 | before;
+        started += positions_avx2(words & ~shifted, (uint32_t)i, starts + started);
+        stopped += positions_avx2(~words & shifted, (uint32_t)i, stops + stopped);
+        before = words >> 63;
     }
     if (stopped < started)
         stops[stopped] = (uint32_t)length;

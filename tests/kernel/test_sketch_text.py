@@ -220,6 +220,14 @@ def test_the_longest_shingle_reaches_over_windows(compiled: Any, unit: str) -> N
     assert_same(compiled, texts, unit=unit, shingle=1024)
 
 
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_equal_features_by_the_thousand_are_all_counted(compiled: Any, unit: str) -> None:
+    texts = [letter * length for letter in "a\u5317" for length in (4000, 4097, 20000)]
+
+    assert_same(compiled, texts, unit=unit, shingle=1)
+    assert_same(compiled, texts, unit=unit, shingle=2)
+
+
 def test_many_texts_are_taken_in_chunks(compiled: Any) -> None:
     texts = [f"text number {i} of many" if i % 3 else "\u5317" for i in range(3000)]
 
