@@ -179,12 +179,10 @@ def as_matches(view: View, source: Source, rows: Rows) -> Matches:
 
 def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
     """The matches of the one query of `rows`."""
-    decode = view.identifiers(source).decode_one
+    ids = view.identifiers(source).decode(rows.ordinals)
     return [
-        Match(decode(int(ordinal)), int(distance), known(similarity))
-        for ordinal, distance, similarity in zip(
-            rows.ordinals, rows.distances, rows.similarities, strict=True
-        )
+        Match(id, int(distance), known(similarity))
+        for id, distance, similarity in zip(ids, rows.distances, rows.similarities, strict=True)
     ]
 
 
