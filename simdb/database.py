@@ -74,6 +74,7 @@ class Database(Queries):
         """
         if self._store.is_closed:
             return
+        self._store.end_streams()
         self._store.forget_views()
         registry.release(self._store.environment)
         self._release.detach()

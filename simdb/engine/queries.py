@@ -171,7 +171,9 @@ class Queries(Protocol):
         except BaseException:
             self._leave(source)
             raise
-        return Pairs(_PairStream(view, source, criterion, self._leave))
+        stream = _PairStream(view, source, criterion, self._leave)
+        self._store.keep_track(stream)
+        return Pairs(stream)
 
     def find_clusters(
         self,
@@ -242,6 +244,7 @@ class Queries(Protocol):
         try:
             ordinals = view.live()
             for start in range(0, len(ordinals), ITERATED_IDS):
+                source.check_open()
                 yield from view.identifiers(source).decode(ordinals[start : start + ITERATED_IDS])
         finally:
             self._leave(source)
@@ -373,20 +376,26 @@ class _PairStream:
         criterion: Criterion,
         leave: Callable[[Source], None],
     ) -> None:
-        self._chunks = (
-            as_pairs(view, source, couples) for couples in find_couples(view, source, criterion)
-        )
+        self._source = source
+        self._couples = find_couples(view, source, criterion)
+        self._view = view
         self._finish = weakref.finalize(self, leave, source)
+        self._finish.atexit = False
 
     def __iter__(self) -> Iterator[PairArrays]:
         return self
 
     def __next__(self) -> PairArrays:
         try:
-            return next(self._chunks)
+            self._source.check_open()
+            return as_pairs(self._view, self._source, next(self._couples))
         except BaseException:
             self._finish()
             raise
+
+    def close(self) -> None:
+        """Leave the state; reading on raises ClosedError."""
+        self._finish()
 
 
 def _find(view: View, source: Source, ids: list[Any]) -> Any:

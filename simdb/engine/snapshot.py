@@ -53,6 +53,7 @@ class Snapshot(Queries):
     def _enter(self) -> tuple[View, Source]:
         if self._is_closed:
             raise ClosedError("the snapshot is closed")
+        self._source.check_open()
         return self._view, self._source
 
     def _leave(self, source: Source) -> None:

@@ -6,7 +6,8 @@ a microsecond, so no reader transaction is kept open between queries to hold bac
 """
 
 import threading
-from typing import Any
+import weakref
+from typing import Any, Protocol
 
 from simdb.engine.view import View
 from simdb.errors import BusyError, ClosedError
@@ -20,6 +21,13 @@ from simdb.storage.run import Source
 
 # Number of the transaction and generation of the map, what is stored then, and the view of it.
 Latest = tuple[tuple[int, int], Contents, View]
+
+
+class Stream(Protocol):
+    """A result that is made while it is read, and holds a source until then."""
+
+    def close(self) -> None:
+        """End it; what was not read is lost."""
 
 
 class Store:
@@ -36,6 +44,7 @@ class Store:
         self.is_closed = False
         self._lock = threading.Lock()
         self._latest: Latest | None = None
+        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     def enter(self) -> tuple[View, Source]:
         """The view of the last commit and a source that sees it, which the caller ends."""
@@ -59,6 +68,7 @@ class Store:
     def begin_write(self) -> None:
         """Become the only writer; BusyError when that takes longer than the timeout."""
         environment = self.environment
+        environment.check_writable()
         own = threading.get_ident()
         if environment.writing_thread == own:
             raise BusyError(
@@ -82,6 +92,8 @@ class Store:
     def end_write(self) -> None:
         """Let others write."""
         environment = self.environment
+        if environment.is_foreign:
+            return
         environment.writing_thread = 0
         if environment.writer_lock is not None:
             environment.writer_lock.release()
@@ -91,6 +103,15 @@ class Store:
         """Drop the newest view, and with it all pointers into the map."""
         with self._lock:
             self._latest = None
+
+    def keep_track(self, stream: Stream) -> None:
+        """Remember a result that is still being read, to end it when the database is closed."""
+        self._streams.add(stream)
+
+    def end_streams(self) -> None:
+        """End all results that are still being read."""
+        for stream in list(self._streams):
+            stream.close()
 
     def _refreshed(self, transaction: Any) -> Latest:
         """The state and view that `transaction` sees."""

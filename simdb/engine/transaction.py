@@ -254,6 +254,7 @@ class WriteTransaction(Queries):
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the write transaction has ended")
+        self._source.check_open()
 
     def _enter(self) -> tuple[View, Source]:
         self._check_open()

@@ -44,6 +44,20 @@ OPEN_TRIES = 20  # another process that opens or closes at the same moment can m
 Result = TypeVar("Result")
 
 
+class Holder:
+    """Whoever has a transaction open; `forget` is called in a forked child, whose it is not."""
+
+    __slots__ = ("transaction",)
+
+    def __init__(self) -> None:
+        """No transaction yet."""
+        self.transaction: Any = None
+
+    def forget(self) -> None:
+        """Drop the transaction without ending it: it is the parent's."""
+        self.transaction = None
+
+
 class Environment:
     """An open LMDB environment, shared by all databases of this process on one directory."""
 
@@ -58,7 +72,7 @@ class Environment:
         self.write_guard = threading.Lock()
         self.writing_thread = 0
         self._pid = os.getpid()
-        self._holders: set[object] = set()
+        self._holders: set[Holder] = set()
         self._is_blocked = False
         self._lock = threading.RLock()
         self._names: dict[bytes, Any] = {}
@@ -72,8 +86,8 @@ class Environment:
             self._close_locks()
             raise
 
-    def begin(self, holder: object) -> Any:
-        """A read transaction for `holder`, which gives it back with `end`.
+    def begin(self, holder: Holder) -> None:
+        """Begin a read transaction for `holder`, which gives it back with `end`.
 
         The holder is entered before the block is looked at, and whoever blocks does so before
         looking for holders; so one of the two sees the other, without a lock on this path.
@@ -82,28 +96,30 @@ class Environment:
         try:
             if self._is_blocked or self._pid != os.getpid():
                 self._wait_unblocked(holder)
-            return self._lmdb.begin(buffers=True)
+            holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as error:
             self._holders.discard(holder)
-            return self._begin_again(error, holder)
+            self._begin_again(error, holder)
         except BaseException:
             self._holders.discard(holder)
             raise
 
-    def end(self, holder: object, transaction: Any) -> None:
-        """End a transaction without effect (a read transaction has no other end)."""
-        transaction.abort()
+    def end(self, holder: Holder) -> None:
+        """End the holder's transaction; more often than once is fine."""
+        transaction, holder.transaction = holder.transaction, None
+        if transaction is not None and self._pid == os.getpid():
+            transaction.abort()
         self._holders.discard(holder)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """A read transaction for a `with` statement."""
-        holder = object()
-        transaction = self.begin(holder)
+        holder = Holder()
+        self.begin(holder)
         try:
-            yield transaction
+            yield holder.transaction
         finally:
-            self.end(holder, transaction)
+            self.end(holder)
 
     def write(self, change: Callable[[Any], Result]) -> Result:
         """Run `change` in a write transaction and commit it.
@@ -111,7 +127,7 @@ class Environment:
         Raises `MapFull` when the map has no room: nothing is changed then, and `grow` followed by
         another call will do.  Nothing is changed either when `change` raises.
         """
-        self._check_writable()
+        self.check_writable()
         try:
             with self._held(), self._lmdb.begin(write=True, buffers=True) as transaction:
                 return change(transaction)
@@ -232,6 +248,11 @@ class Environment:
         return not self._holders
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether it was opened by the parent of this process."""
+        return self._pid != os.getpid()
+
+    @property
     def engine_version(self) -> str:
         """Version of the LMDB engine in use."""
         return ".".join(map(str, lmdb.version()))
@@ -275,8 +296,8 @@ class Environment:
             environment.reader_check()
         return environment
 
-    def _begin_again(self, error: Exception, holder: object) -> Any:
-        """A read transaction after the first try failed in a way that can be mended."""
+    def _begin_again(self, error: Exception, holder: Holder) -> None:
+        """Begin after the first try failed in a way that can be mended."""
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
         elif isinstance(error, lmdb.ReadersFullError):
@@ -288,7 +309,7 @@ class Environment:
             _translate(error, self.path)
         self._holders.add(holder)
         try:
-            return self._lmdb.begin(buffers=True)
+            holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as again:
             self._holders.discard(holder)
             _translate(again, self.path)
@@ -296,7 +317,7 @@ class Environment:
     @contextmanager
     def _held(self) -> Iterator[None]:
         """Be a holder for a `with` statement."""
-        holder = object()
+        holder = Holder()
         self._holders.add(holder)
         try:
             if self._is_blocked:
@@ -330,15 +351,16 @@ class Environment:
             finally:
                 self._is_blocked = self._lmdb is None
 
-    def _wait_unblocked(self, holder: object) -> None:
+    def _wait_unblocked(self, holder: Holder) -> None:
         """Stand aside while somebody needs to be alone; errors where there is nothing to begin."""
         self._holders.discard(holder)
-        self._check_usable()
+        self.check_usable()
         with self._lock:
-            self._check_usable()
+            self.check_usable()
             self._holders.add(holder)
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raise ForkedError in a child of the process that opened it, ClosedError after `close`."""
         if self._pid != os.getpid():
             raise ForkedError(
                 f"{self.path} was opened by process {self._pid}; open it again in this process"
@@ -346,8 +368,9 @@ class Environment:
         if self._lmdb is None:
             raise ClosedError(f"{self.path} is closed")
 
-    def _check_writable(self) -> None:
-        self._check_usable()
+    def check_writable(self) -> None:
+        """Raise ReadOnlyError unless it may be written, and as `check_usable` does."""
+        self.check_usable()
         if self.is_read_only:
             raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
 
@@ -357,7 +380,19 @@ class Environment:
                 lock.close()
 
     def leave_to_parent(self) -> None:
-        """In a forked child: let go of the parent's lock files, so that its locks are its own."""
+        """In a forked child: let go of everything without touching what the parent goes on with.
+
+        The inherited environment must not be closed, nor its transactions ended: both would change
+        the table of readers that the processes share.  LMDB's binding drops them harmlessly when
+        nobody refers to them, and only then lets this process open the path again.
+        """
+        for holder in self._holders:
+            holder.forget()
+        self._holders = set()
+        self._names = {}
+        self._lmdb = None
+        self._lock = threading.RLock()
+        self.write_guard = threading.Lock()
         self._close_locks()
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.errors import CorruptError
+from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment import Environment
+from simdb.storage.environment import Environment, Holder
 from simdb.storage.loose import LooseView
 from simdb.storage.manifest import RunInfo
 from simdb.values import WEIGHTED
@@ -52,20 +52,26 @@ class Segment:
         return len(self.fingerprints)
 
 
-class Source:
+class Source(Holder):
     """Where the values of stored runs are fetched from: a read transaction that sees them."""
 
-    __slots__ = ("_environment", "transaction", "width")
+    __slots__ = ("_environment", "width")
 
     def __init__(self, environment: Environment, width: int) -> None:
         """Begin the transaction; `width` is the bytes of a volatility vector."""
         self._environment = environment
         self.width = width
-        self.transaction = environment.begin(self)
+        environment.begin(self)
 
     def end(self) -> None:
         """End the transaction; nothing that was fetched may be used after it."""
-        self._environment.end(self, self.transaction)
+        self._environment.end(self)
+
+    def check_open(self) -> None:
+        """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
+        self._environment.check_usable()
+        if self.transaction is None:
+            raise ClosedError("the snapshot or transaction that this comes from has ended")
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """The array stored under `key` of a sub-database; CorruptError when it is missing."""
