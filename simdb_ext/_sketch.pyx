@@ -1,4 +1,8 @@
-"""Text to features to weights to fingerprints; `_sketch.pyi` says what each function does."""
+"""Text to features to weights to fingerprints and packed volatility vectors.
+
+The contract is in `_sketch.pyi`.  This file checks arguments, collects where the texts are and
+calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -6,96 +10,6 @@ from libc.stdlib cimport free, malloc, realloc
 import numpy as np
 
 from simdb.errors import InputError
-
-
-cdef extern from "Python.h":
-    """
-    #if PY_VERSION_HEX < 0x030C0000
-    #define make_ready(text) PyUnicode_READY(text)
-    #else
-    #define make_ready(text) 0
-    #endif
-    """
-    int make_ready(object text) except -1
-    bint PyUnicode_IS_ASCII(object text)
-    int PyUnicode_KIND(object text)
-    const void *PyUnicode_DATA(object text)
-    Py_ssize_t PyUnicode_GET_LENGTH(object text)
-    const char *PyBytes_AS_STRING(object content)
-    Py_ssize_t PyBytes_GET_SIZE(object content)
-
-cdef extern from "cpu.h" nogil:
-    int cpu_best()
-
-cdef extern from "select.h" nogil:
-    void sketch_select(int variant)
-
-cdef extern from "murmur.h" nogil:
-    struct sketch_murmur_hash "sketch_murmur":
-        uint64_t first
-        uint64_t second
-
-    void sketch_murmur(
-        sketch_murmur_hash *hash, const uint8_t *content, int64_t length, uint32_t seed
-    )
-
-cdef extern from "unicode.h" nogil:
-    void unicode_unfold()
-
-cdef extern from "text.h" nogil:
-    struct sketch_text:
-        const void *characters
-        int64_t length
-        int width
-        int is_ascii
-
-    bint sketch_is_ascii(const uint8_t *content, int64_t length)
-
-cdef extern from "project.h" nogil:
-    enum:
-        SKETCH_SHINGLE_MAX
-        SKETCH_FEATURES_MAX
-        SKETCH_DIMENSIONS
-
-    struct sketch_settings:
-        int shingle
-        uint32_t seed
-        int is_characters
-        int is_lowercase
-        int is_replaced
-
-    struct sketch_token:
-        const uint8_t *content
-        int64_t length
-
-    struct sketch_scratch:
-        pass
-
-    enum sketch_outcome:
-        SKETCH_DONE
-        SKETCH_SURROGATE
-        SKETCH_TOO_MANY
-
-    sketch_outcome sketch_project_texts(
-        const sketch_text *texts, int64_t count, const sketch_settings *settings,
-        sketch_scratch *scratch, int32_t *weights, int64_t *features, int64_t *done
-    )
-    sketch_outcome sketch_project_tokens(
-        const sketch_token *tokens, const int64_t *offsets, int64_t count,
-        const sketch_settings *settings, sketch_scratch *scratch, int32_t *weights,
-        int64_t *features, int64_t *done
-    )
-
-cdef extern from "weigh.h" nogil:
-    void sketch_weigh(
-        const uint64_t *hashes, const float *weights, int64_t count, float *projected
-    )
-
-cdef extern from "quantise.h" nogil:
-    int64_t sketch_quantise(
-        const void *weights, int is_float, int64_t count, int dimensions, uint64_t *fingerprints,
-        uint8_t *vectors
-    )
 
 # How much is collected with the GIL held before it is released for one call.
 cdef enum:
