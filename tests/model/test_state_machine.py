@@ -1,0 +1,318 @@
+"""The whole interface, in random order, against the oracle."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from conftest import assert_sound
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from oracle import Oracle, Stored, quantised
+from strategies import fingerprints, ids, metadata, options, texts
+
+import simdb
+
+documents = st.one_of(fingerprints, fingerprints, texts)
+distances = st.integers(0, 12)
+entries = st.tuples(ids, documents, metadata)
+batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
+changes = st.lists(
+    st.one_of(
+        st.tuples(st.just("insert"), batches),
+        st.tuples(st.just("replace"), batches),
+        st.tuples(st.just("delete"), st.lists(ids, max_size=6)),
+        st.tuples(st.just("claim"), batches, st.integers(0, 5)),
+        st.tuples(st.just("ask"), fingerprints, distances),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+class AbortError(Exception):
+    """Thrown to leave a transaction without a commit."""
+
+
+class DatabaseMachine(RuleBasedStateMachine):
+    """A database, the oracle, and snapshots each with the oracle of its time."""
+
+    @initialize(chosen=options())
+    def create(self, chosen):
+        self.directory = Path(tempfile.mkdtemp(prefix="simdb-model-"))
+        self.path = self.directory / "db"
+        self.sketch = chosen.sketch
+        self.database = simdb.open(self.path, "x", options=chosen, durability="none")
+        self.oracle = Oracle()
+        self.snapshots = []
+        self.copies = 0
+
+    def teardown(self):
+        if not hasattr(self, "directory"):
+            return
+        self.close_snapshots()
+        self.database.close()
+        assert_sound(self.path)
+        shutil.rmtree(self.directory)
+
+    @rule(batch=batches)
+    def insert_many(self, batch):
+        self.insert_into(self.database, self.oracle, batch)
+
+    @rule(batch=batches)
+    def replace_many(self, batch):
+        self.replace_in(self.database, self.oracle, batch)
+
+    @rule(entry=entries, replace=st.booleans())
+    def insert(self, entry, replace):
+        id, document, data = entry
+        if id in self.oracle.documents and not replace:
+            with pytest.raises(simdb.ExistsError):
+                self.database.insert(id, document, data)
+        else:
+            self.database.insert(id, document, data, replace=replace)
+            self.oracle.insert(id, self.stored(document, data))
+
+    @rule(id=ids)
+    def delete(self, id):
+        if self.oracle.delete(id):
+            self.database.delete(id)
+        else:
+            with pytest.raises(simdb.NotFoundError):
+                self.database.delete(id)
+
+    @rule(chosen=st.lists(ids, max_size=10))
+    def delete_many(self, chosen):
+        self.delete_from(self.database, self.oracle, chosen)
+
+    @rule(entry=entries, distance=st.integers(0, 5))
+    def add_if_new(self, entry, distance):
+        id, document, data = entry
+        if id in self.oracle.documents:
+            with pytest.raises(simdb.ExistsError):
+                self.database.add_if_new(id, document, data, distance=distance)
+            return
+
+        found = self.database.add_if_new(id, document, data, distance=distance)
+
+        expected = self.oracle.add_if_new(id, self.stored(document, data), distance)
+        assert (found and (found.id, found.distance)) == expected
+
+    @rule(batch=batches, distance=st.integers(0, 5))
+    def add_many_if_new(self, batch, distance):
+        self.claim_in(self.database, self.oracle, batch, distance)
+
+    @rule(todo=changes, commits=st.booleans())
+    def transaction(self, todo, commits):
+        staged = self.oracle.copy()
+        try:
+            with self.database.write() as transaction:
+                for change in todo:
+                    self.change(transaction, staged, change)
+                assert list(transaction) == list(staged.documents)
+                assert len(transaction) == len(staged.documents)
+                if not commits:
+                    raise AbortError
+        except AbortError:
+            return
+        self.oracle = staged
+
+    @rule()
+    @precondition(lambda self: len(self.snapshots) < 3)
+    def take_snapshot(self):
+        self.snapshots.append((self.database.read(), self.oracle.copy()))
+
+    @rule(bits=fingerprints, distance=distances)
+    @precondition(lambda self: self.snapshots)
+    def ask_snapshots(self, bits, distance):
+        for snapshot, oracle in self.snapshots:
+            assert list(snapshot) == list(oracle.documents)
+            self.ask(snapshot, oracle, bits, distance)
+            self.ask_for_pairs(snapshot, oracle, distance)
+
+    @rule()
+    @precondition(lambda self: self.snapshots)
+    def close_oldest_snapshot(self):
+        self.snapshots.pop(0)[0].close()
+
+    @rule()
+    def compact(self):
+        report = self.database.compact()
+
+        stats = self.database.stats()
+        assert (stats.deleted_count, stats.delta_count) == (0, 0)
+        assert len(stats.runs) <= 1
+        assert bool(report.note) == bool(self.snapshots)
+
+    @rule()
+    def reopen(self):
+        self.close_snapshots()
+        self.database.close()
+        self.database = simdb.open(self.path, "w", durability="none")
+
+    @rule()
+    def copy(self):
+        self.copies += 1
+        path = self.directory / f"copy{self.copies}"
+        self.database.copy(path)
+        with simdb.open(path, "r") as copied:
+            assert list(copied) == list(self.oracle.documents)
+        assert_sound(path)
+
+    @rule(bits=fingerprints, distance=distances)
+    def query(self, bits, distance):
+        self.ask(self.database, self.oracle, bits, distance)
+
+    @rule(asked=st.lists(documents, max_size=9), distance=distances, limit=st.integers(1, 4))
+    def query_many(self, asked, distance, limit):
+        found = self.database.query_many(asked, distance=distance, limit=limit)
+
+        expected = [
+            self.oracle.query(self.stored(document).bits, distance)[:limit] for document in asked
+        ]
+        assert [[(each.id, each.distance) for each in row] for row in found] == expected
+
+    @rule(distance=distances)
+    def find_pairs(self, distance):
+        self.ask_for_pairs(self.database, self.oracle, distance)
+
+    @rule(distance=distances)
+    def find_clusters(self, distance):
+        found = self.database.find_clusters(distance=distance)
+
+        assert [cluster.ids for cluster in found] == self.oracle.find_clusters(distance)
+
+    @rule(distance=distances)
+    def query_by_id(self, distance):
+        known = list(self.oracle.documents)
+        for id in known[:5]:
+            found = self.database.query(id=id, distance=distance)
+
+            bits = self.oracle.documents[id].bits
+            expected = self.oracle.query(bits, distance, without=id)
+            assert [(each.id, each.distance) for each in found] == expected
+
+        found = self.database.query_many(ids=known, distance=distance)
+        assert [len(row) for row in found] == [
+            len(self.oracle.query(stored.bits, distance, without=id))
+            for id, stored in self.oracle.documents.items()
+        ]
+
+    @rule(text=texts, similarity=st.sampled_from([0.2, 0.5, 0.8, 0.95]))
+    def query_by_similarity(self, text, similarity):
+        stored = self.stored(text)
+        if stored.bits is not None and stored.vector is None:
+            with pytest.raises(simdb.OptionError):
+                self.database.query(text, similarity=similarity)
+            return
+        if not self.sketch.store_volatility or stored.vector is None:
+            return
+
+        found = self.database.query(text, similarity=similarity, recall=1.0)
+
+        sure, near = self.oracle.similar(stored.vector, similarity)
+        assert set(sure) <= {each.id for each in found} <= set(sure) | near
+        assert [each.similarity for each in found] == sorted(
+            (each.similarity for each in found), reverse=True
+        )
+
+    @rule(id=ids)
+    def get(self, id):
+        stored = self.oracle.documents.get(id)
+        assert (id in self.database) == (stored is not None)
+        if stored is None:
+            with pytest.raises(simdb.NotFoundError):
+                self.database.get(id)
+            return
+
+        found = self.database.get(id)
+
+        assert (type(found.id), found.id, found.metadata) == (type(id), id, stored.metadata)
+        assert found.fingerprint.is_empty == (stored.bits is None)
+        assert stored.bits is None or found.fingerprint.bits == stored.bits
+
+    @invariant()
+    def holds_the_same_documents(self):
+        if hasattr(self, "database"):
+            assert len(self.database) == len(self.oracle.documents)
+            assert list(self.database) == list(self.oracle.documents)
+
+    def close_snapshots(self):
+        while self.snapshots:
+            self.snapshots.pop()[0].close()
+
+    def stored(self, document, data=None):
+        """What the oracle keeps of a document."""
+        if isinstance(document, int):
+            return Stored(document, None, data)
+        fingerprint = simdb.fingerprint(document, self.sketch)
+        if fingerprint.is_empty:
+            return Stored(None, None, data)
+        keeps = self.sketch.store_volatility
+        return Stored(fingerprint.bits, quantised(fingerprint.weights) if keeps else None, data)
+
+    def change(self, target, oracle, change):
+        verb, *arguments = change
+        verbs = {
+            "insert": self.insert_into,
+            "replace": self.replace_in,
+            "delete": self.delete_from,
+            "claim": self.claim_in,
+            "ask": self.ask,
+        }
+        verbs[verb](target, oracle, *arguments)
+
+    def insert_into(self, target, oracle, batch):
+        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+        if any(id in oracle.documents for id in columns[0]):
+            with pytest.raises(simdb.ExistsError):
+                target.insert_many(*columns)
+            return
+        assert target.insert_many(*columns) == len(batch)
+        for id, document, data in batch:
+            oracle.insert(id, self.stored(document, data))
+
+    def replace_in(self, target, oracle, batch):
+        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+        assert target.insert_many(*columns, replace=True) == len(batch)
+        for id, document, data in batch:
+            oracle.insert(id, self.stored(document, data))
+
+    def delete_from(self, target, oracle, chosen):
+        expected = sum(oracle.delete(id) for id in chosen)
+        assert target.delete_many(chosen) == expected
+
+    def claim_in(self, target, oracle, batch, distance):
+        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+        if any(id in oracle.documents for id in columns[0]):
+            with pytest.raises(simdb.ExistsError):
+                target.add_many_if_new(*columns, distance=distance)
+            return
+
+        found = target.add_many_if_new(*columns, distance=distance)
+
+        expected = [
+            oracle.add_if_new(id, self.stored(document, data), distance)
+            for id, document, data in batch
+        ]
+        rows = [row[0] if row else None for row in found]
+        assert [row and (row.id, row.distance) for row in rows] == expected
+
+    def ask(self, target, oracle, bits, distance):
+        expected = oracle.query(bits, distance)
+        found = target.query(bits, distance=distance)
+        assert [(each.id, each.distance) for each in found] == expected
+        first = target.first(bits, distance=distance)
+        assert (first is None) == (not expected)
+        assert first is None or (first.id, first.distance) in expected
+
+    def ask_for_pairs(self, target, oracle, distance):
+        found = target.find_all(distance=distance)
+        rows = list(zip(found.left, found.right, found.distance.tolist(), strict=True))
+        assert len(rows) == len({row[:2] for row in rows})
+        assert {row[:2]: row[2] for row in rows} == oracle.find_all(distance)
+
+
+TestDatabase = DatabaseMachine.TestCase
+TestDatabase.settings = settings()

@@ -1,0 +1,118 @@
+"""The database as a dict and double loops: what every answer must equal.
+
+Documents are kept in the order of insertion; a replaced one moves to the end.  The similarity is
+written down again from the kernel's contract, in plain numpy.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+ERROR_FLOAT32 = 1e-6
+
+
+@dataclass
+class Stored:
+    """A document as the oracle sees it; `bits` None without features, `vector` None if bare."""
+
+    bits: int | None
+    vector: np.ndarray | None = None
+    metadata: Any = None
+
+
+@dataclass
+class Oracle:
+    """A dict of documents, and every question answered by loops over it."""
+
+    documents: dict[Any, Stored] = field(default_factory=dict)
+
+    def copy(self):
+        return Oracle(dict(self.documents))
+
+    def insert(self, id, stored):
+        self.documents.pop(id, None)
+        self.documents[id] = stored
+
+    def delete(self, id):
+        return self.documents.pop(id, None) is not None
+
+    def query(self, bits, distance, *, without=None):
+        """(id, distance) by distance, then by age."""
+        if bits is None:
+            return []
+        found = [
+            (id, (stored.bits ^ bits).bit_count())
+            for id, stored in self.documents.items()
+            if stored.bits is not None and id != without
+        ]
+        return sorted((row for row in found if row[1] <= distance), key=lambda row: row[1])
+
+    def add_if_new(self, id, stored, distance):
+        """The best match, or None and it is stored."""
+        found = self.query(stored.bits, distance)
+        if found:
+            return found[0]
+        self.insert(id, stored)
+        return None
+
+    def find_all(self, distance):
+        """{(older id, newer id): distance}."""
+        rows = [(id, each.bits) for id, each in self.documents.items() if each.bits is not None]
+        pairs = {}
+        for at, (left, bits) in enumerate(rows):
+            for right, others in rows[at + 1 :]:
+                differing = (bits ^ others).bit_count()
+                if differing <= distance:
+                    pairs[left, right] = differing
+        return pairs
+
+    def find_clusters(self, distance):
+        """Lists of connected ids, members and clusters by age."""
+        return components(list(self.documents), self.find_all(distance))
+
+    def similar(self, vector, least, *, without=None):
+        """{id: similarity} of weighted documents at least so similar, and those too near to call."""
+        sure, near = {}, set()
+        for id, stored in self.documents.items():
+            if stored.vector is None or id == without:
+                continue
+            value = cosine(vector, stored.vector)
+            if abs(value - least) <= ERROR_FLOAT32:
+                near.add(id)
+            elif value > least:
+                sure[id] = value
+        return sure, near
+
+
+def components(ids, pairs):
+    """Connected sets of two and more `ids`, which are in order of age."""
+    label = {id: at for at, id in enumerate(ids)}
+    changed = True
+    while changed:
+        changed = False
+        for left, right in pairs:
+            least = min(label[left], label[right])
+            if label[left] != least or label[right] != least:
+                label[left] = label[right] = least
+                changed = True
+    groups = {}
+    for id in ids:
+        groups.setdefault(label[id], []).append(id)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def quantised(weights):
+    """The weights as they are stored: odd whole numbers of -15 .. 15."""
+    squares = math.fsum(float(weight) ** 2 for weight in weights)
+    scale = 1 / (0.335 * math.sqrt(squares / len(weights))) if squares else 0.0
+    return np.array(
+        [2 * min(15, max(0, math.floor(float(weight) * scale) + 8)) - 15 for weight in weights]
+    )
+
+
+def cosine(left, right):
+    """Of two vectors of whole numbers."""
+    dot = int(np.dot(left, right))
+    return dot / math.sqrt(float(int(np.dot(left, left)) * int(np.dot(right, right))))
