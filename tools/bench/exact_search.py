@@ -1,0 +1,135 @@
+"""How fast are exact queries (distance 3) on a database on disk, in batches and one by one?"""
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import simdb
+from peers import KINDS, Peer, available
+from record import Record, in_turns, latencies, number, options, short
+from workload import DISTANCE, Planted, check_found, ids, planted, scratch
+
+INSERTED = 1_000_000
+SINGLE_QUERIES = 10_000
+LAYOUTS = {4: (4, 1), 10: (5, 2), 20: (6, 3)}
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("-n", type=number, nargs="+", default=[1_000_000], help="stored documents")
+    parser.add_argument("--queries", type=number, default=100_000)
+    parser.add_argument("--tables", type=int, nargs="+", choices=LAYOUTS, default=[4, 10])
+    parser.add_argument("--ids", choices=("str", "int"), default="str")
+    parser.add_argument("--peers", nargs="*", choices=KINDS, default=list(KINDS))
+    parser.add_argument(
+        "--peers-up-to", type=number, default=1_000_000, help="peers run up to so many documents"
+    )
+    arguments = parser.parse_args()
+    record = Record(__doc__, arguments)
+    for count in arguments.n:
+        truth = planted(count, arguments.queries, arguments.seed)
+        with scratch(arguments.directory) as directory:
+            compare(record, arguments, truth, directory)
+    record.finish()
+
+
+def compare(record: Record, arguments: argparse.Namespace, truth: Planted, directory: Path) -> None:
+    """All databases and peers over one set of documents, in turns."""
+    count = len(truth.stored)
+    databases = {
+        f"simdb, {tables} tables": build(directory / str(tables), truth, tables, arguments.ids)
+        for tables in arguments.tables
+    }
+    tasks, sizes = {}, {}
+    for name, database in databases.items():
+        check_answers(database, truth, arguments.ids)
+        ask = partial(database.query_many, truth.queries, distance=DISTANCE)
+        tasks[f"{name}, batch"] = ask
+        tasks[f"{name}, batch with ids"] = lambda ask=ask: ask().ids
+        sizes |= dict.fromkeys([f"{name}, batch", f"{name}, batch with ids"], len(truth.queries))
+    peers = available(arguments.peers if count <= arguments.peers_up_to else [])
+    for peer in peers:
+        peer.build(truth.stored)
+        asked = truth.queries[: peer.query_limit]
+        part = truth if len(asked) == len(truth.queries) else _first(truth, len(asked))
+        check_found(part, *peer.batch(asked))
+        tasks[f"{peer.name}, batch"] = partial(peer.batch, asked)
+        sizes[f"{peer.name}, batch"] = len(asked)
+    label = short(count)
+    for name, timing in in_turns(tasks, arguments.repeats).items():
+        record.add_rate(f"{label}: {name}", sizes[name], "queries/s", timing)
+    compare_singles(record, arguments, truth, databases, peers)
+    for database in databases.values():
+        database.close()
+
+
+def compare_singles(
+    record: Record,
+    arguments: argparse.Namespace,
+    truth: Planted,
+    databases: dict[str, simdb.Database],
+    peers: list[Peer],
+) -> None:
+    """Calls with one query each, from Python."""
+    label = short(len(truth.stored))
+    asked = truth.queries[:SINGLE_QUERIES].tolist()
+    for name, database in databases.items():
+        with database.read() as snapshot:
+            for call, ask in (
+                ("query(int)", database.query),
+                ("first(int)", database.first),
+                ("query(int) of a snapshot", snapshot.query),
+            ):
+                task = partial(ask, distance=DISTANCE)
+                latencies(record, f"{label}: {name}, {call}", task, asked, arguments.repeats)
+    for peer in peers:
+        what = f"{label}: {peer.name}, one query"
+        latencies(record, what, peer.one, asked[: peer.query_limit], arguments.repeats)
+
+
+def build(directory: Path, truth: Planted, tables: int, kind: str) -> simdb.Database:
+    """A compacted database of the stored fingerprints, opened again for reading."""
+    blocks, leading = LAYOUTS[tables]
+    chosen = simdb.Options(
+        sketch=simdb.Simhash(store_volatility=False), blocks=blocks, leading=leading
+    )
+    with simdb.open(directory, "x", options=chosen, durability="none") as database:
+        with database.write() as transaction:
+            for start in range(0, len(truth.stored), INSERTED):
+                part = truth.stored[start : start + INSERTED]
+                transaction.insert_many(ids(kind, start, start + len(part)), part)
+        database.compact()
+    return simdb.open(directory, "r")
+
+
+def check_answers(database: simdb.Database, truth: Planted, kind: str) -> None:
+    """Every planted pair and no wrong one, by ordinals and by ids; single queries agree."""
+    found = database.query_many(truth.queries, distance=DISTANCE)
+    queries = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+    check_found(truth, queries, found.ordinals)
+    differing = truth.queries[queries] ^ truth.stored[found.ordinals]
+    if not np.array_equal(np.bitwise_count(differing), found.distances):
+        raise ValueError("a reported distance is wrong")
+    if found.ids.tolist() != [ids(kind, at, at + 1)[0] for at in found.ordinals.tolist()]:
+        raise ValueError("a reported id is wrong")
+    for at in range(200):
+        alone = database.query(int(truth.queries[at]), distance=DISTANCE)
+        if alone != found[at]:
+            raise ValueError(f"query {at} alone has another answer than in the batch")
+
+
+def _first(truth: Planted, count: int) -> Planted:
+    kept = truth.asked < count
+    return Planted(
+        truth.stored,
+        truth.queries[:count],
+        truth.asked[kept],
+        truth.neighbour[kept],
+        truth.distance[kept],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""How fast do documents go in and out, how large is the file, how long does compaction take?"""
+
+import argparse
+import os
+import statistics
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import simdb
+from record import Record, Timing, latencies, measure, number, options, short
+from workload import ids, scratch
+
+BATCH = 10_000
+WEIGHTED_PART = 100_000
+SINGLE_COMMITS = 200
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("-n", type=number, nargs="+", default=[1_000_000], help="documents")
+    parser.add_argument("--durability", choices=("full", "process", "none"), default="full")
+    arguments = parser.parse_args()
+    record = Record(__doc__, arguments)
+    for count in arguments.n:
+        random = np.random.default_rng([arguments.seed, count])
+        stored = random.integers(0, 2**64, count, np.uint64)
+        names = ids("str", 0, count)
+        with scratch(arguments.directory) as directory:
+            in_bulk(record, arguments, directory, stored, names)
+            one_by_one(record, arguments, directory, stored, names)
+            weighted(record, arguments, directory, random, names)
+    record.finish()
+
+
+def in_bulk(
+    record: Record,
+    arguments: argparse.Namespace,
+    directory: Path,
+    stored: npt.NDArray[np.uint64],
+    names: list[str],
+) -> None:
+    """Ready fingerprints in one transaction, and in a transaction for each 10,000."""
+    whole, parts = Timing(), Timing()
+    for turn in range(arguments.repeats):
+        for kind, size, timing in (("whole", len(names), whole), ("parts", BATCH, parts)):
+            path = directory / f"{kind}{turn}"
+            with simdb.open(path, "x", durability=arguments.durability) as database:
+                measure(partial(insert, database, names, stored, size), timing)
+                if len(database) != len(names):
+                    raise ValueError("some documents were not stored")
+    label = short(len(names))
+    for what, timing in (("one transaction", whole), (f"transactions of {BATCH}", parts)):
+        record.add_rate(
+            f"{label}: insert_many of ready fingerprints, {what}", len(names), "docs/s", timing
+        )
+
+
+def one_by_one(
+    record: Record,
+    arguments: argparse.Namespace,
+    directory: Path,
+    stored: npt.NDArray[np.uint64],
+    names: list[str],
+) -> None:
+    """Commits of one document on top of all others; the disk's own cost beside them."""
+    label = short(len(names))
+    latencies(
+        record,
+        f"{label}: 4 KiB written and synced, no database",
+        partial(write_synced, directory / "plain"),
+        list(range(SINGLE_COMMITS)),
+        1,
+    )
+    for durability in ("full", "process"):
+        path = directory / "whole0"
+        with simdb.open(path, "w", durability=durability) as database:
+            extra = [f"{durability}-{name}" for name in ids("str", 0, 2 * SINGLE_COMMITS)]
+            documents = iter(stored[: len(extra)].tolist())
+            inserting = Timing()
+            for name in extra:
+                measure(partial(database.insert, name, next(documents) ^ 1), inserting)
+            deleting = Timing()
+            for name in names[: 2 * SINGLE_COMMITS]:
+                if durability == "full":
+                    measure(partial(database.delete, name), deleting)
+        for what, timing in (("insert", inserting), ("delete", deleting)):
+            if timing.wall:
+                taken = sorted(timing.wall)
+                for rank in (50, 99):
+                    record.add(
+                        f"{label}: {what} and commit of one, durability {durability}, p{rank}",
+                        taken[len(taken) * rank // 100] * 1e6,
+                        "us",
+                        note=f"{len(taken)} commits",
+                    )
+    with simdb.open(directory / "whole0", "w", durability=arguments.durability) as database:
+        timing = Timing()
+        gone = names[BATCH : 2 * BATCH]
+        measure(partial(database.delete_many, gone), timing)
+        record.add_rate(f"{label}: delete_many, one transaction", len(gone), "docs/s", timing)
+
+
+def weighted(
+    record: Record,
+    arguments: argparse.Namespace,
+    directory: Path,
+    random: np.random.Generator,
+    names: list[str],
+) -> None:
+    """Fingerprints with 128 weights, volatility of 64 bytes stored; then compaction and sizes."""
+    label = short(len(names))
+    path = directory / "weighted"
+    inserting, compacting = Timing(), Timing()
+    with simdb.open(path, "x", durability=arguments.durability) as database:
+        seconds = []
+        for start in range(0, len(names), WEIGHTED_PART):
+            part = names[start : start + WEIGHTED_PART]
+            documents = with_weights(random, len(part))
+            seconds.append(measure_seconds(partial(database.insert_many, part, documents)))
+        inserting.wall.append(sum(seconds))
+        record.add_rate(
+            f"{label}: insert_many with weights, transactions of {WEIGHTED_PART}",
+            len(names),
+            "docs/s",
+            inserting,
+        )
+        before = file_bytes(path)
+        done = measure(database.compact, compacting)
+        record.add_rate(
+            f"{label}: compact, 4 tables and volatility",
+            len(names),
+            "docs/s",
+            compacting,
+            done.note,
+        )
+        record.add(f"{label}: file before compact, by document", before / len(names), "bytes")
+        record.add(
+            f"{label}: file after compact, by document", file_bytes(path) / len(names), "bytes"
+        )
+        for section, size in sorted(database.stats().section_bytes.items()):
+            record.add(f"{label}:   of them {section}", size / len(names), "bytes")
+
+
+def insert(
+    database: simdb.Database, names: list[str], stored: npt.NDArray[np.uint64], size: int
+) -> None:
+    """All documents, in transactions of `size`."""
+    for start in range(0, len(names), size):
+        database.insert_many(names[start : start + size], stored[start : start + size])
+
+
+def with_weights(random: np.random.Generator, count: int) -> simdb.Fingerprints:
+    """Normally distributed weights and the fingerprints that they make."""
+    weights = random.standard_normal((count, 128), np.float32)
+    signs = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(signs.view(np.uint64).reshape(-1), weights)
+
+
+def write_synced(path: Path, _: int) -> None:
+    """What a commit to the disk costs at least."""
+    with open(path, "ab") as file:
+        file.write(bytes(4096))
+        file.flush()
+        os.fdatasync(file.fileno())
+
+
+def measure_seconds(task: partial[int]) -> float:
+    timing = Timing()
+    measure(task, timing)
+    return statistics.median(timing.wall)
+
+
+def file_bytes(path: Path) -> int:
+    """Bytes on disk of all files of a database."""
+    return sum(each.stat().st_blocks * 512 for each in path.iterdir())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""The record of one benchmark: options, timing, a table for people, JSON with the machine.
+
+Every script here asks one question.  What it compares runs in one process on one core, in turns,
+so that a disturbance meets all alike; the median of the turns is reported and the best beside it.
+"""
+
+import argparse
+import gc
+import itertools
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import simdb
+from simdb import kernel
+
+INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq", "avx512_vnni")
+PACKAGES = ("lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind")
+MULTIPLES = {"k": 1_000, "M": 1_000_000}
+
+
+@dataclass
+class Timing:
+    """Seconds of each turn: by the clock, and of the processor."""
+
+    wall: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.wall)
+
+    @property
+    def best(self) -> float:
+        return min(self.wall)
+
+
+class Record:
+    """Rows of one benchmark, printed and written at the end."""
+
+    def __init__(self, question: str, arguments: argparse.Namespace) -> None:
+        """Pins the process to the core that `arguments` name."""
+        self._question = question
+        self._arguments = arguments
+        self._rows: list[dict[str, Any]] = []
+        self._load_before = os.getloadavg()
+        if arguments.core >= 0:
+            os.sched_setaffinity(0, {arguments.core})
+
+    def add(
+        self, what: str, figure: float, unit: str, timing: Timing | None = None, note: str = ""
+    ) -> None:
+        """One line of the table, said at once so that a long run can be followed."""
+        row: dict[str, Any] = {"what": what, "figure": figure, "unit": unit, "note": note}
+        if timing is not None:
+            row["median_seconds"] = timing.median
+            row["best_seconds"] = timing.best
+            row["wall_seconds"] = timing.wall
+            row["processor_seconds"] = timing.processor
+        self._rows.append(row)
+        print(_line(row), flush=True)
+
+    def add_rate(self, what: str, count: float, unit: str, timing: Timing, note: str = "") -> float:
+        """A line for `count` things done in each turn; returns the median rate."""
+        self.add(what, count / timing.median, unit, timing, note)
+        return count / timing.median
+
+    def finish(self) -> None:
+        """Write everything to NAME.json in the directory that `--out` names."""
+        name = Path(sys.argv[0]).stem
+        target = Path(self._arguments.out) / f"{name}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        settings = {key: value for key, value in vars(self._arguments).items() if key != "out"}
+        whole = {
+            "question": self._question,
+            "settings": settings,
+            "machine": _machine(self._load_before, os.getloadavg()),
+            "commit": _commit(),
+            "versions": _versions(),
+            "rows": self._rows,
+        }
+        target.write_text(json.dumps(whole, indent=1, default=str) + "\n")
+        print(f"written to {target}")
+
+
+def options(question: str) -> argparse.ArgumentParser:
+    """The options that every benchmark has."""
+    parser = argparse.ArgumentParser(
+        description=question, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of everything random")
+    parser.add_argument("--repeats", type=int, default=5, help="turns that the median is of")
+    parser.add_argument("--core", type=int, default=0, help="core to stay on; -1: any")
+    parser.add_argument("--out", default="build/bench", help="directory of the JSON file")
+    parser.add_argument("--directory", help="where databases are made; default: temporary")
+    return parser
+
+
+def number(text: str) -> int:
+    """A whole number such as 200000, 200k or 10M."""
+    if text[-1:] in MULTIPLES:
+        return int(float(text[:-1]) * MULTIPLES[text[-1]])
+    return int(text)
+
+
+def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Timing]:
+    """Every task once unmeasured, then `repeats` rounds of all of them in turn."""
+    timings = {name: Timing() for name in tasks}
+    for task in tasks.values():
+        task()
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            measure(task, timings[name])
+    return timings
+
+
+def measure(task: Callable[[], object], timing: Timing) -> Any:
+    """Run `task` once and note how long it took; returns its result."""
+    gc.collect()
+    processor, wall = time.process_time(), time.perf_counter()
+    result = task()
+    timing.wall.append(time.perf_counter() - wall)
+    timing.processor.append(time.process_time() - processor)
+    return result
+
+
+def latencies(
+    record: Record, what: str, task: Callable[[Any], object], values: list[Any], repeats: int
+) -> None:
+    """Lines for the median and the 99th percentile of one call for each value.
+
+    Each is the median of what the rounds show; the first round is not counted.
+    """
+    ranks = {"p50": len(values) // 2, "p99": len(values) * 99 // 100}
+    shown: dict[str, list[float]] = {name: [] for name in ranks}
+    for turn in range(repeats + 1):
+        marks = [time.perf_counter_ns()]
+        for value in values:
+            task(value)
+            marks.append(time.perf_counter_ns())
+        taken = sorted(later - sooner for sooner, later in itertools.pairwise(marks))
+        for name, rank in ranks.items() if turn else ():
+            shown[name].append(taken[rank] / 1e3)
+    for name, each in shown.items():
+        note = f"{len(values)} calls, best {min(each):.2f}"
+        record.add(f"{what}, {name}", statistics.median(each), "us", note=note)
+
+
+def short(count: int) -> str:
+    """10000000 as 10M."""
+    for suffix, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:g}{suffix}"
+    return str(count)
+
+
+def missing(peer: str) -> None:
+    """Say that a peer is not installed and left out."""
+    print(f"{peer} is not installed: left out")
+
+
+def _line(row: dict[str, Any]) -> str:
+    figure = row["figure"]
+    digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
+    text = f"{row['what']:<58} {figure:>14,.{digits}f} {row['unit']:<12}"
+    if "best_seconds" in row:
+        text += f" median {row['median_seconds']:.4f} s, best {row['best_seconds']:.4f} s"
+    return f"{text}  {row['note']}".rstrip()
+
+
+def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> dict[str, Any]:
+    facts = {}
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        key, _, value = line.partition(":")
+        facts.setdefault(key.strip(), value.strip())
+    flags = facts.get("flags", "").split()
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "processor": facts.get("model name", platform.processor()),
+        "cores": os.cpu_count(),
+        "cache": facts.get("cache size", ""),
+        "instruction_sets": [name for name in INSTRUCTION_SETS if name in flags],
+        "memory_gib": round(pages / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "load_before": load_before,
+        "load_after": load_after,
+    }
+
+
+def _commit() -> str:
+    """The commit that is checked out, "+" when files differ from it."""
+    here = Path(__file__).parent
+    asked = ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _versions() -> dict[str, str]:
+    versions = {
+        "python": platform.python_version(),
+        "simdb": simdb.__version__,
+        "kernel": kernel.variants()[-1] if kernel.IS_COMPILED else "numpy",
+    }
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
