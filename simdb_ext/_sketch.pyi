@@ -77,8 +77,8 @@ def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
     """Weights float32[n, 128] of documents given as features with weights (1 where None).
 
     hashes[offsets[i]:offsets[i + 1]] are document i's, the first word of each; the second is
-    fmix64(first xor 0x9E3779B97F4A7C15).  Weights are finite.  Every weight is summed in double precision in the order
-    of the features and rounded once.
+    fmix64(first xor 0x9E3779B97F4A7C15).  Weights are finite; each is summed in double precision
+    in the order of the features and rounded once.
     """
 
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:

@@ -9,8 +9,6 @@ from libc.stdlib cimport free, malloc, realloc
 
 import numpy as np
 
-from simdb.errors import InputError
-
 # How much is collected with the GIL held before it is released for one call.
 cdef enum:
     CHUNK_TEXTS = 1024
@@ -355,3 +353,7 @@ cdef int raise_surrogate(str text, position) except -1:
 cdef int raise_too_many(features, position) except -1:
     limit = SKETCH_FEATURES_MAX
     raise InputError(f"document {position} has {features} features, over {limit}")
+
+
+# The last line, because `simdb` imports this module and may be imported by way of it.
+from simdb.errors import InputError
