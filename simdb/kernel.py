@@ -11,7 +11,7 @@ from simdb.errors import OptionError
 
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 # The variants of a module; one that has nothing faster for an instruction set uses the next below.
-ORDER = ("numpy", "scalar", "avx2", "avx512", "neon")
+ORDER = ("numpy", "scalar", "neon", "bmi2", "avx2", "avx512", "avx512vnni")
 
 try:
     if CHOSEN == "numpy":
