@@ -23,7 +23,7 @@ extensions = [
         f"simdb_ext._{name}",
         [f"simdb_ext/_{name}.pyx", *sorted(glob(f"simdb_ext/{name}/*.c"))],
         include_dirs=["simdb_ext", f"simdb_ext/{name}"],
-        depends=sorted(glob(f"simdb_ext/{name}/*.h")) + ["simdb_ext/cpu.h"],
+        depends=[*glob("simdb_ext/*.p*"), *glob("simdb_ext/*.h"), *glob(f"simdb_ext/{name}/*.h")],
         extra_compile_args=COMPILE,
         extra_link_args=SANITIZE if DEBUG else [],
         optional=True,

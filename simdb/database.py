@@ -31,7 +31,6 @@ from simdb.storage.environment import (
     DEFAULT_MAP_BYTES,
     LEAST_MAP_BYTES,
     Environment,
-    check_durability,
 )
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
@@ -275,7 +274,7 @@ def open(
         raise OptionError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
     if options is not None and not isinstance(options, Options):
         raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
-    check_durability(durability)
+    place.check_durability(durability)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or size < LEAST_MAP_BYTES:
         raise OptionError(f"map_size is at least {LEAST_MAP_BYTES} bytes, not {map_size!r}")

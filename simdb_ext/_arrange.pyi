@@ -79,7 +79,7 @@ class Identifiers:
     """Stored ids by ordinal, over segments of consecutive ordinals."""
 
     def __init__(self, segments: Sequence[tuple[int, U32, U8]]) -> None:
-        """Each segment: its first ordinal, offsets uint32[k + 1] and the bytes.  Sorted, disjoint."""
+        """Each segment: its first ordinal, offsets uint32[k + 1], the bytes; sorted, disjoint."""
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
         """Copies of the stored forms of `ordinals` (which are all present), one after the other."""
     def decode(self, ordinals: U32) -> list[Any]:

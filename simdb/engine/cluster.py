@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.lookup import search, stored_sketches
+from simdb.engine.lookup import search
+from simdb.engine.stored import stored_sketches
 from simdb.engine.sweep import LOOKUP_QUERIES, Couples, Searched, searched, sweep_tables
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion

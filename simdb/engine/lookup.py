@@ -186,19 +186,6 @@ def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
     ]
 
 
-def stored_sketches(view: View, source: Source, ordinals: U32) -> Sketches:
-    """What is stored of some documents, as queries."""
-    if source.width:
-        vectors = view.vectors(source).gather(ordinals)
-    else:
-        vectors = np.empty((len(ordinals), 0), np.uint8)
-    return Sketches(
-        view.column("fingerprints", ordinals, source),
-        vectors,
-        view.column("states", ordinals, source),
-    )
-
-
 def joined(parts: list[Rows]) -> Rows:
     """The rows of batches that follow each other."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])

@@ -1,13 +1,53 @@
 """Pairs: all matching pairs, streamed in chunks or gathered into arrays."""
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.sweep import as_pairs, find_couples
+from simdb.engine.view import View
 from simdb.errors import ClosedError
+from simdb.plan.planner import Criterion
+from simdb.storage.run import Source
 from simdb.values import Pair, PairArrays
+
+
+class PairStream:
+    """Chunks of pairs, made on demand from a state that is left at the end or when dropped."""
+
+    def __init__(
+        self,
+        view: View,
+        source: Source,
+        criterion: Criterion,
+        leave: Callable[[Source], None],
+    ) -> None:
+        """`leave` gives the state back."""
+        self._source = source
+        self._couples = find_couples(view, source, criterion)
+        self._view = view
+        self._finish = weakref.finalize(self, leave, source)
+        self._finish.atexit = False
+
+    def __iter__(self) -> Iterator[PairArrays]:
+        """Itself."""
+        return self
+
+    def __next__(self) -> PairArrays:
+        """The next chunk."""
+        try:
+            self._source.check_open()
+            return as_pairs(self._view, self._source, next(self._couples))
+        except BaseException:
+            self._finish()
+            raise
+
+    def close(self) -> None:
+        """Leave the state; reading on raises ClosedError."""
+        self._finish()
 
 
 class Pairs:

@@ -3,21 +3,19 @@
 Each verb enters a consistent state, answers, and leaves it.
 """
 
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
-from simdb import kernel
 from simdb.engine import lookup
 from simdb.engine.cluster import find_clusters
 from simdb.engine.incoming import as_list, sketch_many
-from simdb.engine.pairs import Pairs
+from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.store import Store
-from simdb.engine.sweep import as_pairs, find_couples
+from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
-from simdb.errors import InputError, NotFoundError
+from simdb.errors import InputError
 from simdb.plan.planner import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
@@ -25,15 +23,12 @@ from simdb.storage.metadata import read_metadata
 from simdb.storage.run import Source
 from simdb.values import (
     BARE,
-    EMPTY,
     WEIGHTED,
     Clusters,
     Document,
-    Fingerprint,
     Id,
     Match,
     Matches,
-    PairArrays,
     Sketches,
     check_bits,
 )
@@ -136,8 +131,8 @@ class Queries(Protocol):
         try:
             after = None
             if ids is not None:
-                ordinals = _known_ordinals(view, source, as_list(ids, "ids"))
-                sketches = lookup.stored_sketches(view, source, ordinals)
+                ordinals = known_ordinals(view, source, as_list(ids, "ids"))
+                sketches = stored_sketches(view, source, ordinals)
                 after = ordinals
             else:
                 sketches = sketch_many(self._store.sketcher, documents, errors)
@@ -171,7 +166,7 @@ class Queries(Protocol):
         except BaseException:
             self._leave(source)
             raise
-        stream = _PairStream(view, source, criterion, self._leave)
+        stream = PairStream(view, source, criterion, self._leave)
         self._store.keep_track(stream)
         return Pairs(stream)
 
@@ -199,10 +194,10 @@ class Queries(Protocol):
         """The stored document `id`; NotFoundError when there is none."""
         view, source = self._enter()
         try:
-            ordinals = _known_ordinals(view, source, [id])
-            sketches = lookup.stored_sketches(view, source, ordinals)
+            ordinals = known_ordinals(view, source, [id])
+            sketches = stored_sketches(view, source, ordinals)
             metadata = self._metadata(int(ordinals[0]), source)
-            return Document(id, _fingerprint(sketches), metadata)
+            return Document(id, fingerprint_of(sketches), metadata)
         finally:
             self._leave(source)
 
@@ -226,7 +221,7 @@ class Queries(Protocol):
         """Whether a document with this id is stored."""
         view, source = self._enter()
         try:
-            return bool(_find(view, source, [id])[0] >= 0)
+            return bool(find_ids(view, source, [id])[0] >= 0)
         finally:
             self._leave(source)
 
@@ -309,8 +304,8 @@ class Queries(Protocol):
     ) -> list[Match]:
         if document is not None:
             raise InputError("query takes a document or the id= of a stored one, not both")
-        ordinals = _known_ordinals(view, source, [id])
-        sketches = lookup.stored_sketches(view, source, ordinals)
+        ordinals = known_ordinals(view, source, [id])
+        sketches = stored_sketches(view, source, ordinals)
         criterion = self._criterion(sketches, similarity, distance, recall, method)
         rows = lookup.search(view, source, sketches, criterion)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
@@ -364,59 +359,3 @@ class Queries(Protocol):
     def _metadata(self, ordinal: int, source: Source) -> Any:
         handle = self._store.environment.subdatabase(layout.METADATA)
         return read_metadata(source.transaction, handle, ordinal)
-
-
-class _PairStream:
-    """Chunks of pairs, made on demand from a state that is left at the end or when dropped."""
-
-    def __init__(
-        self,
-        view: View,
-        source: Source,
-        criterion: Criterion,
-        leave: Callable[[Source], None],
-    ) -> None:
-        self._source = source
-        self._couples = find_couples(view, source, criterion)
-        self._view = view
-        self._finish = weakref.finalize(self, leave, source)
-        self._finish.atexit = False
-
-    def __iter__(self) -> Iterator[PairArrays]:
-        return self
-
-    def __next__(self) -> PairArrays:
-        try:
-            self._source.check_open()
-            return as_pairs(self._view, self._source, next(self._couples))
-        except BaseException:
-            self._finish()
-            raise
-
-    def close(self) -> None:
-        """Leave the state; reading on raises ClosedError."""
-        self._finish()
-
-
-def _find(view: View, source: Source, ids: list[Any]) -> Any:
-    offsets, content, hashes = kernel.encode_ids(ids)
-    return view.find(offsets, content, hashes, source)
-
-
-def _known_ordinals(view: View, source: Source, ids: list[Any]) -> Any:
-    """uint32 ordinals of ids that must all be there."""
-    found = _find(view, source, ids)
-    missing = np.flatnonzero(found < 0)
-    if len(missing):
-        raise NotFoundError(f"no document has the id {ids[int(missing[0])]!r}")
-    return found.astype(np.uint32)
-
-
-def _fingerprint(sketches: Sketches) -> Fingerprint:
-    """The fingerprint of one stored document."""
-    state = int(sketches.states[0])
-    bits = int(sketches.bits[0])
-    if state != WEIGHTED:
-        return Fingerprint(bits, None, is_empty=state == EMPTY)
-    halves = np.concatenate([sketches.vectors[0] & 15, sketches.vectors[0] >> 4])
-    return Fingerprint(bits, (2.0 * halves - 15.0).astype(np.float32))

@@ -8,12 +8,14 @@ distance, measured by the stored volatility vectors.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.lookup import Rows, search, stored_sketches
+from simdb.engine.lookup import Rows, search
+from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
 from simdb.storage.run import Source, Table
@@ -61,7 +63,7 @@ def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[C
     """Every matching pair once, in chunks."""
     plan = view.plan(criterion, has_vectors=source.width > 0)
     if plan.method == "bphs" and criterion.similarity is None:
-        tables: Callable[[int], Table] = lambda number: _whole_table(view, source, number)  # noqa: E731
+        tables = partial(_whole_table, view, source)
         for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
             yield _estimated(view, source, couples)
     elif plan.method == "exhaustive" and plan.distance < 64:

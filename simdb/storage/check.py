@@ -6,6 +6,7 @@ tables hold exactly the live documents of the columns.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,10 @@ def check_runs(
     for run in contents.runs:
         for table in range(tables):
             name = layout.table_name(table)
-            yield from _guarded(name, lambda: _check_table(run, table, source, make_keys, contents))  # noqa: B023
-        yield from _guarded(layout.IDS, lambda: _check_ids(run, source, contents))  # noqa: B023
+            yield from _guarded(
+                name, partial(_check_table, run, table, source, make_keys, contents)
+            )
+        yield from _guarded(layout.IDS, partial(_check_ids, run, source, contents))
 
 
 def check_metadata(

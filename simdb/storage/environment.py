@@ -1,4 +1,4 @@
-"""The one door to LMDB: opening, transactions, growth of the map, forks and error translation.
+"""The one door to LMDB: opening, transactions, growth of the map, forks.
 
 A process opens the environment of a directory once, however many databases it opens there
 (`acquire`); LMDB forbids more.  Pointers into the map live as long as a transaction does, and the
@@ -7,31 +7,27 @@ waits for the count to fall to zero.  LMDB's transactions work in a forked child
 and spoil each other; here the child gets ForkedError.
 """
 
-import errno
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import lmdb
 
 from simdb.errors import (
     BusyError,
     ClosedError,
-    CorruptError,
-    Error,
     ForkedError,
     FormatError,
     FullError,
-    OptionError,
     ReadOnlyError,
 )
-from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, FileLock
+from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
+from simdb.storage.translation import is_out_of_memory, translate
 
 DATA_FILE = "data.mdb"
-DURABILITIES = ("full", "process", "none")
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
 LEAST_MAP_BYTES = 1 << 20
@@ -76,8 +72,8 @@ class Environment:
         self._is_blocked = False
         self._lock = threading.RLock()
         self._names: dict[bytes, Any] = {}
-        self.writer_lock = _open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
-        self.presence_lock = _open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
+        self.writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
+        self.presence_lock = open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
         if self.presence_lock is not None:
             self.presence_lock.share()
         try:
@@ -137,7 +133,7 @@ class Environment:
             self._adopt_size()
             return self.write(change)
         except lmdb.Error as error:
-            _translate(error, self.path)
+            translate(error, self.path)
 
     def grow(self, needed_bytes: int) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
@@ -214,7 +210,7 @@ class Environment:
             self._lmdb.copyfd(descriptor, compact=True)
             os.fsync(descriptor)
         except lmdb.Error as error:
-            _translate(error, path)
+            translate(error, path)
         finally:
             os.close(descriptor)
 
@@ -267,10 +263,10 @@ class Environment:
                     raise FormatError(
                         f"{self.path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
                     ) from error
-                if _is_out_of_memory(error) and size > LEAST_MAP_BYTES:
+                if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
                     size //= 2
                 elif attempt + 1 == OPEN_TRIES:
-                    _translate(error, self.path)
+                    translate(error, self.path)
                 else:
                     time.sleep(0.01 * attempt)
             else:
@@ -306,13 +302,13 @@ class Environment:
                     f"{self.path} already has {READERS_MAX} readers; end some of them"
                 ) from error
         else:
-            _translate(error, self.path)
+            translate(error, self.path)
         self._holders.add(holder)
         try:
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as again:
             self._holders.discard(holder)
-            _translate(again, self.path)
+            translate(again, self.path)
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -400,49 +396,9 @@ class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map
     """The map has no room for what is being written."""
 
 
-def _translate(error: Exception, path: str) -> NoReturn:
-    """Raise our own error for one of LMDB's."""
-    code = getattr(error, "code", 0)
-    if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
-    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
-        raise CorruptError(f"{path} is damaged: {error}") from error
-    if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
-        raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
-    if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
-        raise ReadOnlyError(f"{path} may not be written: {error}") from error
-    raise Error(f"{path}: {error}") from error
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    return isinstance(error, lmdb.MemoryError) or getattr(error, "code", 0) == errno.ENOMEM
-
-
-def _open_lock(path: str, is_read_only: bool) -> FileLock | None:
-    """The lock file; None where a read-only place does not let us make one."""
-    try:
-        return FileLock(path)
-    except OSError as error:
-        if is_read_only and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT):
-            return None
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            raise ReadOnlyError(f"{path} may not be written: {error}") from error
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FullError(f"no room for {path}: {error}") from error
-        raise
-
-
 def _sync_directory(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def check_durability(durability: str) -> None:
-    """Raise OptionError unless `durability` is the name of a level."""
-    if durability not in DURABILITIES:
-        raise OptionError(
-            f"durability is one of {', '.join(map(repr, DURABILITIES))}, not {durability!r}"
-        )

@@ -6,13 +6,14 @@ process that has the database open; only a process that can have it alone may pu
 the place of the data file.  Both are released by the kernel when their process dies.
 """
 
+import errno
 import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simdb.errors import BusyError
+from simdb.errors import BusyError, FullError, ReadOnlyError
 
 WRITER_LOCK = "writer.lock"
 PRESENCE_LOCK = "presence.lock"
@@ -79,3 +80,17 @@ def alone(lock: FileLock) -> Iterator[bool]:
         yield is_alone
     finally:
         lock.share()
+
+
+def open_lock(path: str, is_read_only: bool) -> FileLock | None:
+    """The lock file; None where a read-only place does not let us make one."""
+    try:
+        return FileLock(path)
+    except OSError as error:
+        if is_read_only and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT):
+            return None
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise ReadOnlyError(f"{path} may not be written: {error}") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FullError(f"no room for {path}: {error}") from error
+        raise

@@ -1,4 +1,4 @@
-"""Where a database may be: a directory of its own on a local file system."""
+"""Where a database may be, and how safe: a directory of its own on a local file system."""
 
 import os
 
@@ -19,6 +19,7 @@ NETWORK_TYPES = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",
     "fuse.sshfs", "gfs2", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
 }  # fmt: skip
+DURABILITIES = ("full", "process", "none")
 MOUNTS = "/proc/self/mountinfo"
 
 
@@ -40,6 +41,14 @@ def prepare(path: str, mode: str) -> None:
         raise OptionError(
             f"{path} lies on a network file system ({kind}), where memory maps and locks are not"
             " safe; keep the database on a local disk"
+        )
+
+
+def check_durability(durability: str) -> None:
+    """Raise OptionError unless `durability` is the name of a level."""
+    if durability not in DURABILITIES:
+        raise OptionError(
+            f"durability is one of {', '.join(map(repr, DURABILITIES))}, not {durability!r}"
         )
 
 

@@ -1,0 +1,27 @@
+"""LMDB's errors in our own words; the other half of the one door to LMDB."""
+
+import errno
+from typing import NoReturn
+
+import lmdb
+
+from simdb.errors import CorruptError, Error, FormatError, FullError, ReadOnlyError
+
+
+def translate(error: Exception, path: str) -> NoReturn:
+    """Raise our own error for one of LMDB's."""
+    code = getattr(error, "code", 0)
+    if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
+    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
+        raise CorruptError(f"{path} is damaged: {error}") from error
+    if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+        raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
+    if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
+        raise ReadOnlyError(f"{path} may not be written: {error}") from error
+    raise Error(f"{path}: {error}") from error
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether the system had no address space or memory."""
+    return isinstance(error, lmdb.MemoryError) or getattr(error, "code", 0) == errno.ENOMEM

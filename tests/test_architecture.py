@@ -1,0 +1,133 @@
+"""The map of docs/ARCHITECTURE.md, held against the imports."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "simdb"
+
+# A module imports only from floors below its own, or from modules before it in its own row.
+FLOORS = [
+    ["errors", "bits", "options", "values", "reports"],
+    [
+        "fallback.unicode_table", "fallback.sketch", "fallback.vectors", "fallback.search",
+        "fallback.arrange",
+    ],
+    ["kernel"],
+    ["sketch", "index", "plan", "storage"],
+    ["engine"],
+    ["functions", "database"],
+    ["cli"],
+]  # fmt: skip
+# The order of modules inside a folder.
+FOLDERS = {
+    "sketch": ["sketcher"],
+    "index": ["permutation"],
+    "plan": ["planner", "compaction"],
+    "storage": [
+        "codec", "layout", "locks", "translation", "environment", "registry", "place", "batch",
+        "loose", "manifest", "metadata", "tombstones", "run", "merge", "contents", "check",
+    ],
+    "engine": [
+        "view", "store", "stored", "lookup", "sweep", "pairs", "cluster", "incoming", "queries",
+        "snapshot", "staging", "commit", "claim", "transaction", "compaction", "inspection",
+    ],
+    "cli": None,
+}  # fmt: skip
+DOORS = {
+    "lmdb": ["storage"],
+    "msgpack": ["storage"],
+    "xxhash": ["storage"],
+    "mmh3": ["sketch", "fallback"],
+    "simdb_ext": ["kernel"],
+    "typer": ["cli"],
+    "rich": ["cli"],
+    "pyarrow": ["arrow", "cli"],
+    "pyspark": ["spark"],
+}
+MODULES = sorted(
+    path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")
+)
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def imported(path: Path) -> list[str]:
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def own(name: str) -> str:
+    """The module of the package that an imported name lies in; "" for other packages."""
+    parts = name.split(".")
+    if parts[0] != "simdb":
+        return ""
+    for length in range(len(parts), 1, -1):
+        path = ROOT.joinpath(*parts[1:length])
+        if path.with_suffix(".py").exists() or path.is_dir():
+            return ".".join(parts[1:length])
+    return ""
+
+
+def place(module: str) -> tuple[int, int]:
+    """Floor, and position in the row of that floor."""
+    for floor, row in enumerate(FLOORS):
+        for position, entry in enumerate(row):
+            if module == entry or module.startswith(entry + "."):
+                return floor, position
+    raise AssertionError(f"add {module} to FLOORS in {__file__}")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_imports_only_from_below(path: Path) -> None:
+    module = name_of(path)
+
+    floor, position = place(module)
+    folder = module.partition(".")[0] if "." in module else ""
+    order = FOLDERS.get(folder)
+    for name in imported(path):
+        target = own(name)
+        if not target or target == folder:
+            continue
+        target_floor, target_position = place(target)
+        assert target_floor <= floor, f"{module} imports {target} from above"
+        if target_floor < floor:
+            continue
+        if folder and target.startswith(folder + "."):
+            if order is not None:
+                rank = [order.index(each.partition(".")[2]) for each in (target, module)]
+                assert rank[0] < rank[1], f"{module} imports {target}, which comes after it"
+        else:
+            assert target_position < position, f"{module} imports its neighbour {target}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_each_library_has_one_door(path: Path) -> None:
+    room = name_of(path).partition(".")[0]
+
+    used = {name.partition(".")[0] for name in imported(path)} & set(DOORS)
+
+    assert all(room in DOORS[library] for library in used)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_import_stands_inside_a_function(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    inside = [
+        node.lineno
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+    assert inside == []
