@@ -39,7 +39,7 @@ def add_new(
     """Stage the documents of `batch` that are new; the best match of each of the others."""
     found: list[Rows] = []
     known = dict(metadata)
-    for start in range(0, len(batch), GROUP_DOCUMENTS):
+    for start in range(0, max(len(batch), 1), GROUP_DOCUMENTS):
         part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
         rows = lookup.search(current_view(), source, sketches, criterion, limit=1)

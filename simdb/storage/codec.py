@@ -45,10 +45,8 @@ def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
     """The stored form of an array from `allocate` (completed in place), or of a copy of another."""
     buffer = _buffer_before(array)
     if buffer is None:
-        copied = allocate(array.dtype, array.shape)
-        copied[...] = array
-        buffer = _buffer_before(copied)
-        assert buffer is not None
+        buffer = np.empty(HEADER_BYTES + array.nbytes, np.uint8)
+        buffer[HEADER_BYTES:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     payload = buffer[HEADER_BYTES:]
     buffer[:HEADER_BYTES] = np.frombuffer(_header(kind, key, len(array), payload), np.uint8)
     return buffer

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from oracle import Oracle, Stored
+
+import simdb
+from simdb.engine import claim
+
+
+def test_a_new_document_is_stored_and_a_near_one_is_not(database):
+    assert database.add_if_new("a", 0b1000, {"n": 1}) is None
+
+    found = database.add_if_new("b", 0b1001)
+
+    assert found == simdb.Match("a", 1)
+    assert list(database) == ["a"]
+    assert database.get("a").metadata == {"n": 1}
+
+
+def test_claiming_a_taken_id_is_an_error_and_changes_nothing(database):
+    database.insert("a", 0)
+
+    with pytest.raises(simdb.ExistsError, match="'a'"):
+        database.add_many_if_new(["new", "a"], [2**60 - 1, 2**40 - 1])
+
+    assert list(database) == ["a"]
+
+
+def test_claiming_nothing_is_nothing(database):
+    assert len(database.add_many_if_new([], [])) == 0
+    assert len(database) == 0
+
+
+def test_documents_without_features_are_always_new(database):
+    found = database.add_many_if_new(["a", "b", "c"], ["", "  ", b""])
+
+    assert [len(row) for row in found] == [0, 0, 0]
+    assert list(database) == ["a", "b", "c"]
+
+
+def test_each_document_sees_those_before_it_in_the_same_call(database):
+    found = database.add_many_if_new(list("abcd"), [0b1, 0b11, 0b111111, 0b111], distance=1)
+
+    # b is near a and not stored, so d, which is near b alone, is new; c is new.
+    assert [[match.id for match in row] for row in found] == [[], ["a"], [], []]
+    assert list(database) == ["a", "c", "d"]
+
+
+def test_the_best_match_is_returned_and_the_oldest_of_equals(database):
+    database.insert_many(["far", "old", "new"], [0b111, 0b1, 0b10])
+
+    found = database.add_if_new("x", 0, distance=3)
+
+    assert found == simdb.Match("old", 1)
+
+
+@pytest.mark.parametrize("group", [1, 3, 512])
+def test_groups_do_not_show(database, monkeypatch, group):
+    monkeypatch.setattr(claim, "GROUP_DOCUMENTS", group)
+    generator = np.random.default_rng(1)
+    centres = generator.integers(0, 2**64, 5, dtype=np.uint64)
+    flips = np.uint64(1) << generator.integers(0, 64, 200, dtype=np.uint64)
+    bits = centres[generator.integers(0, 5, 200)] ^ flips
+    oracle = Oracle()
+
+    found = database.add_many_if_new(range(200), bits, distance=1)
+
+    expected = [oracle.add_if_new(id, Stored(int(each)), 1) for id, each in enumerate(bits)]
+    assert [(row[0].id, row[0].distance) if row else None for row in found] == expected
+    assert list(database) == list(oracle.documents)
+
+
+def test_metadata_goes_with_the_documents_that_are_stored(database):
+    database.add_many_if_new([1, 2, 3], [0, 1, 2**40 - 1], ["first", "second", "third"])
+
+    assert [database.get(id).metadata for id in database] == ["first", "third"]
+
+
+def test_progress_ends_at_the_number_of_documents(database):
+    reported = []
+
+    bits = np.arange(1000, dtype=np.uint64)
+    database.add_many_if_new(range(1000), bits, progress=reported.append)
+
+    assert reported == [512, 1000]
+
+
+def test_text_is_claimed_by_similarity(database):
+    text = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"
+    database.insert("a", text)
+
+    near = database.add_if_new("b", text + " again", similarity=0.7, recall=1.0)
+    far = database.add_if_new("c", "something else entirely, as far away as can be from it")
+
+    assert near is not None
+    assert (near.id, far) == ("a", None)
+    assert list(database) == ["a", "c"]

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+
+from simdb.errors import CorruptError, FormatError
+from simdb.storage import codec
+
+KEY = b"\0\0\0\7"
+
+
+@pytest.mark.parametrize("dtype", ["<u8", "<u4", "u1"])
+@pytest.mark.parametrize("count", [0, 1, 7, 1000])
+def test_an_array_comes_back_as_it_was(dtype, count):
+    array = np.arange(count).astype(dtype)
+
+    value = codec.encode_array(b"keys", KEY, array).tobytes()
+
+    decoded = codec.decode_array(b"keys", KEY, value, dtype, verify=True)
+    assert decoded.dtype == array.dtype
+    assert np.array_equal(decoded, array)
+
+
+@pytest.mark.parametrize("count", [0, 1, 100])
+def test_an_allocated_array_is_completed_and_not_copied(count):
+    array = codec.allocate(np.uint64, count)
+    array[...] = 5
+
+    value = codec.encode_array(b"keys", KEY, array)
+
+    assert count == 0 or np.shares_memory(array, value)
+    assert np.array_equal(codec.decode_array(b"keys", KEY, value, "<u8", verify=True), array)
+
+
+def test_part_of_an_allocated_array_is_stored_without_the_rest():
+    array = codec.allocate(np.uint32, 10)
+    array[...] = np.arange(10)
+
+    value = codec.encode_array(b"ords", KEY, array[2:5])
+
+    decoded = codec.decode_array(b"ords", KEY, value, "<u4", verify=True)
+    assert decoded.tolist() == [2, 3, 4]
+
+
+def test_rows_are_stored_one_after_the_other():
+    rows = np.arange(12, dtype=np.uint8).reshape(3, 4)
+
+    value = codec.encode_array(b"vect", KEY, rows)
+
+    decoded = codec.decode_array(b"vect", KEY, value, "u1", verify=True)
+    assert np.array_equal(decoded.reshape(3, 4), rows)
+
+
+def test_a_decoded_array_cannot_be_written():
+    value = codec.encode_array(b"keys", KEY, np.arange(9, dtype=np.uint64)).tobytes()
+
+    decoded = codec.decode_array(b"keys", KEY, value, "<u8")
+
+    with pytest.raises(ValueError, match="read-only"):
+        decoded[0] = 1
+
+
+def test_small_values_are_copied_because_lmdb_moves_them():
+    # A small value lies inside a leaf page, which is rewritten whenever a neighbour changes; an
+    # array that pointed there would in time show the bytes of another page.
+    value = bytearray(codec.encode_array(b"iden", KEY, np.zeros(100, np.uint8)))
+
+    decoded = codec.decode_array(b"iden", KEY, value, "u1")
+    value[:] = b"\xff" * len(value)
+
+    assert not decoded.any()
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", bytes(range(64))])
+def test_every_flipped_bit_is_noticed(payload):
+    value = codec.encode_array(b"iden", KEY, np.frombuffer(payload, np.uint8)).tobytes()
+    codec.verify_value(KEY, value)
+
+    for bit in range(8 * len(value)):
+        flipped = bytearray(value)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(CorruptError):
+            codec.verify_value(KEY, bytes(flipped))
+
+
+def test_a_value_under_another_key_is_noticed():
+    value = codec.encode_array(b"keys", KEY, np.arange(3, dtype=np.uint64))
+
+    with pytest.raises(CorruptError, match="checksum"):
+        codec.verify_value(b"\0\0\0\6", value)
+
+
+@pytest.mark.parametrize("length", [0, 1, 47, 48, 55])
+def test_a_value_that_was_cut_off_is_noticed(length):
+    value = codec.encode_array(b"keys", KEY, np.arange(1, dtype=np.uint64)).tobytes()[:length]
+
+    with pytest.raises(CorruptError):
+        codec.verify_value(KEY, value)
+    with pytest.raises(CorruptError):
+        codec.decode_array(b"keys", KEY, value, "<u8")
+
+
+def test_another_kind_of_value_is_refused():
+    value = codec.encode_array(b"keys", KEY, np.arange(3, dtype=np.uint64))
+
+    with pytest.raises(CorruptError, match="keys"):
+        codec.decode_array(b"ords", KEY, value, "<u4")
+
+
+def test_a_length_that_fits_no_entries_is_refused():
+    value = codec.encode_array(b"ords", KEY, np.arange(3, dtype=np.uint32))
+
+    with pytest.raises(CorruptError, match="12 bytes"):
+        codec.decode_array(b"ords", KEY, value, "<u8")
+
+
+def test_a_newer_format_version_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(codec, "FORMAT_VERSION", 2)
+    value = codec.encode_object(b"mani", KEY, {"a": 1})
+    monkeypatch.undo()
+
+    with pytest.raises(FormatError, match=r"version 2.*newer simdb"):
+        codec.decode_object(b"mani", KEY, value)
+
+
+@pytest.mark.parametrize(
+    "thing", [None, True, -1, 2**64 - 1, 1.5, "\u00e9", b"\0\xff", [1, [2]], {"a": {"b": None}}]
+)
+def test_objects_come_back_as_they_were(thing):
+    assert codec.decode_object(b"meta", KEY, codec.encode_object(b"meta", KEY, thing)) == thing
+
+
+def test_bytes_that_are_no_object_are_refused_by_name():
+    with pytest.raises(CorruptError, match="here"):
+        codec.unpack(b"\xc1", "here")
