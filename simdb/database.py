@@ -27,7 +27,6 @@ from simdb.options import Options, check_same
 from simdb.reports import Compaction, Finding, Statistics
 from simdb.storage import contents, place, registry
 from simdb.storage.environment import (
-    DATA_FILE,
     DEFAULT_MAP_BYTES,
     LEAST_MAP_BYTES,
     Environment,
@@ -207,7 +206,7 @@ class Database(Queries):
             raise ExistsError(f"{target} exists already; a copy goes to a new directory")
         os.makedirs(target, mode=0o700)
         try:
-            self._store.environment.copy_to(os.path.join(target, DATA_FILE))
+            self._store.environment.copy_to(os.path.join(target, place.DATA_FILE))
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             raise

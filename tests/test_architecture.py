@@ -26,7 +26,7 @@ FOLDERS = {
     "index": ["permutation"],
     "plan": ["planner", "compaction"],
     "storage": [
-        "codec", "layout", "locks", "translation", "environment", "registry", "place", "batch",
+        "codec", "layout", "locks", "translation", "place", "environment", "registry", "batch",
         "loose", "manifest", "metadata", "tombstones", "run", "merge", "contents", "check",
     ],
     "engine": [

@@ -17,11 +17,12 @@ from simdb.engine.store import Store
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
-from simdb.storage.environment import DATA_FILE, MapFull
+from simdb.storage.environment import MapFull
 from simdb.storage.locks import alone
 from simdb.storage.manifest import RunInfo
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
+from simdb.storage.place import DATA_FILE
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 

@@ -25,9 +25,9 @@ from simdb.errors import (
     ReadOnlyError,
 )
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
+from simdb.storage.place import DATA_FILE, sync_directory
 from simdb.storage.translation import is_out_of_memory, translate
 
-DATA_FILE = "data.mdb"
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
 LEAST_MAP_BYTES = 1 << 20
@@ -155,7 +155,7 @@ class Environment:
             self._names.clear()
             if replacement is not None:
                 os.replace(replacement, os.path.join(self.path, DATA_FILE))
-                _sync_directory(self.path)
+                sync_directory(self.path)
             if is_read_only is not None:
                 self.is_read_only = is_read_only
             self._lmdb = self._open()
@@ -394,11 +394,3 @@ class Environment:
 
 class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
     """The map has no room for what is being written."""
-
-
-def _sync_directory(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,9 +10,9 @@ from simdb.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.storage.environment import DATA_FILE
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK
 
+DATA_FILE = "data.mdb"
 OWN_FILES = {DATA_FILE, "lock.mdb", WRITER_LOCK, PRESENCE_LOCK}
 # Their locks and shared memory maps are not those of one machine, and LMDB needs both.
 NETWORK_TYPES = {
@@ -68,6 +68,15 @@ def file_system(path: str) -> str:
         if is_under and len(mount) >= len(best):
             best, found = mount, details.split()[0]
     return found
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in a directory survive power loss."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _make(path: str) -> None:
