@@ -79,7 +79,7 @@ class Database(Queries):
         self._store.is_closed = True
 
     def read(self) -> Snapshot:
-        """A snapshot: the source verbs on the state as it is now.  Use it with `with`."""
+        """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
         return Snapshot(self._store)
 
     def write(self) -> WriteTransaction:
@@ -91,7 +91,7 @@ class Database(Queries):
         if self._store.is_closed:
             raise ClosedError(f"{self._path} is closed")
         if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for source; open it with mode 'w'")
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
         return WriteTransaction(self._store)
 
     def insert(
@@ -195,7 +195,7 @@ class Database(Queries):
         """
         self._check_open()
         if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for source; open it with mode 'w'")
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
         return compact(self._store)
 
     def copy(self, path: str | os.PathLike[str]) -> None:
@@ -260,7 +260,7 @@ def open(
     """Open the database in the directory `path`.
 
     `mode`: "c" creates it where missing, "x" must create it, "w" must find it, "r" opens it for
-    source only.  `options` are stored when it is created; later they may be left out, and
+    reading only.  `options` are stored when it is created; later they may be left out, and
     OptionError says what differs.  `durability`: "full" commits survive power loss, "process"
     commits survive the death of the process, "none" promises nothing.  `map_size`: bytes of
     address space to begin with; the file takes what it holds, and the map grows when it must.

@@ -1,4 +1,4 @@
-"""Snapshots: the source verbs on one consistent state.
+"""Snapshots: the reading verbs on one consistent state.
 
 The snapshot owns the transaction, and with it the right to the memory that its views point into;
 nothing that it returns points there.
