@@ -21,7 +21,7 @@ from simdb.storage.batch import Batch
 from simdb.storage.contents import Contents
 from simdb.storage.loose import Loose
 from simdb.storage.run import Run, seal
-from simdb.storage.tombstones import Bitmap, with_deleted
+from simdb.storage.tombstones import Bitmap, with_deleted, with_room
 from simdb.values import BARE, EMPTY
 
 ORDINALS_MAX = 2**32 - 2**20  # ordinals are uint32, and some room must stay for rounding up
@@ -84,6 +84,7 @@ class Staging:
         self.new.append(batch)
         if self._joined is not None and self._joined is not self.new:
             self._joined.append(batch)
+        self.dead = with_room(self.dead, self.next_ordinal)
         self.metadata += [(first + at, packed) for at, packed in metadata]
         self._count(batch.states, 1)
 
