@@ -38,8 +38,8 @@ def merge(
 def keep(keys: U64, ordinals: U32, dead: U8, keys_out: U64, ordinals_out: U32) -> int:
     """Copy the entries whose ordinal's bit is not set in `dead`; returns how many.
 
-    `dead` has bit `ordinal & 7` of byte `ordinal >> 3` for each ordinal.  The output may be the
-    input itself.
+    `dead` has bit `ordinal & 7` of byte `ordinal >> 3` for each ordinal.  The output has room for
+    all entries and may be the input itself.
     """
 
 def directory(keys: U64, header_bits: int, out: U32) -> None:
@@ -73,13 +73,20 @@ def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:
     """
 
 def decode_ids(offsets: I64, content: U8) -> list[Any]:
-    """The ids, as Python objects, of consecutive stored forms."""
+    """The ids, as Python objects, of consecutive stored forms.
+
+    Raises CorruptError for a form that `encode_ids` does not write.
+    """
 
 class Identifiers:
     """Stored ids by ordinal, over segments of consecutive ordinals."""
 
     def __init__(self, segments: Sequence[tuple[int, U32, U8]]) -> None:
-        """Each segment: its first ordinal, offsets uint32[k + 1], the bytes; sorted, disjoint."""
+        """Each segment: its first ordinal, offsets uint32[k + 1] and the bytes.  Sorted, disjoint.
+
+        The arrays are kept, not copied, and not looked at until an id is asked for; offsets that
+        do not lie within the bytes then raise CorruptError, an absent ordinal ValueError.
+        """
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
         """Copies of the stored forms of `ordinals` (which are all present), one after the other."""
     def decode(self, ordinals: U32) -> list[Any]:

@@ -276,7 +276,7 @@ class Identifiers:
 def _encode(id: Any, position: int) -> bytes:
     if isinstance(id, str):
         try:
-            content = id.encode("utf-8")
+            content = str.encode(id, "utf-8")
         except UnicodeEncodeError as error:
             raise InputError(f"id {position} has a lone surrogate: {error}") from error
         return b"s" + _checked_content(content, position)

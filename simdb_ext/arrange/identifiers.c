@@ -1,0 +1,157 @@
+#include "identifiers.h"
+
+#include <string.h>
+
+#include "sketch/mix.h"
+
+/* Ids between the request for the memory of one and its use. */
+#define AHEAD 16
+
+/* The last segment that does not begin after `ordinal`, or -1. */
+static int64_t find_segment(const struct arrange_segment *segments, int64_t segment_count,
+                            int64_t ordinal)
+{
+    int64_t start = 0;
+
+    while (segment_count > 0) {
+        int64_t half = (segment_count + 1) / 2;
+
+        start += segments[start + half - 1].first <= ordinal ? half : 0;
+        segment_count -= half;
+    }
+    return start - 1;
+}
+
+/* The segment with `ordinal`, or NULL. */
+static const struct arrange_segment *segment_of(const struct arrange_segment *segments,
+                                                int64_t segment_count, int64_t ordinal)
+{
+    int64_t number = find_segment(segments, segment_count, ordinal);
+
+    if (number < 0 || ordinal - segments[number].first >= segments[number].count)
+        return NULL;
+    return segments + number;
+}
+
+/* The id in row `row` of a segment, or NULL. */
+static const uint8_t *form_in(const struct arrange_segment *segment, int64_t row,
+                              int64_t *length)
+{
+    int64_t start = segment->offsets[row], stop = segment->offsets[row + 1];
+
+    *length = stop - start;
+    return start <= stop && stop <= segment->size ? segment->content + start : NULL;
+}
+
+enum arrange_outcome arrange_locate_one(const struct arrange_segment *segments,
+                                        int64_t segment_count, int64_t ordinal,
+                                        const uint8_t **form, int64_t *length)
+{
+    const struct arrange_segment *segment = segment_of(segments, segment_count, ordinal);
+
+    if (segment == NULL)
+        return ARRANGE_MISSING;
+    *form = form_in(segment, ordinal - segment->first, length);
+    return *form == NULL ? ARRANGE_TORN : ARRANGE_FOUND;
+}
+
+int64_t arrange_locate(const struct arrange_segment *segments, int64_t segment_count,
+                       const uint32_t *ordinals, int64_t count, const uint8_t **forms,
+                       int64_t *offsets, enum arrange_outcome *outcome)
+{
+    const struct arrange_segment *found[AHEAD];
+
+    offsets[0] = 0;
+    for (int64_t start = 0; start < count; start += AHEAD) {
+        int64_t some = count - start < AHEAD ? count - start : AHEAD;
+
+        for (int64_t i = 0; i < some; i++) {
+            int64_t ordinal = ordinals[start + i];
+
+            found[i] = segment_of(segments, segment_count, ordinal);
+            if (found[i] != NULL)
+                __builtin_prefetch(found[i]->offsets + (ordinal - found[i]->first));
+        }
+        for (int64_t i = 0; i < some; i++) {
+            int64_t length = 0, ordinal = ordinals[start + i];
+
+            forms[start + i] = NULL;
+            if (found[i] != NULL)
+                forms[start + i] = form_in(found[i], ordinal - found[i]->first, &length);
+            if (forms[start + i] == NULL) {
+                *outcome = found[i] == NULL ? ARRANGE_MISSING : ARRANGE_TORN;
+                return start + i;
+            }
+            offsets[start + i + 1] = offsets[start + i] + length;
+        }
+    }
+    return -1;
+}
+
+void arrange_gather(const uint8_t *const *forms, const int64_t *offsets, int64_t count,
+                    uint8_t *content)
+{
+    for (int64_t i = 0; i < count; i++) {
+        size_t length = (size_t)(offsets[i + 1] - offsets[i]);
+
+        if (i + AHEAD < count)
+            __builtin_prefetch(forms[i + AHEAD]);
+        if (length > 0)
+            memcpy(content + offsets[i], forms[i], length);
+    }
+}
+
+void arrange_equal(const uint8_t *const *forms, const int64_t *offsets, int64_t count,
+                   const int64_t *given_offsets, const uint8_t *given, uint8_t *is_equal)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = offsets[i + 1] - offsets[i];
+
+        if (i + AHEAD < count)
+            __builtin_prefetch(forms[i + AHEAD]);
+        is_equal[i] = length == given_offsets[i + 1] - given_offsets[i] &&
+                      (length == 0 ||
+                       memcmp(forms[i], given + given_offsets[i], (size_t)length) == 0);
+    }
+}
+
+void arrange_hash(const uint8_t *content, const int64_t *offsets, int64_t count,
+                  uint64_t *hashes)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *form = content + offsets[i];
+        int64_t length = offsets[i + 1] - offsets[i], left = length;
+        uint64_t first = 0, second = 0;
+        uint8_t last[16] = {0};
+
+        for (; left >= 16; left -= 16, form += 16)
+            mix_block(&first, &second, mix_load(form), mix_load(form + 8));
+        memcpy(last, form, (size_t)left);
+        mix_end(&first, &second, mix_load(last), mix_load(last + 8), (uint64_t)length);
+        hashes[i] = first;
+    }
+}
+
+int arrange_are_within(const int64_t *offsets, int64_t count, int64_t size)
+{
+    int is_within = offsets[0] >= 0 && offsets[count] <= size;
+
+    for (int64_t i = 0; i < count; i++)
+        is_within &= offsets[i] <= offsets[i + 1];
+    return is_within;
+}
+
+int64_t arrange_put(uint8_t *out, char tag, const void *content, int64_t length)
+{
+    out[0] = (uint8_t)tag;
+    memcpy(out + 1, content, (size_t)length);
+    return 1 + length;
+}
+
+int64_t arrange_put_int(uint8_t *out, char tag, uint64_t number)
+{
+    number = mix_load((const uint8_t *)&number); /* little-endian on any machine */
+    return arrange_put(out, tag, &number, ARRANGE_INT_BYTES);
+}
+
+uint64_t arrange_take_int(const uint8_t *content) { return mix_load(content); }

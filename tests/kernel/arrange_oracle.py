@@ -1,0 +1,83 @@
+"""What `_arrange` promises, in plain loops over Python integers, and cases to try it on."""
+
+import random
+from importlib import import_module
+
+import mmh3
+import numpy as np
+import pytest
+
+from simdb.fallback import arrange as fallback
+
+SIZES = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 257, 1000]
+ALL_ONES = 2**64 - 1
+
+
+def implementations():
+    """The fallback and every variant of the compiled module, as pytest parameters."""
+    found = [pytest.param((fallback, "numpy"), id="numpy")]
+    try:
+        compiled = import_module("simdb_ext._arrange")
+    except ImportError:
+        return found
+    return found + [pytest.param((compiled, name), id=name) for name in compiled.variants()]
+
+
+def odd(values, dtype):
+    """A read-only array of `values` inside other bytes, aligned to its dtype and no further."""
+    array = np.array(values, dtype)
+    room = np.full(array.nbytes + 128, 0xA5, np.uint8)
+    start = (array.itemsize - room.ctypes.data) % 64
+    view = room[start : start + array.nbytes].view(dtype)
+    view[:] = array
+    view.flags.writeable = False
+    return view
+
+
+def words(seed, count):
+    """Random 64-bit integers."""
+    generator = random.Random(seed)
+    return [generator.getrandbits(64) for _ in range(count)]
+
+
+def permute(word, mask):
+    """The bits in `mask`, highest first, then the others."""
+    leading = [bit for bit in range(63, -1, -1) if mask >> bit & 1]
+    following = [bit for bit in range(63, -1, -1) if not mask >> bit & 1]
+    key = 0
+    for bit in leading + following:
+        key = key << 1 | (word >> bit & 1)
+    return key
+
+
+def components(count, pairs):
+    """The smallest member of the component of each number."""
+    labels = list(range(count))
+    for left, right in pairs:
+        low, high = sorted((labels[left], labels[right]))
+        labels = [low if label == high else label for label in labels]
+    return labels
+
+
+def encode(id):
+    """The stored form of an id."""
+    if isinstance(id, str):
+        return b"s" + id.encode()
+    if isinstance(id, bytes):
+        return b"b" + id
+    number = int(id)
+    if number < 2**63:
+        return b"i" + number.to_bytes(8, "little", signed=True)
+    return b"u" + number.to_bytes(8, "little")
+
+
+def hash_form(form):
+    """The hash of a stored form."""
+    return mmh3.hash64(form, 0, signed=False)[0]
+
+
+def stored(ids):
+    """Offsets and content of the stored forms of `ids`."""
+    forms = [encode(id) for id in ids]
+    offsets = [sum(map(len, forms[:i])) for i in range(len(forms) + 1)]
+    return offsets, list(b"".join(forms))

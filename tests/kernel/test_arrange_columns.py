@@ -1,0 +1,247 @@
+"""Permuting, sorting, merging and indexing answer like plain loops, whatever the variant."""
+
+import random
+from bisect import bisect_left
+
+import arrange_oracle as oracle
+import numpy as np
+import pytest
+from arrange_oracle import ALL_ONES, SIZES, odd, words
+
+from simdb.bits import leading_masks
+
+MASKS = [0, 1, 1 << 63, ALL_ONES, 0x5555555555555555, 0xFFFF, 0xFFFF << 32, 0x00FF00FF0F0F3355]
+MASKS += leading_masks(4, 1) + leading_masks(5, 2)[3:6] + leading_masks(6, 3)[7:9]
+
+
+@pytest.fixture(params=oracle.implementations())
+def arrange(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def sort_both(arrange, keys):
+    """What `sort` makes of `keys` numbered from 0, and what it should."""
+    columns = np.array(keys, np.uint64), np.arange(len(keys), dtype=np.uint32)
+    arrange.sort(*columns)
+    expected = sorted(zip(keys, range(len(keys)), strict=True))
+    return list(zip(*(column.tolist() for column in columns), strict=True)), expected
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=hex)
+def test_permuting_moves_the_masked_bits_to_the_front(arrange, mask):
+    fingerprints = [*words(mask, 63), 0, ALL_ONES]
+    keys = np.zeros(65, np.uint64)
+
+    arrange.permute(odd(fingerprints, np.uint64), mask, keys)
+
+    assert keys.tolist() == [oracle.permute(word, mask) for word in fingerprints]
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=hex)
+def test_restoring_undoes_permuting(arrange, mask):
+    fingerprints = words(mask, 130)
+    keys = odd([oracle.permute(word, mask) for word in fingerprints], np.uint64)
+    restored = np.zeros(130, np.uint64)
+
+    arrange.restore(keys, mask, restored)
+
+    assert restored.tolist() == fingerprints
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_permuting_takes_any_length_and_its_input_as_output(arrange, count):
+    fingerprints = words(count, count)
+    both = np.array([*fingerprints, 77], np.uint64)
+
+    arrange.permute(both[:count], 0xFFFF << 32, both[:count])
+
+    assert both.tolist() == [*(oracle.permute(word, 0xFFFF << 32) for word in fingerprints), 77]
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_sorting_takes_any_length(arrange, count):
+    found, expected = sort_both(arrange, words(count, count))
+
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [0] * 70000,
+        [ALL_ONES, 0] * 40000,
+        list(range(70000)),
+        list(range(70000, 0, -1)),
+        [word % 5 << 40 for word in words(1, 70000)],
+        [word % 1000 for word in words(2, 5000)],
+        [word >> 40 for word in words(3, 70000)],
+        [1 << word % 64 for word in words(4, 70000)],
+        [word << 48 | word % 7 for word in range(1, 20000)],
+        [7 if word % 2 else word for word in words(5, 70000)],
+        [word & ~0xFFFFFFFF0000 for word in words(6, 70000)],
+        [word % 3 << 62 | word % 40 for word in words(7, 100000)],
+        [*range(35000), *range(35000)],
+    ],
+    ids=["one", "two", "ascending", "descending", "five", "thousand", "low", "powers", "groups",
+         "half", "gap", "nested", "sawtooth"],
+)  # fmt: skip
+def test_sorting_is_stable_whatever_repeats(arrange, keys):
+    found, expected = sort_both(arrange, keys)
+
+    assert found == expected
+
+
+def test_sorting_takes_a_million_random_keys(arrange):
+    keys = np.random.default_rng(11).integers(0, 2**64, 1_000_000, dtype=np.uint64)
+    ordinals = np.random.default_rng(12).permutation(len(keys)).astype(np.uint32)
+    order = np.argsort(keys, kind="stable")
+    expected = keys[order], ordinals[order]
+
+    arrange.sort(keys, ordinals)
+
+    assert np.array_equal(keys, expected[0])
+    assert np.array_equal(ordinals, expected[1])
+
+
+@pytest.mark.parametrize("left_count", [0, 1, 2, 31, 32, 33, 65, 1000])
+@pytest.mark.parametrize("right_count", [0, 1, 2, 31, 32, 33, 65, 1000])
+@pytest.mark.parametrize("distinct", [1, 3, 50, 2**64])
+def test_merging_is_sorted_with_the_left_first(arrange, left_count, right_count, distinct):
+    left = sorted(word % distinct for word in words(left_count, left_count))
+    right = sorted(word % distinct for word in words(right_count + 7, right_count))
+    count = left_count + right_count
+    keys, ordinals = np.zeros(count, np.uint64), np.zeros(count, np.uint32)
+
+    arrange.merge(
+        odd(left, np.uint64), odd(range(left_count), np.uint32),
+        odd(right, np.uint64), odd(range(left_count, count), np.uint32),
+        keys, ordinals,
+    )  # fmt: skip
+
+    merged = sorted((key, ordinal) for ordinal, key in enumerate(left + right))
+    assert list(zip(keys.tolist(), ordinals.tolist(), strict=True)) == merged
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 2**63), (2**63, 0)])
+def test_merging_takes_sides_that_do_not_meet(arrange, low, high):
+    left = np.arange(low, low + 300, dtype=np.uint64)
+    right = np.arange(high, high + 40, dtype=np.uint64)
+    keys, ordinals = np.zeros(340, np.uint64), np.zeros(340, np.uint32)
+
+    arrange.merge(left, left.astype(np.uint32), right, right.astype(np.uint32), keys, ordinals)
+
+    assert keys.tolist() == sorted(left.tolist() + right.tolist())
+    assert ordinals.tolist() == [key % 2**32 for key in keys.tolist()]
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("share", [0, 0.3, 1])
+def test_keeping_leaves_out_the_dead(arrange, count, share):
+    generator = random.Random(count)
+    ordinals = generator.sample(range(count), count)
+    dead = [ordinal for ordinal in range(count) if generator.random() < share]
+    bits = [sum(1 << bit % 8 for bit in dead if bit // 8 == byte) for byte in range(-(-count // 8))]
+    keys_out, ordinals_out = np.zeros(count, np.uint64), np.zeros(count, np.uint32)
+
+    kept = arrange.keep(
+        odd(words(3, count), np.uint64), odd(ordinals, np.uint32), odd(bits, np.uint8),
+        keys_out, ordinals_out,
+    )  # fmt: skip
+
+    alive = [(key, ordinal) for key, ordinal in zip(words(3, count), ordinals, strict=True)
+             if ordinal not in dead]  # fmt: skip
+    found = zip(keys_out[:kept].tolist(), ordinals_out[:kept].tolist(), strict=True)
+    assert list(found) == alive
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_keeping_writes_over_its_input(arrange, count):
+    keys, ordinals = np.array(words(1, count), np.uint64), np.arange(count, dtype=np.uint32)
+
+    kept = arrange.keep(keys, ordinals, np.full(126, 0x55, np.uint8), keys, ordinals)
+
+    assert keys[:kept].tolist() == words(1, count)[1::2]
+    assert ordinals[:kept].tolist() == list(range(count))[1::2]
+
+
+@pytest.mark.parametrize(
+    ("ordinal", "size"), [(0, 0), (8, 1), (24, 3), (32, 4), (40, 5), (2**32 - 1, 5)]
+)
+@pytest.mark.parametrize("count", [1, 16, 40])
+def test_keeping_refuses_ordinals_without_a_bit(arrange, ordinal, size, count):
+    keys, ordinals = np.zeros(count, np.uint64), np.zeros(count, np.uint32)
+    ordinals[-1] = ordinal
+
+    with pytest.raises(ValueError, match="has no bit"):
+        arrange.keep(keys, ordinals, np.zeros(size, np.uint8), keys, ordinals)
+
+
+@pytest.mark.parametrize("header_bits", [0, 1, 3, 7, 12])
+@pytest.mark.parametrize("count", SIZES)
+def test_a_directory_points_at_the_first_key_of_each_header(arrange, header_bits, count):
+    keys = sorted([*words(count, count // 2), *(word >> 5 for word in words(1, -(-count // 2)))])
+    directory = np.full(2**header_bits + 1, 99, np.uint32)
+
+    arrange.directory(odd(keys, np.uint64), header_bits, directory)
+
+    headers = [key >> 64 - header_bits for key in keys]
+    expected = [bisect_left(headers, header) for header in range(2**header_bits + 1)]
+    assert directory.tolist() == expected
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_sorted_keys_have_no_descent(arrange, count):
+    keys = odd(sorted(word % 90 for word in words(count, count)), np.uint64)
+
+    assert arrange.first_descent(keys) == -1
+
+
+@pytest.mark.parametrize("position", [1, 2, 7, 8, 255, 256, 257, 511, 512, 513, 599])
+def test_the_first_descent_is_found_wherever_it_is(arrange, position):
+    keys = [2**63, ALL_ONES, *[ALL_ONES] * 598]
+    keys[position:] = [2**63 - 1, *range(599 - position)]
+
+    assert arrange.first_descent(odd(keys, np.uint64)) == position
+
+
+def test_columns_of_the_wrong_kind_are_refused(arrange):
+    keys, ordinals = np.zeros(8, np.uint64), np.zeros(8, np.uint32)
+    wrong = [
+        lambda: arrange.sort(keys, ordinals[:7]),
+        lambda: arrange.sort(keys.astype(np.int64), ordinals),
+        lambda: arrange.sort(keys[::2], ordinals[:4]),
+        lambda: arrange.sort(keys.reshape(2, 4), ordinals),
+        lambda: arrange.sort(keys.tolist(), ordinals),
+        lambda: arrange.sort(None, ordinals),
+        lambda: arrange.sort(odd(keys, np.uint64), ordinals),
+        lambda: arrange.permute(keys, 1, keys[:7].copy()),
+        lambda: arrange.permute(keys, -1, keys),
+        lambda: arrange.permute(keys, 2**64, keys),
+        lambda: arrange.restore(keys, "1", keys),
+        lambda: arrange.merge(keys, ordinals, keys, ordinals, keys, ordinals),
+        lambda: arrange.merge(keys, ordinals[:3], keys, ordinals, keys, ordinals),
+        lambda: arrange.keep(keys, ordinals, np.zeros(1, np.uint8), keys[:7], ordinals[:7]),
+        lambda: arrange.keep(keys, ordinals, np.zeros(0, np.uint8), keys, ordinals),
+        lambda: arrange.keep(keys, ordinals, np.zeros(1, np.int8), keys, ordinals),
+        lambda: arrange.directory(keys, 33, ordinals),
+        lambda: arrange.directory(keys, -1, ordinals),
+        lambda: arrange.directory(keys, 3, ordinals),
+        lambda: arrange.first_descent(None),
+        lambda: arrange.select("sse9"),
+        lambda: arrange.Forest(-1),
+        lambda: arrange.Forest(2**33),
+    ]
+
+    for number, call in enumerate(wrong):
+        with pytest.raises((ValueError, TypeError)):
+            pytest.fail(f"call {number} answered {call()}")
+
+
+def test_selecting_a_variant_tells_the_one_before(arrange):
+    now = arrange.select(arrange.variants()[0])
+
+    assert arrange.select(now) == arrange.variants()[0]
+    assert now in arrange.variants()

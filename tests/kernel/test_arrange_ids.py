@@ -1,0 +1,236 @@
+"""Ids come back as they were given, and what cannot be an id is refused."""
+
+import random
+from enum import IntEnum
+
+import arrange_oracle as oracle
+import numpy as np
+import pytest
+from arrange_oracle import odd, stored
+
+from simdb.errors import CorruptError, InputError
+
+
+class Name(str):
+    """A str of the user's own."""
+
+
+class Colour(IntEnum):
+    RED = 3
+
+
+IDS = [
+    "a", "\x00", "k\xf6ln", "\u5317\u4eac", "\U0001f600", "x" * 1023, "\xe9" * 511, Name("name"),
+    b"a", b"\x00\xff", b"s" * 1023, np.str_("numpy"), np.bytes_(b"numpy"),
+    0, 1, -1, 255, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, Colour.RED,
+    np.int8(-5), np.uint8(200), np.int64(-(2**63)), np.uint64(2**64 - 1),
+]  # fmt: skip
+
+
+@pytest.fixture(params=oracle.implementations())
+def arrange(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def plain(id):
+    """The Python object of an id."""
+    if isinstance(id, str):
+        return str(id)
+    return bytes(id) if isinstance(id, bytes) else int(id)
+
+
+def segment(first, ids, before=b""):
+    """A segment whose content has other bytes in front."""
+    offsets, content = stored(ids)
+    shifted = [offset + len(before) for offset in offsets]
+    return first, odd(shifted, np.uint32), odd([*before, *content], np.uint8)
+
+
+def test_stored_forms_and_hashes_are_as_defined(arrange):
+    offsets, content, hashes = arrange.encode_ids(IDS)
+
+    assert [offsets.tolist(), content.tolist()] == list(stored(IDS))
+    assert hashes.tolist() == [oracle.hash_form(oracle.encode(id)) for id in IDS]
+    assert [offsets.dtype, content.dtype, hashes.dtype] == [np.int64, np.uint8, np.uint64]
+
+
+def test_decoding_gives_plain_python_objects_of_equal_value(arrange):
+    offsets, content = stored(IDS)
+
+    ids = arrange.decode_ids(odd(offsets, np.int64), odd(content, np.uint8))
+
+    assert ids == [plain(id) for id in IDS]
+    assert {type(id) for id in ids} == {str, bytes, int}
+
+
+def test_hashes_are_right_for_every_length(arrange):
+    ids = ["x" * length for length in range(1, 300)]
+
+    _, _, hashes = arrange.encode_ids(ids)
+
+    assert hashes.tolist() == [oracle.hash_form(oracle.encode(id)) for id in ids]
+
+
+def test_no_ids_have_no_bytes(arrange):
+    offsets, content, hashes = arrange.encode_ids([])
+
+    assert offsets.tolist() == [0]
+    assert len(content) == len(hashes) == 0
+    assert arrange.decode_ids(offsets, content) == []
+
+
+def test_ids_may_come_in_any_sequence(arrange):
+    assert arrange.encode_ids(("a", 1))[0].tolist() == [0, 2, 11]
+    assert arrange.encode_ids(np.array([7, 8], np.uint16))[0].tolist() == [0, 9, 18]
+
+
+@pytest.mark.parametrize(
+    ("id", "reason"),
+    [
+        (None, "is NoneType, not str, bytes or int"),
+        (True, "is bool, not str, bytes or int"),
+        (np.True_, "is bool_?, not str, bytes or int"),
+        (1.0, "is float, not str, bytes or int"),
+        (bytearray(b"a"), "is bytearray, not str, bytes or int"),
+        (("a",), "is tuple, not str, bytes or int"),
+        (np.float64(1), "is float64, not str, bytes or int"),
+        (2**64, "is 18446744073709551616, not from -2"),
+        (-(2**63) - 1, "is -9223372036854775809, not from -2"),
+        ("", "is empty"),
+        (b"", "is empty"),
+        ("a\ud800", "has a lone surrogate"),
+        ("x" * 1024, "has 1,024 bytes, over 1,023"),
+        ("\xe9" * 512, "has 1,024 bytes, over 1,023"),
+        (b"x" * 5000, "has 5,000 bytes, over 1,023"),
+    ],
+)
+def test_what_cannot_be_an_id_is_refused_with_its_position(arrange, id, reason):
+    with pytest.raises(InputError, match=f"^id 2 {reason}"):
+        arrange.encode_ids(["a", 1, id, "b"])
+
+
+@pytest.mark.parametrize(
+    ("offsets", "size"), [([], 4), ([0, 5], 4), ([-1, 2], 4), ([0, 3, 2, 4], 4), ([1], 0)]
+)
+def test_offsets_beyond_the_content_are_refused(arrange, offsets, size):
+    with pytest.raises(ValueError, match="offsets"):
+        arrange.decode_ids(np.array(offsets, np.int64), np.zeros(size, np.uint8))
+
+
+@pytest.mark.parametrize("form", [b"", b"i1234567", b"u", b"i123456789", b"x12345678", b"s\xff"])
+def test_a_form_that_nobody_wrote_is_reported_as_corrupt(arrange, form):
+    offsets, content = np.array([0, len(form)]), np.array(list(form), np.uint8)
+    identifiers = arrange.Identifiers([(0, offsets.astype(np.uint32), content)])
+
+    for decode in (
+        lambda: arrange.decode_ids(offsets, content),
+        lambda: identifiers.decode_one(0),
+        lambda: identifiers.decode(np.zeros(1, np.uint32)),
+    ):
+        with pytest.raises(CorruptError):
+            decode()
+
+
+@pytest.mark.parametrize("counts", [[1], [3, 0, 40], [17, 1, 1, 100, 5], [20] * 9])
+def test_ids_are_found_by_ordinal_over_all_segments(arrange, counts):
+    generator = random.Random(len(counts))
+    segments, ids = [], {}
+    first = 0
+    for count in counts:
+        first += generator.randrange(3)
+        chosen = [plain(generator.choice(IDS)) for _ in range(count)]
+        segments.append(segment(first, chosen, before=b"?" * generator.randrange(3)))
+        ids.update(enumerate(chosen, first))
+        first += count
+    asked = generator.choices(list(ids), k=200)
+    wanted = [ids[ordinal] for ordinal in asked]
+    identifiers = arrange.Identifiers(segments)
+
+    offsets, content = identifiers.gather(odd(asked, np.uint32))
+
+    assert [offsets.tolist(), content.tolist()] == list(stored(wanted))
+    assert [offsets.dtype, content.dtype] == [np.int64, np.uint8]
+    assert identifiers.decode(odd(asked, np.uint32)) == wanted
+    assert [identifiers.decode_one(ordinal) for ordinal in asked] == wanted
+    assert identifiers.decode_one(np.uint32(asked[0])) == wanted[0]
+
+
+def test_equal_compares_every_byte_and_the_length(arrange):
+    identifiers = arrange.Identifiers([segment(10, ["abc", b"abc", "abd", "ab", 5, 2**63])])
+    others = ["abc", "abc", "abc", "abc", 5, 2**63 - 1]
+    offsets, content = stored(others)
+
+    equal = identifiers.equal(
+        odd(range(10, 16), np.uint32), odd(offsets, np.int64), odd(content, np.uint8)
+    )
+
+    assert equal.tolist() == [1, 0, 0, 0, 1, 0]
+    assert equal.dtype == np.uint8
+
+
+def test_no_ordinals_have_no_ids(arrange):
+    none = np.zeros(0, np.uint32)
+    for identifiers in (arrange.Identifiers([]), arrange.Identifiers([segment(0, ["a"])])):
+        assert identifiers.gather(none)[0].tolist() == [0]
+        assert identifiers.decode(none) == []
+        assert len(identifiers.equal(none, np.zeros(1, np.int64), np.zeros(0, np.uint8))) == 0
+
+
+@pytest.mark.parametrize("ordinal", [0, 4, 7, 2**32 - 1])
+def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
+    identifiers = arrange.Identifiers([segment(1, ["a", "b", "c"]), segment(5, ["d", "e"])])
+
+    for ask in (identifiers.gather, identifiers.decode):
+        with pytest.raises(ValueError, match=f"ordinal {ordinal} lies in no segment"):
+            ask(np.array([1, ordinal], np.uint32))
+    with pytest.raises(ValueError, match=f"ordinal {ordinal} lies in no segment"):
+        identifiers.decode_one(ordinal)
+
+
+@pytest.mark.parametrize("ordinal", [-1, 2**32, 2**70, -(2**70)])
+def test_numbers_that_are_no_ordinals_are_refused(arrange, ordinal):
+    with pytest.raises(ValueError, match="lies in no segment"):
+        arrange.Identifiers([segment(0, ["a"])]).decode_one(ordinal)
+
+
+@pytest.mark.parametrize("ordinal", [1.0, "0", None])
+def test_an_ordinal_is_an_integer(arrange, ordinal):
+    with pytest.raises(TypeError):
+        arrange.Identifiers([segment(0, ["a", "b"])]).decode_one(ordinal)
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [2, 1]])
+def test_torn_offsets_are_reported_as_corrupt(arrange, offsets):
+    content = np.array([115, 97], np.uint8)
+    identifiers = arrange.Identifiers([(0, np.array(offsets, np.uint32), content)])
+
+    with pytest.raises(CorruptError, match="ordinal 0 is torn"):
+        identifiers.decode_one(0)
+    with pytest.raises(CorruptError, match="ordinal 0 is torn"):
+        identifiers.gather(np.zeros(3, np.uint32))
+
+
+def test_segments_out_of_order_are_refused(arrange):
+    one, two = segment(0, ["a", "b"]), segment(1, ["c"])
+    wrong = [
+        [one, two],
+        [segment(5, ["a"]), one],
+        [(0, np.zeros(0, np.uint32), np.zeros(0, np.uint8))],
+        [(-1, *one[1:])],
+        [(2**32 - 1, *one[1:])],
+        [(0, None, None)],
+        [(0, np.zeros(2, np.int64), np.zeros(0, np.uint8))],
+    ]
+
+    for segments in wrong:
+        with pytest.raises((ValueError, TypeError)):
+            arrange.Identifiers(segments)
+
+
+def test_segments_stay_alive_with_what_reads_them(arrange):
+    identifiers = arrange.Identifiers([segment(0, ["a"] * 1000)])
+
+    assert identifiers.decode(np.arange(1000, dtype=np.uint32)) == ["a"] * 1000
