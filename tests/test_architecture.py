@@ -27,7 +27,7 @@ FOLDERS = {
     "plan": ["planner", "compaction"],
     "storage": [
         "codec", "layout", "locks", "translation", "place", "environment", "registry", "batch",
-        "loose", "manifest", "metadata", "tombstones", "run", "merge", "contents", "check",
+        "loose", "manifest", "metadata", "tombstones", "run", "pieces", "merge", "contents", "check",
     ],
     "engine": [
         "view", "store", "stored", "lookup", "sweep", "pairs", "cluster", "incoming", "queries",

@@ -109,4 +109,4 @@ def _components(view: View, source: Source, forest: kernel.Forest, ordinals: U32
     is_cluster = sizes > 1
     members = ordinals[order][np.repeat(is_cluster, sizes)]
     offsets = np.concatenate([[0], np.cumsum(sizes[is_cluster])]).astype(np.int64)
-    return Clusters(offsets, object_array(view.identifiers(source).decode(members)))
+    return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))

@@ -70,7 +70,8 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 for table in range(store.options.table_count):
                     run.table(table, source)
                 run.id_table(source)
-                run.vectors(source)
+                for number in range(run.segment_count):
+                    run.segment(number, source)
             yield from check_counts(contents, source)
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)

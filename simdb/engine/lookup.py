@@ -16,6 +16,7 @@ from simdb.errors import InputError, OptionError
 from simdb.options import METHODS, Options
 from simdb.plan.planner import Criterion
 from simdb.reports import Plan
+from simdb.storage import layout
 from simdb.storage.run import Source
 from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known
 
@@ -160,13 +161,12 @@ def search_bits(view: View, source: Source, bits: int, plan: Plan, first: bool) 
         found = view.tables(source).lookup_one(bits, plan.distance, plan.flips, first)
     if not found:
         return []
-    decode = view.identifiers(source).decode_one
-    return [Match(decode(ordinal), distance) for ordinal, distance in found]
+    return [Match(view.id_of(ordinal, source), distance) for ordinal, distance in found]
 
 
 def as_matches(view: View, source: Source, rows: Rows) -> Matches:
     """`rows` for the user: ids are copied now and made into objects when asked for."""
-    identifiers = view.identifiers(source)
+    identifiers = view.identifiers(source, rows.ordinals)
     offsets, content = identifiers.gather(rows.ordinals)
     return Matches(
         rows.offsets,
@@ -179,7 +179,7 @@ def as_matches(view: View, source: Source, rows: Rows) -> Matches:
 
 def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
     """The matches of the one query of `rows`."""
-    ids = view.identifiers(source).decode(rows.ordinals)
+    ids = view.identifiers(source, rows.ordinals).decode(rows.ordinals)
     return [
         Match(id, int(distance), known(similarity))
         for id, distance, similarity in zip(ids, rows.distances, rows.similarities, strict=True)
@@ -266,16 +266,15 @@ def _measured(
 ) -> Rows:
     """Matches by similarity, and by distance as well where that is asked; best first."""
     assert criterion.similarity is not None
-    vectors = view.vectors(source)
     if plan.distance == 64 and plan.method == "exhaustive":
-        offsets, ordinals, similarities = vectors.scan(
+        offsets, ordinals, similarities = view.vectors(source).scan(
             sketches.vectors,
             similarity=criterion.similarity,
             skip=view.unweighted(source),
             after=after,
         )
         bits = np.repeat(sketches.bits, np.diff(offsets))
-        differing = bits ^ view.column("fingerprints", ordinals, source)
+        differing = bits ^ view.column(layout.FINGERPRINT, ordinals, source)
         return Rows(offsets, ordinals, _bit_counts(differing), similarities)
     offsets, ordinals, distances = _candidates(view, source, sketches, plan, False, after)
     similarities = _estimates(view, source, sketches, offsets, ordinals)
@@ -291,7 +290,8 @@ def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ord
     """Similarities by stored volatility; NaN where either side has no weights."""
     if not source.width or not (sketches.states == WEIGHTED).any() or not len(ordinals):
         return np.full(len(ordinals), np.nan, np.float32)
-    similarities: F32 = view.vectors(source).similarity(sketches.vectors, offsets, ordinals)
+    vectors = view.vectors(source, ordinals)
+    similarities: F32 = vectors.similarity(sketches.vectors, offsets, ordinals)
     unweighted = view.unweighted(source)
     lacking = (unweighted[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
     lacking |= np.repeat(sketches.states != WEIGHTED, np.diff(offsets))

@@ -240,7 +240,8 @@ class Queries(Protocol):
             ordinals = view.live()
             for start in range(0, len(ordinals), ITERATED_IDS):
                 source.check_open()
-                yield from view.identifiers(source).decode(ordinals[start : start + ITERATED_IDS])
+                part = ordinals[start : start + ITERATED_IDS]
+                yield from view.identifiers(source, part).decode(part)
         finally:
             self._leave(source)
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.view import View
 from simdb.errors import NotFoundError
+from simdb.storage import layout
 from simdb.storage.run import Source
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 
@@ -40,11 +41,11 @@ def fingerprint_of(sketches: Sketches) -> Fingerprint:
 def stored_sketches(view: View, source: Source, ordinals: npt.NDArray[np.uint32]) -> Sketches:
     """What is stored of some documents, as queries."""
     if source.width:
-        vectors = view.vectors(source).gather(ordinals)
+        vectors = view.vectors(source, ordinals).gather(ordinals)
     else:
         vectors = np.empty((len(ordinals), 0), np.uint8)
     return Sketches(
-        view.column("fingerprints", ordinals, source),
+        view.column(layout.FINGERPRINT, ordinals, source),
         vectors,
-        view.column("states", ordinals, source),
+        view.column(layout.STATE, ordinals, source),
     )

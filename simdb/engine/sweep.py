@@ -18,6 +18,7 @@ from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
+from simdb.storage import layout
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import is_deleted
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
@@ -96,13 +97,15 @@ def sweep_tables(
 def searched(view: View, source: Source, *, is_measured: bool) -> Searched:
     """The fingerprints of all live documents that have features; `is_measured`: weights too."""
     fingerprints, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
-    for segment in view.segments(source):
-        every = np.arange(segment.start, segment.start + len(segment), dtype=np.uint32)
-        kept = segment.states == WEIGHTED if is_measured else segment.states != EMPTY
+    for piece in view.pieces:
+        states = piece.column(layout.STATE, source)
+        every = np.arange(piece.start, piece.start + len(states), dtype=np.uint32)
+        kept = states == WEIGHTED if is_measured else states != EMPTY
         if view.dead is not None:
             kept &= ~is_deleted(view.dead, every)
         whole = bool(kept.all())
-        fingerprints.append(segment.fingerprints if whole else segment.fingerprints[kept])
+        bits = piece.column(layout.FINGERPRINT, source)
+        fingerprints.append(bits if whole else bits[kept])
         ordinals.append(every if whole else every[kept])
     return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
 
@@ -112,7 +115,7 @@ def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
     ordinals, positions = np.unique(
         np.concatenate([couples.left, couples.right]), return_inverse=True
     )
-    ids = object_array(view.identifiers(source).decode(ordinals))[positions]
+    ids = object_array(view.identifiers(source, ordinals).decode(ordinals))[positions]
     count = len(couples)
     return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
 

@@ -15,6 +15,7 @@ from simdb.engine.staging import Staging
 from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import ClosedError, ExistsError, NotFoundError
+from simdb.storage import layout
 from simdb.storage.environment import MapFull
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
@@ -248,7 +249,7 @@ class WriteTransaction(Queries):
 
     def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
         if len(ordinals):
-            states = self._view().column("states", ordinals, self._source)
+            states = self._view().column(layout.STATE, ordinals, self._source)
             self._staging.delete(ordinals, states)
 
     def _check_open(self) -> None:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
-from simdb.errors import CorruptError
 from simdb.index.permutation import Permutations
 from simdb.plan.planner import Criterion, Population, choose
 from simdb.reports import Plan
+from simdb.storage import layout
 from simdb.storage.loose import LooseView
-from simdb.storage.run import Run, Segment, Source, header_bits
+from simdb.storage.pieces import Gathered, Piece, Pieces
+from simdb.storage.run import Run, Source, header_bits
 from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
 from simdb.values import WEIGHTED
 
@@ -44,9 +45,9 @@ class View:
         self._plans: dict[tuple[Criterion, bool], Plan] = {}
         self._tables: Any = None
         self._id_tables: Any = None
-        self._vectors: Any = None
-        self._identifiers: Any = None
-        self._segments: list[Segment] | None = None
+        self.pieces = Pieces(self.runs, loose)
+        self._identifiers = Gathered(self.pieces, _make_identifiers)
+        self._vectors = Gathered(self.pieces, _make_vectors)
         self._unweighted: Bitmap | None = None
 
     @property
@@ -66,42 +67,17 @@ class View:
             self._tables = kernel.Tables(masks, rows, loose, self.dead)
         return self._tables
 
-    def identifiers(self, source: Source) -> Any:
-        """The ids by ordinal."""
-        if self._identifiers is None:
-            segments = [
-                (segment.start, segment.offsets, segment.content)
-                for segment in self.segments(source)
-            ]
-            self._identifiers = kernel.Identifiers(segments)
-        return self._identifiers
+    def identifiers(self, source: Source, ordinals: U32 | None = None) -> Any:
+        """The ids by ordinal, of at least these `ordinals`, or of all."""
+        return self._identifiers.over(source, ordinals)
 
-    def vectors(self, source: Source) -> Any:
-        """The volatility vectors by ordinal."""
-        if self._vectors is None:
-            segments = []
-            for run in self.runs:
-                for number, vectors in enumerate(run.vectors(source)):
-                    segments.append((run.segment_range(number)[0], vectors))
-            if len(self.loose.batch):
-                segments.append((self.loose.start, self.loose.batch.vectors))
-            self._vectors = kernel.Vectors(source.width, segments)
-        return self._vectors
+    def vectors(self, source: Source, ordinals: U32 | None = None) -> Any:
+        """The volatility vectors by ordinal, of at least these `ordinals`, or of all."""
+        return self._vectors.over(source, ordinals)
 
-    def segments(self, source: Source) -> list[Segment]:
-        """The other columns by ordinal, in order; the loose documents are the last segment."""
-        if self._segments is None:
-            segments = [segment for run in self.runs for segment in run.segments(source)]
-            batch = self.loose.batch
-            if len(batch):
-                offsets = batch.offsets.astype(np.uint32)
-                segments.append(
-                    Segment(
-                        self.loose.start, batch.fingerprints, batch.states, offsets, batch.content
-                    )
-                )
-            self._segments = segments
-        return self._segments
+    def id_of(self, ordinal: int, source: Source) -> Any:
+        """The id of one document."""
+        return self._identifiers.over_one(source, ordinal).decode_one(ordinal)
 
     def find(
         self,
@@ -130,17 +106,15 @@ class View:
             found[asked[same]] = ordinals[same]
         return found
 
-    def column(self, name: str, ordinals: U32, source: Source) -> npt.NDArray[Any]:
-        """`fingerprints` or `states` of some ordinals."""
-        segments = self.segments(source)
-        starts = np.array([segment.start for segment in segments], np.int64)
-        which = np.searchsorted(starts, ordinals, side="right") - 1
-        dtype = np.uint64 if name == "fingerprints" else np.uint8
-        values = np.empty(len(ordinals), dtype)
+    def column(self, column: int, ordinals: U32, source: Source) -> npt.NDArray[Any]:
+        """The values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
+        values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
+        which = self.pieces.which(ordinals)
         for number in np.unique(which):
             chosen = which == number
-            segment = segments[number]
-            values[chosen] = getattr(segment, name)[ordinals[chosen] - np.uint32(segment.start)]
+            piece = self.pieces[number]
+            array = piece.column(column, source)
+            values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
         return values
 
     def live(self) -> U32:
@@ -151,8 +125,8 @@ class View:
         """A bit per ordinal: deleted, or without a volatility vector."""
         if self._unweighted is None:
             without = [
-                np.flatnonzero(segment.states != WEIGHTED) + segment.start
-                for segment in self.segments(source)
+                np.flatnonzero(piece.column(layout.STATE, source) != WEIGHTED) + piece.start
+                for piece in self.pieces
             ]
             positions = np.concatenate([np.empty(0, np.int64), *without])
             flags = bitmap(positions, self.next_ordinal)
@@ -194,12 +168,19 @@ class View:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
         wanted = np.ascontiguousarray(content[positions])
-        same = self.identifiers(source).equal(ordinals, offsets, wanted)
+        same = self.identifiers(source, ordinals).equal(ordinals, offsets, wanted)
         return np.asarray(same, np.bool_)
 
 
-def id_of(view: View, ordinal: int, source: Source) -> Any:
-    """The user's id of one ordinal."""
-    if not 0 <= ordinal < view.next_ordinal:
-        raise CorruptError(f"ordinal {ordinal} is not below {view.next_ordinal}")
-    return view.identifiers(source).decode_one(ordinal)
+def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:
+    return kernel.Identifiers(
+        [
+            (piece.start, piece.column(layout.OFFSET, source), piece.column(layout.ID, source))
+            for piece in pieces
+        ]
+    )
+
+
+def _make_vectors(pieces: Sequence[Piece], source: Source) -> Any:
+    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
+    return kernel.Vectors(source.width, segments)

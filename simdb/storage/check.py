@@ -114,8 +114,8 @@ def _check_table(
     table = run.table(number, source)
     place = f"{layout.table_name(number).decode()} run {run.info.number}"
     yield from _check_sorted(place, table)
-    fingerprints = np.concatenate([part.fingerprints for part in run.segments(source)])
-    states = np.concatenate([part.states for part in run.segments(source)])
+    fingerprints = _whole_column(run, layout.FINGERPRINT, source)
+    states = _whole_column(run, layout.STATE, source)
     keys = np.empty(len(fingerprints), np.uint64)
     make_keys(fingerprints, keys, number)
     expected = np.flatnonzero(states != EMPTY).astype(np.uint32) + np.uint32(run.info.start)
@@ -128,8 +128,9 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
     place = f"ids run {run.info.number}"
     yield from _check_sorted(place, table)
     hashes = []
-    for part in run.segments(source):
-        ids = kernel.decode_ids(part.offsets.astype(np.int64), part.content)
+    for number in range(run.segment_count):
+        offsets = run.column(layout.OFFSET, number, source).astype(np.int64)
+        ids = kernel.decode_ids(offsets, run.column(layout.ID, number, source))
         hashes.append(kernel.encode_ids(ids)[2])
     expected = np.arange(run.info.start, run.info.stop, dtype=np.uint32)
     yield from _check_members(place, table, np.concatenate(hashes), expected, run, contents)
@@ -171,6 +172,12 @@ def _check_members(
         yield Finding(place, message, RESTORE)
 
 
+def _whole_column(run: Run, column: int, source: Source) -> npt.NDArray[Any]:
+    return np.concatenate(
+        [run.column(column, number, source) for number in range(run.segment_count)]
+    )
+
+
 def _all_states(contents: Contents, source: Source) -> npt.NDArray[np.uint8]:
-    parts = [part.states for run in contents.runs for part in run.segments(source)]
+    parts = [_whole_column(run, layout.STATE, source) for run in contents.runs]
     return np.concatenate([*parts, contents.loose.batch.states])

@@ -52,6 +52,8 @@ COLUMN_KINDS = {
     VECTOR: b"vect",
 }
 
+COLUMN_TYPES = {FINGERPRINT: "<u8", STATE: "u1", OFFSET: "<u4", ID: "u1", VECTOR: "u1"}
+
 # 64 MiB of vectors to a value: PROTOTYPE measurements put the best reuse of freed pages there,
 # and id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
 SEGMENT_ORDINALS = 1 << 20

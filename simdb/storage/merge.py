@@ -51,9 +51,9 @@ def write_run(
         _aligned_segments(runs, source) if kept is None else _kept_segments(runs, source, kept)
     )
     weighted_count = 0
-    for at, (segment, vectors) in enumerate(segments):
-        _put_segment(number, at, segment, vectors, put, has_vectors=has_vectors)
-        weighted_count += int(np.count_nonzero(segment.states == WEIGHTED))
+    for at, segment in enumerate(segments):
+        _put_segment(number, at, segment, put, has_vectors=has_vectors)
+        weighted_count += int(np.count_nonzero(segment.columns[layout.STATE] == WEIGHTED))
     if kept is not None:
         start, stop = 0, len(kept)
     return RunInfo(number, start, stop, entry_count, id_count, weighted_count)
@@ -112,23 +112,8 @@ def _put_table(name: bytes, number: int, table: Table, put: Put) -> None:
         put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
 
 
-def _put_segment(
-    number: int,
-    at: int,
-    segment: Segment,
-    vectors: npt.NDArray[np.uint8],
-    put: Put,
-    *,
-    has_vectors: bool,
-) -> None:
-    columns: dict[int, npt.NDArray[Any]] = {
-        layout.FINGERPRINT: segment.fingerprints,
-        layout.STATE: segment.states,
-        layout.OFFSET: segment.offsets,
-        layout.ID: segment.content,
-        layout.VECTOR: vectors,
-    }
-    for column, array in columns.items():
+def _put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
+    for column, array in segment.columns.items():
         if column == layout.VECTOR and not has_vectors:
             continue
         name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
@@ -136,9 +121,7 @@ def _put_segment(
         put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
 
 
-def _aligned_segments(
-    runs: Sequence[Run], source: Source
-) -> Iterator[tuple[Segment, npt.NDArray[np.uint8]]]:
+def _aligned_segments(runs: Sequence[Run], source: Source) -> Iterator[Segment]:
     """The documents of `runs` in segments counted from the first ordinal of all."""
     start, stop = runs[0].info.start, runs[-1].info.stop
     for first in range(start, stop, layout.SEGMENT_ORDINALS):
@@ -148,66 +131,52 @@ def _aligned_segments(
 
 def _kept_segments(
     runs: Sequence[Run], source: Source, kept: npt.NDArray[np.uint32]
-) -> Iterator[tuple[Segment, npt.NDArray[np.uint8]]]:
+) -> Iterator[Segment]:
     """The documents `kept` (ordinals, ascending), renumbered from 0, in segments."""
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
         parts = []
-        for part, vectors in _slices(runs, source, int(chosen[0]), int(chosen[-1]) + 1):
+        for part in _slices(runs, source, int(chosen[0]), int(chosen[-1]) + 1):
             low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
-            parts.append(_taken(part, vectors, chosen[low:high] - np.uint32(part.start)))
+            parts.append(_taken(part, chosen[low:high] - np.uint32(part.start)))
         yield _joined(parts, first)
 
 
-def _slices(
-    runs: Sequence[Run], source: Source, start: int, stop: int
-) -> Iterator[tuple[Segment, npt.NDArray[np.uint8]]]:
+def _slices(runs: Sequence[Run], source: Source, start: int, stop: int) -> Iterator[Segment]:
     """The parts of stored segments that cover the ordinals start .. stop."""
     for run in runs:
-        if run.info.stop <= start or run.info.start >= stop:
-            continue
-        for segment, vectors in zip(run.segments(source), run.vectors(source), strict=True):
-            low = max(start - segment.start, 0)
-            high = min(stop - segment.start, len(segment))
+        for number in range(run.segment_count):
+            first, last = run.segment_range(number)
+            low, high = max(start, first), min(stop, last)
             if low < high:
-                offsets = segment.offsets[low : high + 1]
-                part = Segment(
-                    segment.start + low,
-                    segment.fingerprints[low:high],
-                    segment.states[low:high],
-                    offsets - offsets[0],
-                    segment.content[int(offsets[0]) : int(offsets[-1])],
-                )
-                yield part, vectors[low:high]
+                yield run.segment(number, source).part(low - first, high - first)
 
 
-def _taken(
-    part: Segment, vectors: npt.NDArray[np.uint8], chosen: npt.NDArray[np.uint32]
-) -> tuple[Segment, npt.NDArray[np.uint8]]:
+def _taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
     """Only the documents at the positions `chosen` of a part."""
-    lengths = part.offsets[1:].astype(np.int64) - part.offsets[:-1]
+    offsets = part.columns[layout.OFFSET]
+    lengths = offsets[1:].astype(np.int64) - offsets[:-1]
     is_kept = np.zeros(len(part), np.bool_)
     is_kept[chosen] = True
-    content = part.content[np.repeat(is_kept, lengths)]
-    offsets = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.uint32)
-    taken = Segment(part.start, part.fingerprints[chosen], part.states[chosen], offsets, content)
-    return taken, vectors[chosen]
+    columns = {
+        column: array[np.repeat(is_kept, lengths)] if column == layout.ID else array[chosen]
+        for column, array in part.columns.items()
+        if column != layout.OFFSET
+    }
+    starts = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.uint32)
+    return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
-def _joined(
-    parts: list[tuple[Segment, npt.NDArray[np.uint8]]], start: int
-) -> tuple[Segment, npt.NDArray[np.uint8]]:
+def _joined(parts: list[Segment], start: int) -> Segment:
     """One segment from parts that follow each other."""
-    lengths = [np.diff(part.offsets.astype(np.int64)) for part, _ in parts]
+    lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.uint32)
-    segment = Segment(
-        start,
-        _allocated_join([part.fingerprints for part, _ in parts]),
-        _allocated_join([part.states for part, _ in parts]),
-        offsets,
-        _allocated_join([part.content for part, _ in parts]),
-    )
-    return segment, _allocated_join([vectors for _, vectors in parts])
+    columns = {
+        column: _allocated_join([part.columns[column] for part in parts])
+        for column in layout.COLUMN_KINDS
+        if column != layout.OFFSET
+    }
+    return Segment(start, {**columns, layout.OFFSET: offsets})
 
 
 def _allocated_join(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

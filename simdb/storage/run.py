@@ -36,20 +36,41 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Columns of up to SEGMENT_ORDINALS consecutive documents from the ordinal `start` on.
+    """Consecutive documents from the ordinal `start` on, column by column (see `layout`).
 
-    The stored form of id i is content[offsets[i]:offsets[i + 1]], offsets uint32[k + 1].
+    fingerprints uint64[k], states uint8[k], offsets uint32[k + 1] into the bytes of the ids,
+    volatility vectors uint8[k, width].
     """
 
     start: int
-    fingerprints: npt.NDArray[np.uint64]
-    states: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.uint32]
-    content: npt.NDArray[np.uint8]
+    columns: dict[int, npt.NDArray[Any]]
 
     def __len__(self) -> int:
         """Number of documents."""
-        return len(self.fingerprints)
+        return len(self.columns[layout.STATE])
+
+    def part(self, start: int, stop: int) -> "Segment":
+        """The documents at the positions start .. stop."""
+        offsets = self.columns[layout.OFFSET][start : stop + 1]
+        parts = {column: array[start:stop] for column, array in self.columns.items()}
+        parts[layout.OFFSET] = offsets - offsets[0]
+        parts[layout.ID] = self.columns[layout.ID][int(offsets[0]) : int(offsets[-1])]
+        return Segment(self.start + start, parts)
+
+
+def as_segment(loose: LooseView) -> Segment:
+    """Loose documents as one segment."""
+    batch = loose.batch
+    return Segment(
+        loose.start,
+        {
+            layout.FINGERPRINT: batch.fingerprints,
+            layout.STATE: batch.states,
+            layout.OFFSET: batch.offsets.astype(np.uint32),
+            layout.ID: batch.content,
+            layout.VECTOR: batch.vectors,
+        },
+    )
 
 
 class Source(Holder):
@@ -91,14 +112,16 @@ class Run:
         tables: Sequence[Table] | None = None,
         id_table: Table | None = None,
         segments: Sequence[Segment] | None = None,
-        vectors: Sequence[npt.NDArray[np.uint8]] | None = None,
     ) -> None:
         """Give all parts for a run in memory, none for one that is stored."""
         self.info = info
         self._tables: dict[int, Table] = dict(enumerate(tables or ()))
         self._id_table = id_table
-        self._segments = segments
-        self._vectors = vectors
+        self._columns: dict[tuple[int, int], npt.NDArray[Any]] = {
+            (column, number): array
+            for number, segment in enumerate(segments or ())
+            for column, array in segment.columns.items()
+        }
 
     def table(self, number: int, source: Source) -> Table:
         """The table of one block permutation."""
@@ -113,21 +136,19 @@ class Run:
             self._id_table = self._fetch_table(layout.IDS, self.info.id_count, source)
         return self._id_table
 
-    def segments(self, source: Source) -> Sequence[Segment]:
-        """Its columns by ordinal."""
-        if self._segments is None:
-            self._segments = [
-                self._fetch_segment(number, source) for number in range(self.segment_count)
-            ]
-        return self._segments
+    def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+        """One column of one segment."""
+        array = self._columns.get((column, number))
+        if array is None:
+            array = self._fetch_column(column, number, source)
+            self._columns[(column, number)] = array
+        return array
 
-    def vectors(self, source: Source) -> Sequence[npt.NDArray[np.uint8]]:
-        """Its volatility vectors, uint8[k, width], segment by segment."""
-        if self._vectors is None:
-            self._vectors = [
-                self._fetch_vectors(number, source) for number in range(self.segment_count)
-            ]
-        return self._vectors
+    def segment(self, number: int, source: Source) -> Segment:
+        """All columns of one segment."""
+        start, _ = self.segment_range(number)
+        columns = {column: self.column(column, number, source) for column in layout.COLUMN_KINDS}
+        return Segment(start, columns)
 
     @property
     def segment_count(self) -> int:
@@ -159,36 +180,34 @@ class Run:
             )
         return Table(parts[0], parts[1], directory)
 
-    def _fetch_column(self, column: int, segment: int, dtype: str, source: Source) -> Any:
-        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
-        key = layout.segment_key(self.info.number, column, segment)
-        return source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
-
-    def _fetch_segment(self, number: int, source: Source) -> Segment:
+    def _fetch_column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         start, stop = self.segment_range(number)
-        fingerprints = self._fetch_column(layout.FINGERPRINT, number, "<u8", source)
-        states = self._fetch_column(layout.STATE, number, "u1", source)
-        offsets = self._fetch_column(layout.OFFSET, number, "<u4", source)
-        content = self._fetch_column(layout.ID, number, "u1", source)
-        lengths = (len(fingerprints), len(states), len(offsets) - 1)
-        if any(length != stop - start for length in lengths) or offsets[-1] != len(content):
-            raise CorruptError(
-                f"segment {number} of run {self.info.number} has columns of {lengths} documents"
-                f" and {len(content)} bytes of ids, not {stop - start} and {offsets[-1]}"
-            )
-        return Segment(start, fingerprints, states, offsets, content)
+        count = stop - start
+        if column == layout.VECTOR:
+            if source.width == 0 or self.info.weighted_count == 0:
+                return np.zeros((count, source.width), np.uint8)
+            flat = self._fetch(layout.VOLATILITY, column, number, source)
+            _check_length(self.info, column, number, len(flat), count * source.width)
+            return flat.reshape(count, source.width)
+        array = self._fetch(layout.DOCUMENTS, column, number, source)
+        if column == layout.ID:
+            count = int(self.column(layout.OFFSET, number, source)[-1])
+        _check_length(self.info, column, number, len(array), count + (column == layout.OFFSET))
+        return array
 
-    def _fetch_vectors(self, number: int, source: Source) -> npt.NDArray[np.uint8]:
-        start, stop = self.segment_range(number)
-        if source.width == 0 or self.info.weighted_count == 0:
-            return np.zeros((stop - start, source.width), np.uint8)
-        flat = self._fetch_column(layout.VECTOR, number, "u1", source)
-        if len(flat) != (stop - start) * source.width:
-            raise CorruptError(
-                f"segment {number} of run {self.info.number} has {len(flat)} bytes of vectors"
-            )
-        vectors: npt.NDArray[np.uint8] = flat.reshape(stop - start, source.width)
-        return vectors
+    def _fetch(self, name: bytes, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+        key = layout.segment_key(self.info.number, column, number)
+        dtype = layout.COLUMN_TYPES[column]
+        array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
+        return array
+
+
+def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: int) -> None:
+    if found != wanted:
+        raise CorruptError(
+            f"column {column} of segment {number} of run {info.number} has {found} entries,"
+            f" not {wanted}"
+        )
 
 
 def header_bits(entry_count: int) -> int:
@@ -226,24 +245,15 @@ def seal(
         tables.append(make_table(keys, _allocated(loose.ordinals, np.uint32)))
     every = np.arange(loose.start, loose.stop, dtype=np.uint32)
     id_table = make_table(_allocated(batch.hashes, np.uint64), _allocated(every, np.uint32))
-    segments = []
-    vectors = []
-    for start in range(0, len(batch), layout.SEGMENT_ORDINALS):
-        part = batch.part(start, min(start + layout.SEGMENT_ORDINALS, len(batch)))
-        segments.append(
-            Segment(
-                loose.start + start,
-                part.fingerprints,
-                part.states,
-                part.offsets.astype(np.uint32),
-                part.content,
-            )
-        )
-        vectors.append(part.vectors)
+    whole = as_segment(loose)
+    segments = [
+        whole.part(start, min(start + layout.SEGMENT_ORDINALS, len(whole)))
+        for start in range(0, len(whole), layout.SEGMENT_ORDINALS)
+    ]
     weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
     entry_count = len(loose.searchable)
     info = RunInfo(number, loose.start, loose.stop, entry_count, len(batch), weighted_count)
-    return Run(info, tables, id_table, segments, vectors)
+    return Run(info, tables, id_table, segments)
 
 
 def _allocated(values: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
