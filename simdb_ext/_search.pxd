@@ -28,6 +28,11 @@ cdef extern from "found.h" nogil:
     size_t search_group_size(const search_found *found, size_t count, size_t count_max)
 
 
+cdef extern from "partition.h" nogil:
+    enum:
+        PARTITION_BITS
+
+
 cdef extern from "lookup.h" nogil:
     struct search_column:
         const uint64_t *keys
@@ -54,8 +59,10 @@ cdef extern from "lookup.h" nogil:
         int first
 
     struct search_scratch:
-        uint64_t *keys[2]
-        uint32_t *numbers[2]
+        uint64_t *keys
+        uint64_t *sorted
+        uint32_t *numbers
+        uint32_t *places
         uint8_t *done
 
     void search_prepare_column(search_column *column, uint64_t mask, uint64_t directory_length)

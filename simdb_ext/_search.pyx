@@ -144,13 +144,15 @@ cdef class Tables:
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
         group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
-        memory = Memory(group * 25)
+        memory = Memory(group * 21 + (<size_t> 4 << PARTITION_BITS))
         matches = Matches(total, group, False)
-        scratch.keys[0] = <uint64_t *> memory.start
-        scratch.keys[1] = scratch.keys[0] + group
-        scratch.numbers[0] = <uint32_t *> (scratch.keys[1] + group)
-        scratch.numbers[1] = scratch.numbers[0] + group
-        scratch.done = <uint8_t *> (scratch.numbers[1] + group) if first else NULL
+        scratch.keys = <uint64_t *> memory.start
+        scratch.sorted = scratch.keys + group
+        scratch.numbers = <uint32_t *> (scratch.sorted + group)
+        scratch.places = scratch.numbers + group
+        scratch.done = NULL
+        if first:
+            scratch.done = <uint8_t *> (scratch.places + (<size_t> 1 << PARTITION_BITS))
         size = group
         while start < total:
             request.queries = all_queries + start
@@ -181,7 +183,7 @@ cdef class Tables:
         request.queries, request.count, request.after = &query, 1, NULL
         request.distance, request.flips, request.first = distance, flips, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
-        scratch.keys[0] = &key
+        scratch.keys = &key
         scratch.done = &done if first else NULL
         if self.is_small and flips == 0:
             # Giving up the GIL would take as long as the lookup.

@@ -4,9 +4,13 @@
 #include "partition.h"
 
 enum {
-    GROUP = 32,        /* probes whose memory is fetched together */
-    HITS = 256,        /* found before they are accepted or not */
+    GROUP = 16,        /* probes whose memory is fetched together */
+    HITS = 256,        /* found at a time */
+    PENDING = 64,      /* whose ordinals are fetched together */
     SORTED_MIN = 1024, /* queries from which on sorting pays */
+    LINE = 8,          /* keys of a cache line */
+    LONG = 4 * LINE,   /* a bucket of more keys than this is long */
+    FETCHED_MAX = 256, /* keys of a bucket that are fetched in advance */
     TILE = 4096        /* keys that stay in the first-level cache while queries pass */
 };
 
@@ -17,6 +21,13 @@ struct probe {
     uint32_t query;
 };
 
+/* A match, unless its ordinal is not wanted. */
+struct pending {
+    const uint32_t *ordinal;
+    uint32_t query;
+    uint32_t distance;
+};
+
 /* A lookup under way. */
 struct probing {
     const struct search_tables *tables;
@@ -24,10 +35,11 @@ struct probing {
     struct search_found *found;
     unsigned flips; /* allowed among the bits that lead */
     uint8_t *done;
-    size_t probe_count, bucket_count;
+    size_t probe_count, bucket_count, pending_count;
     struct probe probes[GROUP];
     struct search_bucket buckets[GROUP];
     struct search_hit hits[HITS];
+    struct pending pending[PENDING];
 };
 
 void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length)
@@ -45,6 +57,14 @@ static int is_done(const struct probing *probing, uint32_t query)
     return probing->done != NULL && probing->done[query];
 }
 
+static int has_at_most(uint64_t word, unsigned bits)
+{
+    for (; word != 0; word &= word - 1)
+        if (bits-- == 0)
+            return 0;
+    return 1;
+}
+
 /* Whether the bits that lead in `column` differ in at most `flips`, and those of no table before. */
 static int is_reached_here(const struct probing *probing, const struct search_column *column,
                            uint64_t difference)
@@ -56,30 +76,55 @@ static int is_reached_here(const struct probing *probing, const struct search_co
         return 1;
     original = search_kernel->restore(difference, masks[column->table]);
     for (size_t table = 0; table < column->table; table++)
-        if ((unsigned)__builtin_popcountll(original & masks[table]) <= probing->flips)
+        if (has_at_most(original & masks[table], probing->flips))
             return 0;
-    return (unsigned)__builtin_popcountll(original & masks[column->table]) <= probing->flips;
+    return has_at_most(original & masks[column->table], probing->flips);
 }
 
-static void accept(struct probing *probing, const struct search_bucket *bucket,
-                   const struct search_hit *hit)
+static void accept(struct probing *probing, const struct pending *pending)
 {
     const struct search_tables *tables = probing->tables;
-    const struct search_column *column = bucket->column;
-    uint32_t query = bucket->query, ordinal = column->ordinals[hit->place - column->keys];
+    uint32_t query = pending->query, ordinal = *pending->ordinal;
 
     if (probing->request->after != NULL && ordinal <= probing->request->after[query])
         return;
     if (search_marked(tables->dead, tables->dead_bytes, ordinal) || is_done(probing, query))
         return;
-    if (!is_reached_here(probing, column, *hit->place ^ bucket->key))
-        return;
     if (probing->done != NULL)
         probing->done[query] = 1;
-    search_add(probing->found, query, hit->distance, ordinal);
+    search_add(probing->found, query, pending->distance, ordinal);
 }
 
-/* Measure all buckets and accept what is found. */
+static void accept_pending(struct probing *probing)
+{
+    for (size_t i = 0; i < probing->pending_count; i++)
+        accept(probing, &probing->pending[i]);
+    probing->pending_count = 0;
+}
+
+/* Have the ordinals fetched of those hits that their table is to return.  They are looked at
+   when they are many, or at once where a match makes further work unnecessary. */
+static void keep_reached(struct probing *probing, const struct search_bucket *buckets,
+                         const struct search_hits *hits)
+{
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct search_hit *hit = &hits->list[i];
+        const struct search_bucket *bucket = &buckets[hit->bucket];
+        const struct search_column *column = bucket->column;
+        const uint32_t *ordinal = column->ordinals + (hit->place - column->keys);
+        if (!is_reached_here(probing, column, *hit->place ^ bucket->key))
+            continue;
+        __builtin_prefetch(ordinal);
+        probing->pending[probing->pending_count++] =
+            (struct pending){ordinal, bucket->query, hit->distance};
+        if (probing->pending_count == PENDING)
+            accept_pending(probing);
+    }
+    if (probing->done != NULL)
+        accept_pending(probing);
+}
+
+/* Measure all buckets and keep what is found. */
 static void measure(struct probing *probing)
 {
     struct search_bucket *buckets = probing->buckets;
@@ -92,8 +137,7 @@ static void measure(struct probing *probing)
     while (count > 0) {
         hits.count = 0;
         size_t finished = search_kernel->measure(buckets, count, probing->request->distance, &hits);
-        for (size_t i = 0; i < hits.count; i++)
-            accept(probing, &buckets[hits.list[i].bucket], &hits.list[i]);
+        keep_reached(probing, buckets, &hits);
         buckets += finished;
         count -= finished;
         if (count > 0 && is_done(probing, buckets->query))
@@ -105,16 +149,25 @@ static void measure(struct probing *probing)
 static void add_bucket(struct probing *probing, const struct search_column *column, uint64_t start,
                        uint64_t stop, uint64_t key, uint32_t query)
 {
-    if (start == stop || is_done(probing, query))
-        return;
     probing->buckets[probing->bucket_count++] = (struct search_bucket){
         column->keys + start, column->keys + stop, key, column, query,
     };
 }
 
-/* Look the probes up in their directories, and fetch the ends of their buckets. */
+/* Have the middle of a long bucket fetched to where it does not drive out the ends of others. */
+static void fetch_middle(const uint64_t *start, const uint64_t *stop)
+{
+    if (stop - start > FETCHED_MAX)
+        stop = start + FETCHED_MAX;
+    for (const uint64_t *line = start + 2 * LINE; line < stop; line += LINE)
+        __builtin_prefetch(line, 0, 2);
+}
+
+/* Look the probes up in their directories, and have the buckets fetched. */
 static void resolve(struct probing *probing)
 {
+    uint64_t fetched = UINT64_MAX;
+
     for (size_t i = 0; i < probing->probe_count; i++) {
         const struct probe *probe = &probing->probes[i];
         const struct search_column *column = probe->column;
@@ -122,9 +175,15 @@ static void resolve(struct probing *probing)
         uint64_t stop = column->directory[probe->first + ((uint64_t)1 << column->spread)];
         /* A damaged directory may miss keys but not lead out of them. */
         stop = stop < column->count ? stop : column->count;
-        start = start < stop ? start : stop;
+        if (start >= stop || is_done(probing, probe->query))
+            continue;
         __builtin_prefetch(column->keys + start);
-        __builtin_prefetch(column->keys + stop - (stop > 0));
+        __builtin_prefetch(column->keys + start + LINE);
+        __builtin_prefetch(column->keys + stop - 1);
+        if (stop - start > LONG && start != fetched) {
+            fetch_middle(column->keys + start, column->keys + stop);
+            fetched = start;
+        }
         add_bucket(probing, column, start, stop, probe->key, probe->query);
     }
     probing->probe_count = 0;
@@ -141,6 +200,7 @@ static void finish(struct probing *probing)
 {
     turn(probing);
     measure(probing);
+    accept_pending(probing);
 }
 
 /* Probe for the keys that lead like `header`, which is `key` with some bits flipped. */
@@ -155,6 +215,7 @@ static inline void add_probe(struct probing *probing, const struct search_column
     probe->first = value << column->spread;
     probe->query = query;
     __builtin_prefetch(column->directory + probe->first);
+    __builtin_prefetch(column->directory + probe->first + ((uint64_t)1 << column->spread));
     if (++probing->probe_count == GROUP)
         turn(probing);
 }
@@ -205,6 +266,8 @@ static void scan_column(struct probing *probing, const struct search_column *col
     for (uint64_t start = 0; start < column->count; start += TILE) {
         uint64_t stop = column->count - start < TILE ? column->count : start + TILE;
         for (size_t query = 0; query < count; query++) {
+            if (is_done(probing, (uint32_t)query))
+                continue;
             add_bucket(probing, column, start, stop, keys[query], (uint32_t)query);
             if (probing->bucket_count == GROUP)
                 measure(probing);
@@ -222,7 +285,7 @@ static void begin(struct probing *probing, const struct search_tables *tables,
     probing->found = found;
     probing->flips = request->flips;
     probing->done = scratch->done;
-    probing->probe_count = probing->bucket_count = 0;
+    probing->probe_count = probing->bucket_count = probing->pending_count = 0;
     found->count = 0;
     if (scratch->done != NULL)
         memset(scratch->done, 0, request->count);
@@ -242,12 +305,12 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
         size_t some = count - start < step ? count - start : step;
         for (size_t table = 0; table < tables->table_count; table++) {
             search_kernel->permute(request->queries + start, some, tables->masks[table],
-                                   scratch->keys[0]);
+                                   scratch->keys);
             if (sorted)
-                search_partition(scratch->keys[0], some, scratch->numbers[0], scratch->keys[1],
-                                 scratch->numbers[1]);
-            probe_table(&probing, table, scratch->keys[0], sorted ? scratch->numbers[0] : NULL,
-                        (uint32_t)start, some);
+                search_partition(scratch->keys, some, scratch->sorted, scratch->numbers,
+                                 scratch->places);
+            probe_table(&probing, table, sorted ? scratch->sorted : scratch->keys,
+                        sorted ? scratch->numbers : NULL, (uint32_t)start, some);
         }
     }
     finish(&probing);
@@ -262,8 +325,9 @@ void search_scan(const struct search_tables *tables, const struct search_request
     /* Only the first table is scanned, and it reaches everything. */
     probing.flips = 64;
     scan_column(&probing, &tables->loose, request->queries, request->count);
-    search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys[0]);
+    search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys);
     for (size_t run = 0; run < tables->run_count; run++)
-        scan_column(&probing, &tables->columns[run * tables->table_count], scratch->keys[0],
+        scan_column(&probing, &tables->columns[run * tables->table_count], scratch->keys,
                     request->count);
+    finish(&probing);
 }

@@ -40,10 +40,12 @@ struct search_request {
     int first;
 };
 
-/* Room for one group of queries. */
+/* Room for all queries; a single one needs `keys` only. */
 struct search_scratch {
-    uint64_t *keys[2];
-    uint32_t *numbers[2]; /* NULL: queries are not sorted */
+    uint64_t *keys;
+    uint64_t *sorted;
+    uint32_t *numbers;
+    uint32_t *places; /* 2**PARTITION_BITS */
     uint8_t *done;        /* NULL unless only the first match is wanted */
 };
 

@@ -1,37 +1,25 @@
 #include "partition.h"
 
-enum { DIGIT_VALUES = 256, LOWER = 48, UPPER = 56 };
+#include <string.h>
 
-static void turn_to_places(uint32_t *counts)
+void search_partition(const uint64_t *keys, size_t count, uint64_t *sorted, uint32_t *numbers,
+                      uint32_t *places)
 {
+    unsigned bits = 63 - (unsigned)__builtin_clzll(count | 1);
     uint32_t place = 0;
 
-    for (size_t value = 0; value < DIGIT_VALUES; value++) {
-        uint32_t entries = counts[value];
-        counts[value] = place;
+    bits = bits < 1 ? 1 : bits < PARTITION_BITS ? bits : PARTITION_BITS;
+    memset(places, 0, sizeof *places << bits);
+    for (size_t i = 0; i < count; i++)
+        places[keys[i] >> (64 - bits)]++;
+    for (size_t value = 0; value < (size_t)1 << bits; value++) {
+        uint32_t entries = places[value];
+        places[value] = place;
         place += entries;
     }
-}
-
-void search_partition(uint64_t *keys, size_t count, uint32_t *numbers, uint64_t *spare_keys,
-                      uint32_t *spare_numbers)
-{
-    uint32_t lower[DIGIT_VALUES] = {0}, upper[DIGIT_VALUES] = {0};
-
     for (size_t i = 0; i < count; i++) {
-        lower[keys[i] >> LOWER & 255]++;
-        upper[keys[i] >> UPPER]++;
-    }
-    turn_to_places(lower);
-    turn_to_places(upper);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t place = lower[keys[i] >> LOWER & 255]++;
-        spare_keys[place] = keys[i];
-        spare_numbers[place] = (uint32_t)i;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint32_t place = upper[spare_keys[i] >> UPPER]++;
-        keys[place] = spare_keys[i];
-        numbers[place] = spare_numbers[i];
+        place = places[keys[i] >> (64 - bits)]++;
+        sorted[place] = keys[i];
+        numbers[place] = (uint32_t)i;
     }
 }

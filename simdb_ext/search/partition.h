@@ -5,9 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Order `keys` by their top 16 bits; numbers[i] is the former place of keys[i].
-   Needs room for as many keys and numbers. */
-void search_partition(uint64_t *keys, size_t count, uint32_t *numbers, uint64_t *spare_keys,
-                      uint32_t *spare_numbers);
+enum { PARTITION_BITS = 16 }; /* their counters just stay in the second-level cache */
+
+/* Order `keys` by as many top bits as are worth it for `count` of them; numbers[i] is the former
+   place of sorted[i].  `places` is room for 2**PARTITION_BITS numbers. */
+void search_partition(const uint64_t *keys, size_t count, uint64_t *sorted, uint32_t *numbers,
+                      uint32_t *places);
 
 #endif

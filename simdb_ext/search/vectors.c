@@ -67,7 +67,8 @@ static size_t find_all(const struct search_vectors *vectors, const uint32_t *ord
         if (places[i] == NULL)
             return i;
         __builtin_prefetch(places[i]);
-        __builtin_prefetch(places[i] + vectors->width - 1);
+        if (((uintptr_t)places[i] & 63) + vectors->width > 64)
+            __builtin_prefetch(places[i] + vectors->width - 1);
     }
     return count;
 }
