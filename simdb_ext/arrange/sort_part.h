@@ -115,7 +115,7 @@ static void sort_digits(struct sort_part part, struct sort_part spare, int64_t c
     sort_scatter(spare, part, count, shift + SORT_DIGIT, high);
 }
 
-/* Whether many sorted entries in a row agree from bit `shift` up: always where 3 / 2 SORT_FEW do,
+/* Whether many sorted entries in a row agree from bit `shift` up: surely where 3/2 SORT_FEW do,
    never where no more than SORT_FEW do. */
 static int sort_has_group(const uint64_t *keys, int64_t count, int shift)
 {
@@ -150,12 +150,12 @@ static void sort_cached(struct sort_part part, struct sort_part spare, int64_t c
     int shift = bits > 2 * SORT_DIGIT ? bits - 2 * SORT_DIGIT : 0;
 
     sort_digits(part, spare, count, shift);
-    if (shift > 0 && sort_has_group(part.keys, count, shift))
+    if (shift > 0 && !sort_has_group(part.keys, count, shift)) {
+        sort_insert(part, is_moved ? spare : part, count);
+        return;
+    }
+    if (shift > 0)
         sort_groups(part, spare, count, shift);
-    else if (shift > 0 && !is_moved)
-        sort_insert(part, part, count);
-    else if (shift > 0)
-        return sort_insert(part, spare, count);
     if (is_moved)
         sort_copy(part, spare, count);
 }
@@ -201,8 +201,10 @@ static void sort_large(struct sort_part part, struct sort_part spare, int64_t co
 static void sort_part(struct sort_part part, struct sort_part spare, int64_t count, int bits,
                       int is_moved)
 {
-    if (count <= SORT_FEW)
-        return sort_insert(part, is_moved ? spare : part, count);
+    if (count <= SORT_FEW) {
+        sort_insert(part, is_moved ? spare : part, count);
+        return;
+    }
     bits = bits > 0 ? sort_bits(part.keys, count, bits) : 0;
     if (bits == 0) {
         if (is_moved)

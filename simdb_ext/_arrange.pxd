@@ -1,0 +1,119 @@
+"""What `_arrange` takes from the C files in `arrange/` and from Python's own interface."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "Python.h":
+    """
+    #if PY_VERSION_HEX < 0x030C0000
+    #define make_ready(text) PyUnicode_READY(text)
+    #else
+    #define make_ready(text) 0
+    #endif
+    """
+    int make_ready(object text) except -1
+    bint PyUnicode_IS_ASCII(object text)
+    const void *PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    object PyUnicode_AsUTF8String(object text)
+    object PyUnicode_DecodeUTF8(const char *content, Py_ssize_t size, const char *errors)
+    const char *PyBytes_AS_STRING(object content)
+    Py_ssize_t PyBytes_GET_SIZE(object content)
+    object PyBytes_FromStringAndSize(const char *content, Py_ssize_t size)
+    long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
+    object PyLong_FromLongLong(long long number)
+    object PyLong_FromUnsignedLongLong(unsigned long long number)
+
+cdef extern from "cpu.h" nogil:
+    int cpu_best()
+
+cdef extern from "select.h" nogil:
+    void arrange_select(int variant)
+
+cdef extern from "permute.h" nogil:
+    struct arrange_rotations:
+        pass
+
+    arrange_rotations arrange_leading(uint64_t mask)
+    arrange_rotations arrange_trailing(uint64_t mask)
+    void arrange_permute(
+        const uint64_t *words, int64_t count, const arrange_rotations *rotations, uint64_t *out
+    )
+
+cdef extern from "sort.h" nogil:
+    size_t arrange_sort_scratch(int64_t count)
+    void arrange_sort(uint64_t *keys, uint32_t *ordinals, int64_t count, void *scratch)
+
+cdef extern from "merge.h" nogil:
+    struct arrange_sorted:
+        const uint64_t *keys
+        const uint32_t *ordinals
+        int64_t start
+        int64_t stop
+
+    void arrange_merge(
+        arrange_sorted left, arrange_sorted right, uint64_t *keys, uint32_t *ordinals
+    )
+
+cdef extern from "keep.h" nogil:
+    int64_t arrange_keep(
+        const uint64_t *keys, const uint32_t *ordinals, int64_t count, const uint8_t *dead,
+        int64_t dead_size, uint64_t *keys_out, uint32_t *ordinals_out
+    )
+
+cdef extern from "directory.h" nogil:
+    enum:
+        ARRANGE_HEADER_BITS_MAX
+
+    void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out)
+
+cdef extern from "descent.h" nogil:
+    int64_t arrange_descent(const uint64_t *keys, int64_t count)
+
+cdef extern from "forest.h" nogil:
+    void arrange_plant(uint32_t *parents, int64_t count)
+    int64_t arrange_join(
+        uint32_t *parents, int64_t count, const uint32_t *left, const uint32_t *right,
+        int64_t pairs
+    )
+    void arrange_label(uint32_t *parents, int64_t count, uint32_t *labels)
+
+cdef extern from "identifiers.h" nogil:
+    enum:
+        ARRANGE_ID_BYTES_MAX
+        ARRANGE_INT_BYTES
+
+    struct arrange_segment:
+        int64_t first
+        int64_t count
+        const uint32_t *offsets
+        const uint8_t *content
+        int64_t size
+
+    enum arrange_outcome:
+        ARRANGE_FOUND
+        ARRANGE_MISSING
+        ARRANGE_TORN
+
+    arrange_outcome arrange_locate_one(
+        const arrange_segment *segments, int64_t segment_count, int64_t ordinal,
+        const uint8_t **form, int64_t *length
+    )
+    int64_t arrange_locate(
+        const arrange_segment *segments, int64_t segment_count, const uint32_t *ordinals,
+        int64_t count, const uint8_t **forms, int64_t *offsets, arrange_outcome *outcome
+    )
+    void arrange_gather(
+        const uint8_t *const *forms, const int64_t *offsets, int64_t count, uint8_t *content
+    )
+    void arrange_equal(
+        const uint8_t *const *forms, const int64_t *offsets, int64_t count,
+        const int64_t *given_offsets, const uint8_t *given, uint8_t *is_equal
+    )
+    void arrange_hash(
+        const uint8_t *content, const int64_t *offsets, int64_t count, uint64_t *hashes
+    )
+    bint arrange_are_within(const int64_t *offsets, int64_t count, int64_t size)
+    int64_t arrange_put(uint8_t *out, char tag, const void *content, int64_t length)
+    int64_t arrange_put_int(uint8_t *out, char tag, uint64_t number)
+    uint64_t arrange_take_int(const uint8_t *content)

@@ -1,0 +1,271 @@
+"""Stored forms of document ids; the second part of `_arrange.pyx`."""
+
+from libc.stdlib cimport realloc
+
+from simdb.errors import CorruptError, InputError
+
+
+def encode_ids(ids):
+    """Stored form of user ids: offsets int64[n + 1] into the bytes, the bytes, hashes uint64[n]."""
+    # A tuple cannot change while it is read, whatever the methods of its members do.
+    cdef tuple given = tuple(ids)
+    cdef Forms forms = Forms()
+    cdef Py_ssize_t i
+    offsets = np.zeros(len(given) + 1, np.int64)
+    hashes = np.empty(len(given), np.uint64)
+    cdef int64_t[::1] offsets_out = offsets
+    cdef uint64_t[::1] hashes_out = hashes
+    for i in range(len(given)):
+        forms.put(given[i], i)
+        offsets_out[i + 1] = forms.used
+    content = np.empty(forms.used, np.uint8)
+    if len(given):
+        with nogil:
+            arrange_hash(forms.content, &offsets_out[0], hashes_out.shape[0], &hashes_out[0])
+        content[:] = <uint8_t[: forms.used]>forms.content
+    return offsets, content, hashes
+
+
+def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content not None):
+    """The ids, as Python objects, of consecutive stored forms."""
+    cdef const uint8_t *stored = bytes_of(content)
+    cdef Py_ssize_t i
+    check_offsets(offsets, content)
+    cdef list ids = [None] * (offsets.shape[0] - 1)
+    for i in range(offsets.shape[0] - 1):
+        ids[i] = decode(stored + offsets[i], offsets[i + 1] - offsets[i])
+    return ids
+
+
+cdef class Identifiers:
+    """Stored ids by ordinal, over segments of consecutive ordinals."""
+
+    cdef arrange_segment *segments
+    cdef int64_t count
+    cdef list kept
+
+    def __cinit__(self, segments):
+        cdef tuple given = tuple(segments)
+        cdef int64_t stop = 0
+        self.kept = []
+        self.segments = <arrange_segment *>malloc(
+            max(len(given), 1) * sizeof(arrange_segment)
+        )
+        if self.segments == NULL:
+            raise MemoryError(f"no memory for {len(given)} segments")
+        for first, offsets, content in given:
+            self.add(first, offsets, content, stop)
+            stop = self.segments[self.count - 1].first + self.segments[self.count - 1].count
+
+    def __dealloc__(self):
+        free(self.segments)
+
+    cdef int add(
+        self, first, const uint32_t[::1] offsets, const uint8_t[::1] content, int64_t stop
+    ) except -1:
+        if offsets is None or content is None:
+            raise TypeError(f"the segment of ordinal {first} is not two arrays")
+        if offsets.shape[0] == 0:
+            raise ValueError(f"the segment of ordinal {first} has no offsets")
+        if first < stop:
+            raise ValueError(f"the segment of ordinal {first} does not begin after {stop - 1}")
+        if first + offsets.shape[0] - 1 > ORDINAL_COUNT_MAX:
+            last = first + offsets.shape[0] - 2
+            raise ValueError(f"the segment of ordinal {first} ends after {last}")
+        self.segments[self.count] = arrange_segment(
+            first, offsets.shape[0] - 1, &offsets[0], bytes_of(content), content.shape[0]
+        )
+        self.count += 1
+        self.kept.append((offsets, content))
+        return 0
+
+    def gather(self, const uint32_t[::1] ordinals not None):
+        """Copies of the stored forms of `ordinals` (which are all present), in that order."""
+        cdef Located located = self.locate(ordinals)
+        content = np.empty(located.offsets[located.count], np.uint8)
+        cdef uint8_t[::1] out = content
+        if out.shape[0]:
+            with nogil:
+                arrange_gather(located.forms, &located.offsets[0], located.count, &out[0])
+        return np.asarray(located.offsets), content
+
+    def decode(self, const uint32_t[::1] ordinals not None):
+        """The ids themselves."""
+        # Copied first, because the copy asks for memory ahead.
+        return decode_ids(*self.gather(ordinals))
+
+    def decode_one(self, ordinal):
+        """One id, fast."""
+        cdef const uint8_t *form = NULL
+        cdef int64_t length = 0
+        cdef arrange_outcome outcome
+        cdef object exact = ordinal if type(ordinal) is int else operator.index(ordinal)
+        cdef int overflow = 0
+        cdef int64_t number = PyLong_AsLongLongAndOverflow(exact, &overflow)
+        if overflow:
+            raise ValueError(f"ordinal {ordinal} lies in no segment")
+        outcome = arrange_locate_one(self.segments, self.count, number, &form, &length)
+        if outcome != ARRANGE_FOUND:
+            raise_lost(outcome, ordinal)
+        return decode(form, length)
+
+    def equal(
+        self,
+        const uint32_t[::1] ordinals not None,
+        const int64_t[::1] offsets not None,
+        const uint8_t[::1] content not None,
+    ):
+        """1 where the stored form of ordinals[i] is content[offsets[i]:offsets[i + 1]], else 0."""
+        check_offsets(offsets, content)
+        if offsets.shape[0] != ordinals.shape[0] + 1:
+            raise ValueError(f"{offsets.shape[0]} offsets for {ordinals.shape[0]} ordinals")
+        cdef Located located = self.locate(ordinals)
+        cdef const uint8_t *given = bytes_of(content)
+        is_equal = np.empty(located.count, np.uint8)
+        cdef uint8_t[::1] out = is_equal
+        if located.count:
+            with nogil:
+                arrange_equal(
+                    located.forms, &located.offsets[0], located.count, &offsets[0], given, &out[0]
+                )
+        return is_equal
+
+    cdef Located locate(self, const uint32_t[::1] ordinals):
+        cdef Located located = Located(ordinals.shape[0])
+        cdef int64_t wrong = -1
+        cdef arrange_outcome outcome = ARRANGE_FOUND
+        if located.count:
+            with nogil:
+                wrong = arrange_locate(
+                    self.segments, self.count, &ordinals[0], located.count, located.forms,
+                    &located.offsets[0], &outcome
+                )
+        if wrong >= 0:
+            raise_lost(outcome, ordinals[wrong])
+        return located
+
+
+cdef class Located:
+    """Where some stored forms are, and the offsets of their copies."""
+
+    cdef const uint8_t **forms
+    cdef int64_t[::1] offsets
+    cdef int64_t count
+
+    def __cinit__(self, int64_t count):
+        self.count = count
+        self.offsets = np.zeros(count + 1, np.int64)
+        self.forms = <const uint8_t **>malloc(max(count, 1) * sizeof(uint8_t *))
+        if self.forms == NULL:
+            raise MemoryError(f"no memory to find {count} ids")
+
+    def __dealloc__(self):
+        free(self.forms)
+
+
+cdef class Forms:
+    """Stored forms of ids, one after the other."""
+
+    cdef uint8_t *content
+    cdef int64_t used
+    cdef int64_t room
+
+    def __dealloc__(self):
+        free(self.content)
+
+    cdef int put(self, object id, Py_ssize_t position) except -1:
+        if self.used + 1 + ARRANGE_ID_BYTES_MAX > self.room:
+            self.make_room()
+        if isinstance(id, str):
+            make_ready(id)
+            if PyUnicode_IS_ASCII(id):
+                self.put_content(b"s", PyUnicode_DATA(id), PyUnicode_GET_LENGTH(id), position)
+            else:
+                encoded = encode(id, position)
+                self.put_content(
+                    b"s", PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded), position
+                )
+        elif isinstance(id, bytes):
+            self.put_content(b"b", PyBytes_AS_STRING(id), PyBytes_GET_SIZE(id), position)
+        else:
+            self.put_int(id, position)
+        return 0
+
+    cdef int put_content(
+        self, char tag, const void *content, Py_ssize_t length, Py_ssize_t position
+    ) except -1:
+        if length == 0:
+            raise InputError(f"id {position} is empty")
+        if length > ARRANGE_ID_BYTES_MAX:
+            limit = ARRANGE_ID_BYTES_MAX
+            raise InputError(f"id {position} has {length:,} bytes, over {limit:,}")
+        self.used += arrange_put(self.content + self.used, tag, content, length)
+        return 0
+
+    cdef int put_int(self, object id, Py_ssize_t position) except -1:
+        cdef int overflow = 0
+        cdef long long number
+        if isinstance(id, bool) or not isinstance(id, (int, np.integer)):
+            raise InputError(f"id {position} is {type(id).__name__}, not str, bytes or int")
+        id = operator.index(id)
+        number = PyLong_AsLongLongAndOverflow(id, &overflow)
+        if not overflow:
+            self.used += arrange_put_int(self.content + self.used, b"i", number)
+        elif 0 < id < 2**64:
+            self.used += arrange_put_int(self.content + self.used, b"u", id)
+        else:
+            raise InputError(f"id {position} is {id}, not from -2**63 to 2**64 - 1")
+        return 0
+
+    cdef int make_room(self) except -1:
+        cdef int64_t room = 2 * (self.room + 1 + ARRANGE_ID_BYTES_MAX)
+        content = <uint8_t *>realloc(self.content, room)
+        if content == NULL:
+            raise MemoryError(f"no memory for {room} bytes of ids")
+        self.content = content
+        self.room = room
+        return 0
+
+
+cdef object encode(object text, Py_ssize_t position):
+    try:
+        return PyUnicode_AsUTF8String(text)
+    except UnicodeEncodeError as error:
+        raise InputError(f"id {position} has a lone surrogate: {error}") from error
+
+
+cdef object decode(const uint8_t *form, int64_t length):
+    cdef const char *content = <const char *>form + 1
+    cdef char tag = form[0] if length else 0
+    length -= 1
+    if tag == b"s":
+        return decode_text(content, length)
+    if tag == b"b":
+        return PyBytes_FromStringAndSize(content, length)
+    if tag == b"i" and length == ARRANGE_INT_BYTES:
+        return PyLong_FromLongLong(<int64_t>arrange_take_int(form + 1))
+    if tag == b"u" and length == ARRANGE_INT_BYTES:
+        return PyLong_FromUnsignedLongLong(arrange_take_int(form + 1))
+    stored = PyBytes_FromStringAndSize(<const char *>form, 1) if length >= 0 else b""
+    raise CorruptError(f"a stored id has tag {stored!r} and {max(length, 0)} bytes of content")
+
+
+cdef object decode_text(const char *content, int64_t length):
+    try:
+        return PyUnicode_DecodeUTF8(content, length, NULL)
+    except UnicodeDecodeError as error:
+        raise CorruptError(f"a stored id is not valid UTF-8: {error}") from error
+
+
+cdef int raise_lost(arrange_outcome outcome, ordinal) except -1:
+    if outcome == ARRANGE_MISSING:
+        raise ValueError(f"ordinal {ordinal} lies in no segment")
+    raise CorruptError(f"the stored id of ordinal {ordinal} is torn")
+
+
+cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) except -1:
+    if offsets.shape[0] == 0 or not arrange_are_within(
+        &offsets[0], offsets.shape[0] - 1, content.shape[0]
+    ):
+        raise ValueError(f"offsets do not ascend within the {content.shape[0]} bytes")
+    return 0
