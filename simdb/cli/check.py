@@ -1,0 +1,37 @@
+"""simdb check: whether a database is sound."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, Json
+from simdb.cli.codes import FINDINGS
+from simdb.cli.render import Row, print_rows
+
+RESTORE = "restore the database from a copy, or build it again"
+
+
+def check(
+    db: Database,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every byte and compare all checksums.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show what is wrong with a database.  Exit code 1 when something is."""
+    if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
+        raise typer.Exit(FINDINGS)
+    note = "no problem found" if deep else "no problem found; --deep reads every byte"
+    print(note, file=sys.stderr)
+
+
+def _findings(db: str, deep: bool) -> Iterator[Row]:
+    try:
+        with simdb.open(db, "r") as database:
+            yield from map(asdict, database.check(deep))
+    except simdb.CorruptError as error:
+        yield {"place": "database", "message": str(error), "remedy": RESTORE}

@@ -1,0 +1,21 @@
+"""simdb copy: a compacted copy of a database."""
+
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, Json
+from simdb.cli.render import print_one
+
+
+def copy(
+    db: Database,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new directory.")],
+    json: Json = False,
+) -> None:
+    """Copy a database as it is now to a new directory; others may go on writing to it."""
+    with simdb.open(db, "r") as database:
+        database.copy(target)
+    with simdb.open(target, "r") as copied:
+        print_one({"path": target, "documents": len(copied)}, as_json=json)

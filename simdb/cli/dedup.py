@@ -1,0 +1,72 @@
+"""simdb dedup: near-duplicates in files, folders and records, once or against all earlier runs."""
+
+from typing import Annotated
+
+import typer
+
+from simdb.cli import arguments
+from simdb.cli.codes import FINDINGS
+from simdb.cli.deduplication import find_groups, find_new, open_against, summary
+from simdb.cli.intake import Intake
+from simdb.cli.progress import Progress
+from simdb.cli.render import print_rows
+from simdb.cli.sources import check_sources, read_sources
+from simdb.cli.spool import Spool, write_lines, written
+
+GROUP_COLUMNS = ("representative", "size", "duplicates")
+MATCH_COLUMNS = ("id", "match", "distance", "similarity")
+
+
+def dedup(
+    sources: arguments.Sources,
+    db: Annotated[
+        str | None,
+        typer.Option(metavar="DB", help="Compare with all earlier runs on DB, and store the new."),
+    ] = None,
+    similarity: arguments.Similarity = None,
+    distance: arguments.Distance = None,
+    recall: arguments.Recall = None,
+    method: arguments.Method = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the documents that are kept.")
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the rows as JSON lines, too.")
+    ] = None,
+    shingle: arguments.Shingle = None,
+    unit: arguments.Unit = None,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    int_ids: arguments.IntIds = False,
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Find near-duplicate documents.  Exit code 1 when there are any, or when files were skipped.
+
+    Without --db, groups among the sources.  With it, only what is new is stored, and for the rest
+    its match is shown.
+    """
+    check_sources(sources)
+    asked = {"similarity": similarity, "distance": distance, "recall": recall, "method": method}
+    given = {"shingle": shingle, "unit": unit}
+    reading = arguments.make_reading(
+        encoding=encoding, errors=errors, id_field=id_field, text_field=text_field,
+        has_int_ids=int_ids, is_whole=keep is not None,
+    )  # fmt: skip
+    own = [path for path in (db, keep, groups) if path is not None]
+    with Progress("reading") as progress, Spool() as rows:
+        intake = Intake(read_sources(sources, reading, excluded=own), progress)
+        with written(keep) as kept, written(groups) as listed:
+            if db is None:
+                outcome = find_groups(intake, given, asked, progress, rows, kept)
+            else:
+                with open_against(db, given) as database:
+                    outcome = find_new(intake, database, asked, progress, rows, kept)
+            write_lines(rows, listed)
+        seconds = progress.elapsed_seconds
+        progress.finish()
+        print_rows(rows, GROUP_COLUMNS if db is None else MATCH_COLUMNS, as_json=json)
+        progress.note(summary(outcome, intake, seconds, is_against=db is not None))
+    if outcome.duplicates or intake.skipped:
+        raise typer.Exit(FINDINGS)

@@ -1,0 +1,191 @@
+"""Deduplication: the work of `dedup`, once over sources or against all earlier runs.
+
+Rows wait in a spool and survivors in a file without its name, until everything is stored.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import simdb
+from simdb.cli.intake import Intake
+from simdb.cli.names import Names
+from simdb.cli.progress import Progress
+from simdb.cli.records import Record
+from simdb.cli.render import Row, match_row, quantity
+from simdb.cli.spool import Spool
+from simdb.values import Id
+
+# Measuring takes a look-up for each document; past so many, groups come without similarities.
+MEASURED_DOCUMENTS = 20_000
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What was found, in numbers."""
+
+    stored: int = 0
+    groups: int = 0
+    duplicates: int = 0
+    empty: int = 0
+    seen: int = 0
+    renamed: int = 0
+
+
+@contextmanager
+def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
+    """A database that is gone afterwards."""
+    with (
+        TemporaryDirectory(prefix="simdb-", ignore_cleanup_errors=True) as folder,
+        simdb.open(folder, "x", options=options, durability="none") as database,
+    ):
+        yield database
+
+
+def open_against(path: str, given: dict[str, Any]) -> simdb.Database:
+    """The database of earlier runs, made by the first; OptionError if it is not as `given`."""
+    try:
+        database = simdb.open(path, "w")
+    except simdb.NotFoundError:
+        return simdb.open(path, "c", options=_options(given))
+    for name, value in given.items():
+        stored = getattr(database.options.sketch, name)
+        if value is not None and value != stored:
+            database.close()
+            raise simdb.OptionError(
+                f"{path} was created with --{name} {stored}, not {value}; leave the option out"
+            )
+    return database
+
+
+def find_groups(
+    intake: Intake,
+    given: dict[str, Any],
+    asked: dict[str, Any],
+    progress: Progress,
+    rows: Spool,
+    kept: IO[bytes] | None,
+) -> Outcome:
+    """Put the groups among the documents into `rows`, and the lines of survivors into `kept`.
+
+    `given`: options of the sketch, None for the usual ones.  `asked`: the criterion.
+    """
+    options = _options(given)
+    with (
+        temporary_database(options) as database,
+        Spool(os.path.dirname(kept.name) if kept else None) as lines,
+    ):
+        names = Names(progress, options.sketch)
+        for batch in intake.batches():
+            records, _ = names.store(batch, database, lambda some: insert_records(database, some))
+            for record in records if kept else ():
+                lines.add([record.id, record.line])
+        progress.show("finding groups")
+        outcome = Outcome(stored=len(database), renamed=names.renamed)
+        dropped: set[Id] = set()
+        for row in group_rows(database, database.find_clusters(**asked)):
+            rows.add(row)
+            outcome.groups += 1
+            outcome.duplicates += len(row["duplicates"])
+            if kept:
+                dropped.update(each["id"] for each in row["duplicates"])
+        for id, line in lines:
+            if kept and id not in dropped:
+                kept.write(os.fsencode(line) + b"\n")
+        outcome.empty = database.stats().empty_count
+    return outcome
+
+
+def find_new(
+    intake: Intake,
+    database: simdb.Database,
+    asked: dict[str, Any],
+    progress: Progress,
+    rows: Spool,
+    kept: IO[bytes] | None,
+) -> Outcome:
+    """Store what is new; put the match of everything else into `rows`, all or nothing."""
+    outcome = Outcome()
+    empty = database.stats().empty_count
+    with database.write() as transaction, database.read() as before:
+        names = Names(progress, database.options.sketch, before)
+        for batch in intake.batches():
+            records, matches = names.store(
+                batch, transaction, lambda some: _claim(transaction, some, asked)
+            )
+            for record, found in zip(records, matches, strict=True):
+                if found:
+                    outcome.duplicates += 1
+                    rows.add({"id": record.id, **match_row(found[0], "match")})
+                elif kept:
+                    kept.write(os.fsencode(record.line) + b"\n")
+        outcome.stored = len(transaction) - len(before)
+        outcome.seen, outcome.renamed = names.seen, names.renamed
+        if kept:
+            kept.flush()
+    outcome.empty = database.stats().empty_count - empty
+    return outcome
+
+
+def insert_records(database: simdb.Database, records: list[Record]) -> int:
+    """Insert a batch in a transaction of its own."""
+    return database.insert_many(
+        [record.id for record in records], [record.text for record in records]
+    )
+
+
+def summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:
+    """The numbers in one line."""
+    parts = [quantity(intake.documents, "document")]
+    if is_against:
+        parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
+    else:
+        parts += [quantity(outcome.groups, "group"), quantity(outcome.duplicates, "duplicate")]
+    counts = {"seen before": outcome.seen, "empty": outcome.empty, "renamed": outcome.renamed}
+    parts += [f"{count:,} {name}" for name, count in counts.items() if count]
+    speed = intake.size_bytes / 1e6 / max(seconds, 1e-9)
+    return f"{', '.join(parts)}; {seconds:.2f} s, {speed:,.1f} MB/s{intake.skipped_note()}"
+
+
+def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[Row]:
+    """Each cluster as a row: its representative, its size, and the others."""
+    measured = 0
+    with database.read() as snapshot:
+        for cluster in clusters:
+            measured += len(cluster)
+            is_measured = measured <= MEASURED_DOCUMENTS
+            first = snapshot.get(cluster.representative).fingerprint if is_measured else None
+            yield {
+                "representative": cluster.representative,
+                "size": len(cluster),
+                "duplicates": [_duplicate(snapshot, id, first) for id in cluster.ids[1:]],
+            }
+
+
+def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Fingerprint | None) -> Row:
+    """A member of a cluster, measured against the first."""
+    if first is None:
+        return {"id": id, "distance": None, "similarity": None}
+    own = snapshot.get(id).fingerprint
+    is_weighted = first.weights is not None and own.weights is not None
+    return match_row(
+        simdb.Match(
+            id, simdb.distance(first, own), simdb.similarity(first, own) if is_weighted else None
+        )
+    )
+
+
+def _options(given: dict[str, Any]) -> simdb.Options:
+    known = {name: value for name, value in given.items() if value is not None}
+    return simdb.Options(sketch=simdb.Simhash(**known))
+
+
+def _claim(
+    transaction: simdb.WriteTransaction, records: list[Record], asked: dict[str, Any]
+) -> simdb.Matches:
+    return transaction.add_many_if_new(
+        [record.id for record in records], [record.text for record in records], **asked
+    )

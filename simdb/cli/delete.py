@@ -1,0 +1,26 @@
+"""simdb delete: remove documents by id."""
+
+import sys
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, Ids, IntIds, Json, given_ids
+from simdb.cli.codes import DATABASE_ERROR
+from simdb.cli.render import plain, print_one
+
+
+def delete(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
+    """Delete stored documents.
+
+    Exit code 3 when one of the ids is unknown; the others are deleted.
+    """
+    wanted = list(dict.fromkeys(given_ids(ids, int_ids)))
+    with simdb.open(db, "w") as database, database.write() as transaction:
+        unknown = [id for id in wanted if id not in transaction]
+        deleted = transaction.delete_many(wanted)
+    print_one({"deleted": deleted}, as_json=json)
+    for id in unknown:
+        print(f"simdb: no document has the id {plain(repr(id))}", file=sys.stderr)
+    if unknown:
+        raise typer.Exit(DATABASE_ERROR)

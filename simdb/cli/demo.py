@@ -1,0 +1,63 @@
+"""simdb demo: the main job on text that every machine has, Python's own library."""
+
+from itertools import islice
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Json
+from simdb.cli.deduplication import group_rows, insert_records, temporary_database
+from simdb.cli.intake import Intake
+from simdb.cli.library import python_files
+from simdb.cli.progress import Progress
+from simdb.cli.render import is_table, print_rows, quantity
+
+QUERIES = 200
+SHOWN_GROUPS = 10
+EXPLANATION = (
+    "Each file became 64 bits and 128 small weights; where the weights of two point the same way",
+    "(estimated cosine 0.88 or more), they are near-duplicates.  Yours: simdb dedup FOLDER",
+)
+
+
+def demo(
+    limit: Annotated[int, typer.Option(min=1, help="Read at most so many files.")] = 20_000,
+    json: Json = False,
+) -> None:
+    """Find near-duplicates among the Python files of this machine, and say how long it took."""
+    with Progress("reading") as progress, temporary_database(simdb.Options()) as database:
+        intake = Intake(islice(python_files(), limit), progress)
+        storing = 0.0
+        for batch in intake.batches():
+            begun = perf_counter()
+            insert_records(database, batch)
+            storing += perf_counter() - begun
+        reading = progress.elapsed_seconds - storing
+        begun = perf_counter()
+        clusters = database.find_clusters()
+        grouping = perf_counter() - begun
+        rows = sorted(group_rows(database, clusters), key=lambda row: -int(row["size"]))
+        query_seconds = _query_seconds(database)
+    shown = rows[:SHOWN_GROUPS] if is_table(json) else rows
+    print_rows(shown, ("representative", "size", "duplicates"), as_json=json)
+    megabytes = intake.size_bytes / 1e6
+    speed = megabytes / max(storing, 1e-9)
+    progress.note(
+        f"read {quantity(intake.documents, 'file')}, {megabytes:,.1f} MB: {reading:.2f} s"
+    )
+    progress.note(f"fingerprinted and stored: {storing:.2f} s, {speed:,.0f} MB/s")
+    progress.note(f"found {quantity(len(rows), 'group')} of near-duplicates: {grouping:.3f} s")
+    progress.note(f"asked for one file among all: {query_seconds * 1e6:,.0f} us")
+    for line in EXPLANATION:
+        progress.note(line)
+
+
+def _query_seconds(database: simdb.Database) -> float:
+    """How long one query takes, on average."""
+    ids = list(islice(database, QUERIES))
+    begun = perf_counter()
+    for id in ids:
+        database.query(id=id)
+    return (perf_counter() - begun) / max(len(ids), 1)

@@ -1,0 +1,38 @@
+"""simdb get: stored documents by id."""
+
+import sys
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, Ids, IntIds, Json, given_ids
+from simdb.cli.codes import DATABASE_ERROR
+from simdb.cli.render import Row, plain, print_one
+
+
+def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
+    """Show stored documents: fingerprint and metadata (not the text, which is not stored).
+
+    Exit code 3 when one of the ids is unknown; the others are shown.
+    """
+    is_missing = False
+    with simdb.open(db, "r") as database, database.read() as snapshot:
+        for id in given_ids(ids, int_ids):
+            try:
+                print_one(_row(snapshot.get(id)), as_json=json)
+            except simdb.NotFoundError as error:
+                print(f"simdb: {plain(str(error))}", file=sys.stderr)
+                is_missing = True
+    if is_missing:
+        raise typer.Exit(DATABASE_ERROR)
+
+
+def _row(document: simdb.Document) -> Row:
+    fingerprint = document.fingerprint
+    return {
+        "id": document.id,
+        "fingerprint": f"0x{fingerprint.bits:016x}",
+        "is_empty": fingerprint.is_empty,
+        "has_weights": fingerprint.weights is not None,
+        "metadata": document.metadata,
+    }

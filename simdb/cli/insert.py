@@ -1,0 +1,62 @@
+"""simdb insert: documents into a database."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli import arguments
+from simdb.cli.codes import FINDINGS
+from simdb.cli.insertion import insert_batch
+from simdb.cli.intake import Intake
+from simdb.cli.progress import Progress
+from simdb.cli.records import Problem, Record
+from simdb.cli.render import print_one
+from simdb.cli.sources import check_sources, read_sources
+
+
+def insert(
+    db: arguments.Database,
+    sources: Annotated[
+        list[str] | None, typer.Argument(metavar="SOURCE...", help=arguments.SOURCES_HELP)
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="ID", help="The id of one document.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Its text.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace stored documents of the same ids.")
+    ] = False,
+    metadata: Annotated[
+        bool, typer.Option("--metadata", help="Store the other fields of a record with it.")
+    ] = False,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    int_ids: arguments.IntIds = False,
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Insert documents, all in one transaction; the database is created where there is none.
+
+    Exit code 1 when files or records had to be skipped, 3 when an id is taken: then nothing is
+    inserted.
+    """
+    if (id is None) != (text is None) or (id is None) == (not sources):
+        raise simdb.OptionError("insert takes SOURCE..., or --id with --text")
+    reading = arguments.make_reading(
+        encoding=encoding, errors=errors, id_field=id_field, text_field=text_field,
+        has_int_ids=int_ids, is_whole=metadata,
+    )  # fmt: skip
+    check_sources(sources or [])
+    found: Iterator[Record | Problem] = read_sources(sources or [], reading, excluded=[db])
+    if id is not None and text is not None:
+        found = iter([arguments.given_record(id, text, int_ids)])
+    with Progress("inserting") as progress, simdb.open(db) as database:
+        intake = Intake(found, progress)
+        with database.write() as transaction:
+            for batch in intake.batches():
+                insert_batch(transaction, batch, replace, metadata)
+        row = {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
+        print_one(row, as_json=json)
+    if intake.skipped:
+        raise typer.Exit(FINDINGS)

@@ -1,0 +1,52 @@
+"""simdb query: stored documents that match one document."""
+
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli import arguments
+from simdb.cli.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.cli.render import match_row, print_rows
+
+
+def query(
+    db: arguments.Database,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A file that holds the text.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="ID", help="A stored document.")] = None,
+    fingerprint: Annotated[
+        str | None, typer.Option(metavar="N", help="A ready fingerprint, decimal or 0x...")
+    ] = None,
+    similarity: arguments.Similarity = None,
+    distance: arguments.Distance = None,
+    recall: arguments.Recall = None,
+    method: arguments.Method = None,
+    limit: Annotated[int | None, typer.Option(help="Show at most so many, the best.")] = None,
+    int_ids: arguments.IntIds = False,
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Show the stored documents that match a text, a file, a stored document or a fingerprint.
+
+    Best first.  Exit code 0 whether there are any or not.
+    """
+    if [text, file, id, fingerprint].count(None) != 3:
+        raise simdb.OptionError("query takes one of TEXT, -, --file, --id and --fingerprint")
+    document: str | int | None = text
+    if text == STANDARD_INPUT or file is not None:
+        document = read_file(file or STANDARD_INPUT, known_encoding(encoding), errors)
+    if fingerprint is not None:
+        document = arguments.given_bits(fingerprint)
+    wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
+    with simdb.open(db, "r") as database:
+        found = database.query(
+            document, id=wanted, similarity=similarity, distance=distance, recall=recall,
+            method=method, limit=limit, errors=errors,
+        )  # fmt: skip
+    print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)

@@ -1,0 +1,143 @@
+"""Sources: what stands on the command line, as a stream of records.
+
+A file is many records or one document, by its name; a folder is one document for each file in
+it; `-` is JSON lines on standard input.  Nothing is held but what is being read.
+"""
+
+import os
+from collections.abc import Collection, Iterator
+
+from simdb.cli.content import CONTENT_ERRORS, STANDARD_INPUT, check_text, explained, opened
+from simdb.cli.content import read_text as read_content
+from simdb.cli.json_records import read_json, read_json_lines
+from simdb.cli.records import Found, Problem, Reading, Record, check_id, valid_name
+from simdb.cli.tables import load_parquet, read_parquet, read_table
+from simdb.errors import InputError
+
+JSON_LINES = (".jsonl", ".ndjson")
+JSON = ".json"
+COMMAS = ".csv"
+TABS = ".tsv"
+PARQUET = ".parquet"
+COMPRESSED = ".gz"
+
+FOLDER, FILE, OTHER = "folder", "file", "other"
+
+
+def check_sources(sources: Collection[str]) -> None:
+    """Raise InputError for a source that does not exist or needs what is not installed."""
+    for source in sources:
+        # A dangling link is a bad file among others, and no slip of the pen.
+        if source != STANDARD_INPUT and not os.path.lexists(source):
+            raise InputError(f"there is no file or folder {valid_name(source)}")
+        if source.lower().endswith(PARQUET) and not os.path.isdir(source):
+            load_parquet()
+
+
+def read_sources(
+    sources: Collection[str], reading: Reading, *, excluded: Collection[str] = ()
+) -> Found:
+    """Every record of every source, in order; nothing in `excluded`, and no file twice."""
+    passed = {os.path.realpath(path) for path in excluded}
+    for source in sources:
+        if source == STANDARD_INPUT:
+            yield from _guarded(source, read_json(source, source, reading))
+            continue
+        place = os.path.realpath(source)
+        if is_under(place, passed):
+            continue
+        if os.path.isdir(source):
+            yield from read_folder(source, reading, passed)
+        else:
+            yield from _read_file(source, reading)
+        passed.add(place)
+
+
+def read_folder(
+    folder: str, reading: Reading, passed: Collection[str] = (), *, ending: str = ""
+) -> Found:
+    """One document for each file under `folder` whose name has the `ending`; none in `passed`."""
+    for found in walk(folder, passed):
+        if isinstance(found, Problem):
+            yield found
+        elif found.endswith(ending):
+            yield read_document(found, reading)
+
+
+def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
+    """Paths of the regular files under `folder`, sorted; links are not followed."""
+    passed_names = {os.path.basename(path) for path in passed}
+    pending = [(folder, FOLDER)]
+    while pending:
+        path, kind = pending.pop()
+        # Following a path to its place is slow, and few names can be those of places passed.
+        if os.path.basename(path) in passed_names and os.path.realpath(path) in passed:
+            continue
+        if kind == FILE:
+            yield path
+        elif kind == OTHER:
+            yield Problem("", valid_name(path), "no regular file; leave it out")
+        else:
+            try:
+                pending += _entries(path)
+            except OSError as error:
+                yield Problem("", valid_name(path), explained(error))
+
+
+def read_document(path: str, reading: Reading) -> Record | Problem:
+    """A file as one document: its id is the path, its text the content."""
+    name = valid_name(path)
+    try:
+        check_id(name)
+        with opened(path) as stream:
+            check_text(stream, reading.encoding)
+            text, size = read_content(stream, reading.encoding, reading.errors)
+    except CONTENT_ERRORS as error:
+        return Problem("", name, explained(error))
+    # A line of a list cannot hold a name with a line feed; then it shows the name escaped.
+    line = path if "\n" not in path else name.replace("\n", "\\n")
+    return Record(id=name, text=text, source=name, position=0, line=line, size_bytes=size)
+
+
+def is_under(place: str, passed: Collection[str]) -> bool:
+    """Whether a path is one of those passed, or inside one."""
+    return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
+
+
+def _read_file(path: str, reading: Reading) -> Found:
+    """The records in a file, by the end of its name."""
+    name = valid_name(path)
+    kind = name.lower()
+    if kind.endswith(PARQUET):
+        return _guarded(name, read_parquet(path, name, reading))
+    kind = kind.removesuffix(COMPRESSED)
+    if kind.endswith(JSON_LINES):
+        return _guarded(name, read_json_lines(path, name, reading))
+    if kind.endswith(JSON):
+        return _guarded(name, read_json(path, name, reading))
+    if kind.endswith(COMMAS):
+        return _guarded(name, read_table(path, name, reading, delimiter=","))
+    if kind.endswith(TABS):
+        return _guarded(name, read_table(path, name, reading, delimiter="\t"))
+    return iter([read_document(path, reading)])
+
+
+def _guarded(name: str, found: Found) -> Found:
+    """What was found, and a problem at last if the source cannot be read on."""
+    try:
+        yield from found
+    except CONTENT_ERRORS as error:
+        yield Problem("", name, explained(error))
+
+
+def _entries(folder: str) -> list[tuple[str, str]]:
+    """The paths in a folder, but for links, and what each is; the last name first."""
+    with os.scandir(folder) as entries:
+        found = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
+    return sorted(found, reverse=True)
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_dir(follow_symlinks=False):
+        return FOLDER
+    return FILE if entry.is_file(follow_symlinks=False) else OTHER

@@ -1,0 +1,105 @@
+"""Tables: files of many records, read as a stream.
+
+CSV, TSV and Parquet.  One bad row is a `Problem`, and the next is read; where a file cannot be
+read on, an InputError, or a last `Problem`, says so.
+"""
+
+import csv
+import io
+from importlib import import_module
+from typing import Any
+
+from simdb.cli.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, check_text, explained, opened
+from simdb.cli.records import Found, Problem, Reading, Record, byte_count, make_record
+from simdb.errors import InputError
+
+PARQUET_ROWS = 1024
+PARQUET_REMEDY = "reading Parquet needs pyarrow: pip install 'simdb[arrow]'"
+# A long text is one field; the module's own limit is 128 KiB.
+csv.field_size_limit(DOCUMENT_BYTES_MAX)
+
+
+def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Found:
+    """Records of a CSV file whose first row names the fields."""
+    with opened(path) as stream:
+        check_text(stream, reading.encoding)
+        text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
+        rows = csv.reader(text, delimiter=delimiter)
+        header = _next_row(rows)
+        if header is None:
+            return
+        _check_column(header, reading)
+        while True:
+            line = rows.line_num + 1
+            try:
+                row = _next_row(rows)
+                if row is None:
+                    return
+                if row:
+                    yield _table_record(header, row, reading, name, line)
+            except InputError as error:
+                yield Problem(name, f"{name}:{line}", str(error))
+
+
+def read_parquet(path: str, name: str, reading: Reading) -> Found:
+    """Records of a Parquet file."""
+    arrow, parquet = load_parquet()
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = list(file.schema_arrow.names)
+            _check_column(names, reading)
+            chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
+            columns = None if reading.is_whole else chosen
+            position = 0
+            for batch in file.iter_batches(PARQUET_ROWS, columns=columns):
+                for row in batch.to_pylist():
+                    position += 1
+                    yield _parquet_record(row, reading, name, position)
+    except arrow.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        yield Problem("", name, f"no valid Parquet ({reason}); make or fetch it again")
+
+
+def load_parquet() -> tuple[Any, Any]:
+    """The modules that read Parquet; InputError where they are not installed."""
+    try:
+        # Loaded when needed: it takes a good part of a second, and few sources need it.
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise InputError(PARQUET_REMEDY) from error
+
+
+def _check_column(header: list[str], reading: Reading) -> None:
+    if reading.text_field not in header:
+        shown = ", ".join(repr(each[:40]) for each in header[:8])
+        raise InputError(
+            f"no column {reading.text_field!r}; name the one that holds the text by --text-field"
+            f" (there are {shown})"
+        )
+
+
+def _next_row(rows: Any) -> list[str] | None:
+    try:
+        row: list[str] | None = next(rows, None)
+    except csv.Error as error:
+        raise InputError(f"no valid row ({error}); correct it") from error
+    return row
+
+
+def _table_record(
+    header: list[str], row: list[str], reading: Reading, name: str, line: int
+) -> Record:
+    if len(row) != len(header):
+        raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
+    value = dict(zip(header, row, strict=True))
+    size = sum(map(byte_count, row)) + len(row)
+    return make_record(value, reading, source=name, position=line, line=None, size_bytes=size)
+
+
+def _parquet_record(row: dict[str, Any], reading: Reading, name: str, at: int) -> Record | Problem:
+    try:
+        text = row[reading.text_field]
+        size = byte_count(text) if isinstance(text, str) else 0
+        return make_record(row, reading, source=name, position=at, line=None, size_bytes=size)
+    except CONTENT_ERRORS as error:
+        return Problem(name, f"{name}:{at}", explained(error))
