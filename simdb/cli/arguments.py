@@ -47,11 +47,11 @@ Errors = Annotated[
 
 
 def make_reading(
-    *,
     encoding: str,
     errors: str,
     id_field: str,
     text_field: str,
+    *,
     has_int_ids: bool,
     is_whole: bool,
 ) -> Reading:

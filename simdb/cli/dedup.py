@@ -44,16 +44,14 @@ def dedup(
 ) -> None:
     """Find near-duplicate documents.  Exit code 1 when there are any, or when files were skipped.
 
-    Without --db, groups among the sources.  With it, only what is new is stored, and for the rest
-    its match is shown.
+    Without --db, groups among the sources.  With it, the new is stored, the rest has a match.
     """
     check_sources(sources)
     asked = {"similarity": similarity, "distance": distance, "recall": recall, "method": method}
     given = {"shingle": shingle, "unit": unit}
     reading = arguments.make_reading(
-        encoding=encoding, errors=errors, id_field=id_field, text_field=text_field,
-        has_int_ids=int_ids, is_whole=keep is not None,
-    )  # fmt: skip
+        encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
+    )
     own = [path for path in (db, keep, groups) if path is not None]
     with Progress("reading") as progress, Spool() as rows:
         intake = Intake(read_sources(sources, reading, excluded=own), progress)

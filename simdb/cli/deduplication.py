@@ -76,7 +76,7 @@ def find_groups(
     options = _options(given)
     with (
         temporary_database(options) as database,
-        Spool(os.path.dirname(kept.name) if kept else None) as lines,
+        Spool(beside=kept) as lines,
     ):
         names = Names(progress, options.sketch)
         for batch in intake.batches():

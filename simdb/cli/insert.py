@@ -44,9 +44,8 @@ def insert(
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert takes SOURCE..., or --id with --text")
     reading = arguments.make_reading(
-        encoding=encoding, errors=errors, id_field=id_field, text_field=text_field,
-        has_int_ids=int_ids, is_whole=metadata,
-    )  # fmt: skip
+        encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=metadata
+    )
     check_sources(sources or [])
     found: Iterator[Record | Problem] = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:

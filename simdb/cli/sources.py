@@ -37,8 +37,9 @@ def check_sources(sources: Collection[str]) -> None:
 def read_sources(
     sources: Collection[str], reading: Reading, *, excluded: Collection[str] = ()
 ) -> Found:
-    """Every record of every source, in order; nothing in `excluded`, and no file twice."""
-    passed = {os.path.realpath(path) for path in excluded}
+    """Every record of every source, in order; no file twice, and in folders none `excluded`."""
+    passed: set[str] = set()
+    hidden = {os.path.realpath(path) for path in excluded}
     for source in sources:
         if source == STANDARD_INPUT:
             yield from _guarded(source, read_json(source, source, reading))
@@ -47,7 +48,7 @@ def read_sources(
         if is_under(place, passed):
             continue
         if os.path.isdir(source):
-            yield from read_folder(source, reading, passed)
+            yield from read_folder(source, reading, passed | hidden)
         else:
             yield from _read_file(source, reading)
         passed.add(place)

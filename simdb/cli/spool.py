@@ -16,8 +16,10 @@ PARTIAL = ".partial"
 class Spool:
     """Objects in order, in a temporary file; take them out as often as needed."""
 
-    def __init__(self, folder: str | None = None) -> None:
-        """The file is in `folder`, or where temporary files are."""
+    def __init__(self, beside: IO[bytes] | None = None) -> None:
+        """The file is `beside` one that will hold much of it, or where temporary files are."""
+        is_named = beside is not None and beside.name.endswith(PARTIAL)
+        folder = os.path.dirname(beside.name) if beside is not None and is_named else None
         # Closed by __exit__, as every spool is used with `with`.
         self._file = tempfile.TemporaryFile("w+", encoding="ascii", dir=folder)  # noqa: SIM115
 
@@ -59,11 +61,11 @@ def written(path: str | None) -> Iterator[IO[bytes] | None]:
     if path is None:
         yield None
         return
-    place = os.path.realpath(path)
-    if os.path.exists(place) and not os.path.isfile(place):
-        with open(place, "wb") as file:  # a pipe or a device
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:  # a pipe or a device
             yield file
         return
+    place = os.path.realpath(path)
     try:
         with open(place + PARTIAL, "wb") as file:
             yield file
