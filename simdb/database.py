@@ -301,19 +301,24 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     """The options in the database, which is made where it is missing and may be."""
     with environment.reading() as transaction:
         is_empty = not transaction.stat()["entries"]
-    if not is_empty:
-        if mode == "x":
-            raise ExistsError(f"{environment.path} is a database already; open it with 'w'")
-        return contents.attach(environment)
-    if mode in ("r", "w"):
-        raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
-    wanted = options or Options()
-    try:
-        environment.write(lambda transaction: contents.create(environment, transaction, wanted))
-    except BaseException:
-        environment.forget_subdatabases()
-        raise
-    return wanted
+    if is_empty:
+        if mode in ("r", "w"):
+            raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
+        wanted = options or Options()
+        try:
+            # Somebody else may have made it meanwhile.
+            if environment.write(lambda writer: contents.create(environment, writer, wanted)):
+                return wanted
+        except BaseException:
+            environment.forget_subdatabases()
+            raise
+    if mode == "x":
+        raise ExistsError(f"{environment.path} is a database already; open it with 'w'")
+    return contents.attach(environment)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _reopen(path: str, mode: str, durability: str, timeout: float | None) -> Database:

@@ -37,8 +37,10 @@ class Contents:
     buffer: Loose
 
 
-def create(environment: Environment, transaction: Any, options: Options) -> None:
-    """Write the values of a new, empty database."""
+def create(environment: Environment, transaction: Any, options: Options) -> bool:
+    """Write the values of a new, empty database; False, and nothing, where there is one."""
+    if transaction.stat()["entries"]:
+        return False
     environment.create_subdatabases(layout.all_names(options.table_count), transaction)
     meta = environment.subdatabase(layout.META)
     stored = {"version": codec.FORMAT_VERSION, "engine": environment.engine_version}
@@ -49,6 +51,7 @@ def create(environment: Environment, transaction: Any, options: Options) -> None
         transaction.put(key, codec.encode_object(kind, key, value), db=meta)
     manifest = environment.subdatabase(layout.MANIFEST)
     transaction.put(layout.MANIFEST_KEY, encode_manifest(Manifest()), db=manifest)
+    return True
 
 
 def attach(environment: Environment) -> Options:
