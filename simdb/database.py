@@ -46,7 +46,8 @@ class Database(Queries):
         self._path = path
         self._mode = mode
         self._durability = durability
-        self._release = weakref.finalize(self, registry.release, store.environment)
+        # Snapshots and transactions hold the store, so they may outlive the database.
+        self._release = weakref.finalize(store, registry.release, store.environment)
         # The end of the process closes everything without our help.
         self._release.atexit = False
 
