@@ -29,6 +29,7 @@ from simdb.storage import contents, place, registry
 from simdb.storage.environment import (
     DEFAULT_MAP_BYTES,
     LEAST_MAP_BYTES,
+    MOST_MAP_BYTES,
     Environment,
 )
 from simdb.storage.run import Source
@@ -276,9 +277,11 @@ def open(
         raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
     place.check_durability(durability)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
-    if not isinstance(size, int) or size < LEAST_MAP_BYTES:
-        raise OptionError(f"map_size is at least {LEAST_MAP_BYTES} bytes, not {map_size!r}")
-    if timeout is not None and not timeout >= 0:
+    if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
+        raise OptionError(
+            f"map_size is {LEAST_MAP_BYTES} to {MOST_MAP_BYTES} bytes, not {map_size!r}"
+        )
+    if timeout is not None and not (_is_number(timeout) and timeout >= 0):
         raise OptionError(f"timeout is a number of seconds, or None, not {timeout!r}")
     try:
         directory = os.fsdecode(path)

@@ -75,7 +75,7 @@ class Store:
                 f"this thread already has a write transaction on {environment.path}; use its"
                 " verbs, or end it first"
             )
-        wait = -1 if self.timeout is None else self.timeout
+        wait = -1 if self.timeout is None else min(self.timeout, threading.TIMEOUT_MAX)
         if not environment.write_guard.acquire(timeout=wait):
             raise BusyError(
                 f"another thread has been writing to {environment.path} for {wait:g} seconds;"

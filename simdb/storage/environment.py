@@ -31,6 +31,7 @@ from simdb.storage.translation import is_out_of_memory, translate
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
 LEAST_MAP_BYTES = 1 << 20
+MOST_MAP_BYTES = 1 << 62
 READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
 SUBDATABASES_MAX = 128
 CLOSE_WAIT_SECONDS = 2.0
