@@ -272,6 +272,7 @@ class Environment:
                     time.sleep(0.01 * attempt)
             else:
                 self.map_bytes = environment.info()["map_size"]
+                self.data_file = os.stat(os.path.join(self.path, DATA_FILE))
                 return environment
         raise FullError(f"{self.path} cannot be mapped: the system has no address space for it")
 

@@ -4,7 +4,7 @@ import os
 import threading
 
 from simdb.errors import OptionError
-from simdb.storage.environment import Environment
+from simdb.storage.environment import DATA_FILE, Environment
 
 _lock = threading.Lock()
 _open: dict[tuple[int, int], Environment] = {}
@@ -20,7 +20,7 @@ def acquire(path: str, *, is_read_only: bool, durability: str, map_bytes: int) -
         state = os.stat(path)
         place = (state.st_dev, state.st_ino)
         environment = _open.get(place)
-        if environment is None:
+        if environment is None or not _is_in_place(environment, path):
             environment = Environment(
                 os.path.abspath(path),
                 is_read_only=is_read_only,
@@ -52,6 +52,14 @@ def release(environment: Environment) -> None:
         for place, each in list(_open.items()):
             if each is environment:
                 del _open[place]
+
+
+def _is_in_place(environment: Environment, path: str) -> bool:
+    """Whether it has the data file open that is there, and not one of a directory removed since."""
+    try:
+        return os.path.samestat(environment.data_file, os.stat(os.path.join(path, DATA_FILE)))
+    except FileNotFoundError:
+        return False
 
 
 def _forget_in_child() -> None:

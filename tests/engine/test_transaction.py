@@ -1,0 +1,207 @@
+import threading
+
+import numpy as np
+import pytest
+from conftest import TINY
+
+import simdb
+
+
+def test_a_transaction_that_is_left_by_an_exception_changes_nothing(database):
+    database.insert(1, 1)
+
+    with pytest.raises(KeyError, match="stop"), database.write() as transaction:
+        transaction.insert_many(range(10, 40), np.arange(30, dtype=np.uint64))
+        transaction.delete(1)
+        raise KeyError("stop")
+
+    assert list(database) == [1]
+
+
+def test_queries_in_a_transaction_see_what_it_did_and_others_do_not(database):
+    database.insert("old", 0)
+
+    with database.write() as transaction:
+        transaction.insert_many([f"new{at}" for at in range(9)], [1] * 9)
+        transaction.delete("old")
+
+        assert [match.id for match in transaction.query(0, distance=1)] == [
+            f"new{at}" for at in range(9)
+        ]
+        assert [match.id for match in database.query(0, distance=1)] == ["old"]
+        assert len(transaction) == 9
+        assert "old" not in transaction
+        assert "old" in database
+
+    assert "old" not in database
+
+
+def test_metadata_is_read_back_before_and_after_the_commit(database):
+    database.insert(1, 1, "stored")
+    with database.write() as transaction:
+        transaction.insert(2, 2, {"staged": [1, None, True, 1.5, b"\0", "\u00e9"]})
+        transaction.insert(3, 3)
+
+        assert [transaction.get(id).metadata for id in (1, 2, 3)] == [
+            "stored",
+            {"staged": [1, None, True, 1.5, b"\0", "\u00e9"]},
+            None,
+        ]
+
+    assert database.get(2).metadata == {"staged": [1, None, True, 1.5, b"\0", "\u00e9"]}
+
+
+def test_a_replaced_document_takes_new_metadata_and_none_if_none_is_given(database):
+    database.insert(1, 1, "before")
+
+    database.insert(1, 1, replace=True)
+
+    assert database.get(1).metadata is None
+
+
+def test_an_id_can_be_deleted_and_inserted_again_in_one_transaction(database):
+    database.insert("a", 1)
+
+    with database.write() as transaction:
+        transaction.delete("a")
+        transaction.insert("a", 2)
+        transaction.delete("a")
+        transaction.insert("a", 4)
+
+    assert database.query(4, distance=0) == [simdb.Match("a", 0)]
+    assert database.query(1, distance=0) == []
+
+
+def test_everything_inserted_and_deleted_in_one_transaction_leaves_nothing(database):
+    with database.write() as transaction:
+        transaction.insert_many(range(20), np.arange(20, dtype=np.uint64))
+        transaction.delete_many(range(20))
+
+    assert list(database) == []
+    assert database.query(3, distance=64) == []
+
+
+def test_many_documents_can_follow_one_deletion(database):
+    # The bitmap of deleted documents has room for some 130,000 more; inserting past its end in
+    # the same transaction failed at the commit.
+    database.insert_many(range(5), np.arange(5, dtype=np.uint64))
+    database.delete(1)
+    count = 200_000
+
+    database.insert_many(range(10, 10 + count), np.arange(count, dtype=np.uint64) << np.uint64(9))
+
+    assert len(database) == count + 4
+    assert [match.id for match in database.query(5 << 9, distance=0)] == [15]
+
+
+def test_an_ended_transaction_refuses_every_verb(database):
+    with database.write() as transaction:
+        transaction.insert(1, 1)
+
+    for verb in (
+        lambda: transaction.insert(2, 2),
+        lambda: transaction.add_if_new(2, 2),
+        lambda: transaction.delete(1),
+        lambda: transaction.query(1),
+        lambda: transaction.get(1),
+        lambda: len(transaction),
+        lambda: 1 in transaction,
+        lambda: list(transaction),
+        lambda: transaction.find_all(),
+        lambda: transaction.find_clusters(),
+        transaction.commit,
+    ):
+        with pytest.raises(simdb.ClosedError):
+            verb()
+    transaction.abort()
+    assert list(database) == [1]
+
+
+def test_commit_can_be_called_by_hand(database):
+    transaction = database.write()
+    transaction.insert(1, 1)
+    transaction.commit()
+
+    assert list(database) == [1]
+
+
+def test_a_transaction_that_nobody_holds_is_aborted_and_others_may_write(database):
+    database.write().insert(1, 1)
+
+    database.insert(2, 2)
+
+    assert list(database) == [2]
+
+
+def test_a_second_transaction_of_the_same_thread_is_refused_at_once(database):
+    with database.write() as transaction:
+        transaction.insert(1, 1)
+        with pytest.raises(simdb.BusyError, match="this thread already has a write transaction"):
+            database.write()
+        with pytest.raises(simdb.BusyError):
+            database.insert(2, 2)
+        with pytest.raises(simdb.BusyError):
+            database.compact()
+
+    assert list(database) == [1]
+
+
+def test_another_thread_waits_for_its_turn(database):
+    def insert_others():
+        database.insert(2, 2)
+
+    other = threading.Thread(target=insert_others)
+    with database.write() as transaction:
+        other.start()
+        transaction.insert(1, 1)
+        assert list(database) == []
+    other.join()
+
+    assert list(database) == [1, 2]
+
+
+def test_another_thread_gives_up_after_the_timeout(open_database):
+    database = open_database(options=TINY, timeout=0.02)
+    errors = []
+
+    def insert():
+        try:
+            database.insert(2, 2)
+        except simdb.BusyError as error:
+            errors.append(error)
+
+    with database.write():
+        other = threading.Thread(target=insert)
+        other.start()
+        other.join()
+
+    assert "0.02 seconds" in str(errors[0])
+    assert len(database) == 0
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e15, 0, None])
+def test_a_free_database_is_written_whatever_the_timeout(open_database, timeout):
+    database = open_database(timeout=timeout)
+
+    database.insert(1, 1)
+
+    assert list(database) == [1]
+
+
+def test_progress_is_told_the_documents_sketched(database):
+    reported = []
+
+    database.insert_many(
+        range(9000), (f"text {number}" for number in range(9000)), progress=reported.append
+    )
+
+    assert reported == [8192, 9000]
+
+
+def test_pairs_of_an_ended_transaction_are_refused(database):
+    with database.write() as transaction:
+        transaction.insert_many(range(9), [0] * 9)
+        pairs = transaction.find_all()
+
+    with pytest.raises(simdb.ClosedError):
+        list(pairs)
