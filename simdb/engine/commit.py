@@ -95,7 +95,7 @@ def _write_sealed(
     """Store the sealed runs, merged with older ones, and what is loose after them."""
     store = writer.store
     runs = [*base.runs, *staging.sealed]
-    counts = [run.info.entry_count for run in runs]
+    counts = [run.info.id_count for run in runs]
     start = merged_from(counts, len(staging.sealed), store.options.growth)
     number = manifest.next_run
     info = write_run(
