@@ -46,17 +46,31 @@ def write_run(
     merged = _merged([run.id_table(source) for run in runs], dead, kept)
     id_count = len(merged.keys)
     _put_table(layout.IDS, number, merged, put)
-    has_vectors = source.width > 0 and any(run.info.weighted_count for run in runs)
+    weighted_count = _weighted_count(runs, source, kept)
+    has_vectors = source.width > 0 and weighted_count > 0
     segments = (
         _aligned_segments(runs, source) if kept is None else _kept_segments(runs, source, kept)
     )
-    weighted_count = 0
     for at, segment in enumerate(segments):
         _put_segment(number, at, segment, put, has_vectors=has_vectors)
-        weighted_count += int(np.count_nonzero(segment.columns[layout.STATE] == WEIGHTED))
     if kept is not None:
         start, stop = 0, len(kept)
     return RunInfo(number, start, stop, entry_count, id_count, weighted_count)
+
+
+def _weighted_count(
+    runs: Sequence[Run], source: Source, kept: npt.NDArray[np.uint32] | None
+) -> int:
+    """How many documents have a volatility vector, of all or of those `kept`."""
+    if kept is None:
+        return sum(run.info.weighted_count for run in runs)
+    states = [
+        run.column(layout.STATE, number, source)
+        for run in runs
+        for number in range(run.segment_count)
+    ]
+    chosen = np.concatenate(states)[kept - np.uint32(runs[0].info.start)]
+    return int(np.count_nonzero(chosen == WEIGHTED))
 
 
 def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
