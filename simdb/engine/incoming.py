@@ -27,7 +27,7 @@ def as_list(values: Any, what: str) -> list[Any]:
         raise InputError(f"{what} are many, in a list, an array or an iterator, not {values!r}")
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.ndim:
         return list(values.tolist())
     try:
         return list(values)

@@ -251,7 +251,10 @@ class Queries(Protocol):
         """The matches of one ready fingerprint: the common case where microseconds count."""
         view, source = self._enter()
         try:
-            plan = view.bit_plans.get(asked)
+            try:
+                plan = view.bit_plans.get(asked)
+            except TypeError:
+                plan = None  # what cannot be a key is no bound either, and refused below
             if plan is None:
                 plan = lookup.plan_bits(view, self._store.options, asked, source)
             check_bits(bits)

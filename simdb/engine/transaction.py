@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.engine import claim, incoming
 from simdb.engine.commit import write_staged
 from simdb.engine.incoming import EncodedIds, Progress
@@ -168,10 +169,9 @@ class WriteTransaction(Queries):
     def delete_many(self, ids: Iterable[Id]) -> int:
         """Delete the documents with these ids; returns how many there were."""
         self._check_open()
-        encoded = EncodedIds(list(dict.fromkeys(incoming.as_list(ids, "ids"))))
-        view = self._view()
-        found = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
-        ordinals = found[found >= 0].astype(np.uint32)
+        offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
+        found = self._view().find(offsets, content, hashes, self._source)
+        ordinals = np.unique(found[found >= 0]).astype(np.uint32)
         self._delete(ordinals)
         return len(ordinals)
 
