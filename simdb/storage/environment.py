@@ -206,9 +206,11 @@ class Environment:
 
     def copy_to(self, path: str) -> None:
         """Write a compacted copy of the data file to the new file `path`."""
+        self.check_usable()
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            self._lmdb.copyfd(descriptor, compact=True)
+            with self._held():
+                self._lmdb.copyfd(descriptor, compact=True)
             os.fsync(descriptor)
         except lmdb.Error as error:
             translate(error, path)

@@ -1,11 +1,13 @@
 """Where a database may be, and how safe: a directory of its own on a local file system."""
 
+import errno
 import os
 
 from simdb.errors import (
     ExistsError,
     FormatError,
     FullError,
+    InputError,
     NotFoundError,
     OptionError,
     ReadOnlyError,
@@ -83,10 +85,14 @@ def _make(path: str) -> None:
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         strangers = sorted(set(os.listdir(path)) - OWN_FILES)
-    except PermissionError as error:
-        raise ReadOnlyError(f"{path} cannot be made: {error}") from error
+    except ValueError as error:
+        raise InputError(f"{path!r} is no path: {error}") from error
     except OSError as error:
-        raise FullError(f"{path} cannot be made: {error}") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FullError(f"no room for {path}: {error}") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise ReadOnlyError(f"{path} cannot be made: {error}") from error
+        raise InputError(f"{path} cannot be made: {error}") from error
     if strangers:
         raise FormatError(
             f"{path} holds other files ({strangers[0]!r}); a database gets a directory of its own"
