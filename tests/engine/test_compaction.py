@@ -1,0 +1,169 @@
+import os
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine import compaction
+
+TEXT = "one two three four five six seven eight nine ten"
+
+
+def fill(database, count=100):
+    database.insert_many(range(count), np.arange(count, dtype=np.uint64) << np.uint64(7))
+
+
+def test_compaction_leaves_one_run_without_gaps(database):
+    fill(database)
+    database.insert(100, 5, {"kept": True})
+    database.delete_many(range(0, 100, 2))
+
+    database.compact()
+
+    stats = database.stats()
+    assert [run.document_count for run in stats.runs] == [51]
+    assert (stats.deleted_count, stats.delta_count) == (0, 0)
+    assert list(database) == [*range(1, 100, 2), 100]
+    assert database.get(100).metadata == {"kept": True}
+    assert database.query(5, distance=0) == [simdb.Match(100, 0)]
+
+
+def test_compaction_shrinks_the_file_when_alone(database):
+    fill(database, 20_000)
+    database.delete_many(range(10, 20_000))
+
+    report = database.compact()
+
+    assert report.note == ""
+    assert report.after_bytes < report.before_bytes / 4
+    assert list(database) == list(range(10))
+    assert sorted(os.listdir(database.path)) == [
+        "data.mdb", "lock.mdb", "presence.lock", "writer.lock",
+    ]  # fmt: skip
+
+
+def test_compaction_under_a_snapshot_says_why_the_file_keeps_its_size(database):
+    fill(database)
+    with database.read() as snapshot:
+        report = database.compact()
+
+        assert report.note == "the file was not shrunk: snapshots of this process are open"
+        assert list(snapshot) == list(range(100))
+        assert snapshot.query(7 << 7, distance=0) == [simdb.Match(7, 0)]
+    assert list(database) == list(range(100))
+
+
+def test_an_empty_database_can_be_compacted(database):
+    report = database.compact()
+
+    assert report.note == ""
+    assert len(database) == 0
+
+
+def test_a_database_can_be_compacted_after_everything_was_deleted(database):
+    fill(database)
+    database.delete_many(range(100))
+
+    database.compact()
+
+    assert list(database) == []
+    assert database.stats().runs == ()
+    fill(database)
+    assert len(database.query(7 << 7, distance=0)) == 1
+
+
+def test_documents_without_features_survive_compaction(database):
+    database.insert_many(list("abc"), ["", " ", "\n"])
+
+    database.compact()
+
+    assert list(database) == ["a", "b", "c"]
+    assert database.get("b").fingerprint.is_empty
+
+
+def test_compacting_twice_changes_nothing(database):
+    fill(database)
+    database.compact()
+    before = database.stats()
+
+    database.compact()
+
+    assert database.stats().runs == before.runs
+    assert list(database) == list(range(100))
+
+
+def test_vectors_go_with_the_last_document_that_has_one(database):
+    # Their value stayed behind, under a run that nobody would remove it with.
+    database.insert_many(["t1", "t2", "bare"], [TEXT, TEXT + " more", 7])
+    database.compact()
+    database.delete_many(["t1", "t2"])
+    database.compact()
+    database.insert_many(range(5), [TEXT] * 5)
+    database.compact()
+
+    assert list(database) == ["bare", 0, 1, 2, 3, 4]
+    assert len(database.query(TEXT)) == 5
+
+
+def test_a_leftover_of_an_interrupted_compaction_is_replaced(database):
+    fill(database)
+    leftover = os.path.join(database.path, compaction.COPY_FILE)
+    with open(leftover, "wb") as file:
+        file.write(b"half a copy")
+
+    report = database.compact()
+
+    assert report.note == ""
+    assert not os.path.exists(leftover)
+    assert len(database) == 100
+
+
+def test_a_copy_that_fails_leaves_the_database_as_it_is(database, monkeypatch):
+    fill(database)
+    environment = database._store.environment
+
+    def fail(path):
+        raise simdb.FullError("no room")
+
+    monkeypatch.setattr(environment, "copy_to", fail)
+    with pytest.raises(simdb.FullError):
+        database.compact()
+    monkeypatch.undo()
+
+    assert list(database) == list(range(100))
+    assert database.compact().note == ""
+
+
+def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database(open_database):
+    first = open_database()
+    second = open_database()
+    fill(first)
+    assert len(second.query(7 << 7, distance=0)) == 1
+
+    first.delete(3)
+    first.compact()
+
+    assert list(second) == [id for id in range(100) if id != 3]
+    assert second.query(7 << 7, distance=0) == [simdb.Match(7, 0)]
+
+
+def test_runs_stay_few_whatever_is_stored_in_them(database):
+    # Documents without features are in no table; runs of nothing else were never merged.
+    for batch in range(40):
+        database.insert_many([f"{batch}-{at}" for at in range(5)], [""] * 5)
+
+    assert len(database.stats().runs) <= 8
+
+
+def test_ids_stay_right_while_small_runs_are_added_beside_a_larger_one(database):
+    # Small columns lie in pages that LMDB rewrites when a neighbour is added.
+    expected = [f"{at}" for at in range(300)]
+    database.insert_many(expected, np.arange(300, dtype=np.uint64) << np.uint64(20))
+    assert database.query(5 << 20, distance=0) == [simdb.Match("5", 0)]
+
+    for batch in range(30):
+        ids = [f"{batch}-{at}" for at in range(5)]
+        database.insert_many(ids, [(batch << 40) + at for at in range(5)])
+        database.delete_many(ids)
+
+        assert list(database) == expected
