@@ -78,7 +78,13 @@ class Sketcher:
         )
         for kind in sorted(distinct):
             chosen = [at for at, each in enumerate(kinds) if each == kind]
-            part = self._one_kind([documents[at] for at in chosen], kind, replace, start)
+            try:
+                part = self._one_kind([documents[at] for at in chosen], kind, replace, start)
+            except InputError:
+                # The message shall name the place among all documents, not among those of its kind.
+                for at in chosen:
+                    self._one_kind([documents[at]], kind, replace, start + at)
+                raise
             whole.bits[chosen] = part.bits
             whole.vectors[chosen] = part.vectors
             whole.states[chosen] = part.states

@@ -1,0 +1,427 @@
+"""Whatever is wrong is refused by name, with the remedy, and nothing that is stored is lost."""
+
+import subprocess
+import sys
+
+import lmdb
+import numpy as np
+import pytest
+from conftest import TINY
+
+import simdb
+from simdb.storage import codec, layout
+
+
+@pytest.fixture
+def filled(database):
+    """Ten documents; the test must leave them as they are."""
+    database.insert_many(range(10), np.arange(10, dtype=np.uint64) << np.uint64(32))
+    yield database
+    assert list(database) == list(range(10))
+
+
+GOOD = [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([1, b"caf\xe9", 3], "document 1"),
+        ([1, 2, "lone \ud800 surrogate"], "document 2"),
+        ([1, None, 3], "document 1 is NoneType"),
+        ([1, 2.5, 3], "document 1 is float"),
+        ([1, True, 3], "document 1 is a bool"),
+        ([1, -1, 3], "document 1 is -1"),
+        ([1, 2**64, 3], "document 1 is 18446744073709551616"),
+        ([1, {"a": 1}, 3], "document 1 is dict"),
+        ([1, ["token", 5], 3], "document 1"),
+        ([1, np.zeros(128, np.float32), 3], "document 1 is an array of float32"),
+        (np.arange(3), "int64"),
+        (np.zeros(3), "float64"),
+        (np.zeros((3, 2), np.uint64), "shape"),
+        (np.zeros((3, 64), np.float32), "shape"),
+        (np.array(3, np.uint64), "documents are"),
+        ("one text for three", "documents are many"),
+        (7, "documents are many"),
+        (None, "documents are many"),
+        ([1, 2], "3 ids but 2 documents"),
+        ([1, 2, 3, 4], "3 ids but more than 3 documents"),
+        (iter([1]), "3 ids but 1 documents"),
+        ([], "3 ids but 0 documents"),
+    ],
+)
+def test_documents_that_cannot_be_are_refused_and_none_is_stored(filled, documents, message):
+    with pytest.raises(simdb.InputError, match=message):
+        filled.insert_many(["a", "b", "c"], documents)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a", "b", "a"], r"'a' stands twice.*at 0 and 2"),
+        ([1, 2, np.int64(1)], "stands twice"),
+        (["a", None, "c"], "id 1"),
+        (["a", 1.5, "c"], "id 1"),
+        (["a", True, "c"], "id 1"),
+        (["a", "", "c"], "id 1"),
+        (["a", b"", "c"], "id 1"),
+        (["a", ("b",), "c"], "id 1"),
+        (["a", ["b"], "c"], "id 1"),
+        (["a", 2**64, "c"], "id 1"),
+        (["a", -(2**63) - 1, "c"], "id 1"),
+        (["a", 10**400, "c"], "id 1"),
+        (["a", "x" * 2000, "c"], "id 1"),
+        (["a", b"x" * 2000, "c"], "id 1"),
+        (["a", "lone \udcff surrogate", "c"], "id 1"),
+        ("abc", "ids are many"),
+        (5, "ids are many"),
+        (None, "ids are many"),
+        (np.zeros(3), "id 0"),
+        (np.array(5), "ids are"),
+        (np.zeros((3, 3), np.int64), "id 0"),
+        (object(), "ids are"),
+    ],
+)
+def test_ids_that_cannot_be_are_refused_and_none_is_stored(filled, ids, message):
+    with pytest.raises(simdb.InputError, match=message):
+        filled.insert_many(ids, GOOD)
+    with pytest.raises(simdb.InputError, match=message):
+        filled.add_many_if_new(ids, GOOD)
+
+
+@pytest.mark.parametrize("id", [True, None, 1.5, "", ["a"], 2**64, "x" * 2000, "\ud800"])
+def test_an_id_that_cannot_be_is_refused_by_every_verb(filled, id):
+    for verb in (
+        lambda: filled.insert(id, 1),
+        lambda: filled.add_if_new(id, 1),
+        lambda: filled.delete(id),
+        lambda: filled.delete_many([1, id]),
+        lambda: filled.get(id),
+        lambda: filled.query_many(ids=[id]),
+        lambda: id in filled,
+    ):
+        with pytest.raises(simdb.InputError):
+            verb()
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["a\0b", b"\0", "x" * 600, b"\xff" * 1023, "\u00e9" * 511, -(2**63), 2**63, 2**64 - 1, -1, 0],
+)
+def test_odd_ids_are_kept_as_they_are(database, id):
+    database.insert(id, 1)
+    database.compact()
+
+    assert [(type(each), each) for each in database] == [(type(id), id)]
+    assert database.query(1)[0].id == id
+    assert id in database
+
+
+def test_ids_of_different_types_are_different(database):
+    ids = ["1", b"1", 1]
+
+    database.insert_many(ids, [1, 2, 3])
+
+    assert [(type(id), id) for id in database] == [(type(id), id) for id in ids]
+    assert [database.get(id).fingerprint.bits for id in ids] == [1, 2, 3]
+
+
+def test_a_taken_id_is_refused_with_the_remedy(filled):
+    with pytest.raises(simdb.ExistsError, match=r"id 5 is stored already.*replace=True"):
+        filled.insert_many(["new", 5, 6], GOOD)
+
+
+def test_an_unknown_id_is_named(filled):
+    for verb in (
+        lambda: filled.get("none"),
+        lambda: filled.delete("none"),
+        lambda: filled.query(id="none"),
+        lambda: filled.first(id="none"),
+        lambda: filled.query_many(ids=[1, "none"]),
+    ):
+        with pytest.raises(simdb.NotFoundError) as caught:
+            verb()
+        assert str(caught.value) == "no document has the id 'none'"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ([None, object(), None], "document 'b'"),
+        ([None, {1, 2}, None], "document 'b'"),
+        ([None, 2**64, None], "document 'b'"),
+        ([None, "\ud800", None], "document 'b'"),
+        ([None], "3 ids but metadata of 1"),
+        ("abc", "metadata are many"),
+        ({"a": 1}, "3 ids but metadata of 1"),
+    ],
+)
+def test_metadata_that_cannot_be_stored_is_refused(filled, metadata, message):
+    with pytest.raises(simdb.InputError, match=message):
+        filled.insert_many(["a", "b", "c"], GOOD, metadata)
+
+
+def test_metadata_without_end_is_refused(filled):
+    endless = []
+    endless.append(endless)
+
+    with pytest.raises(simdb.InputError, match="metadata of document 'a'"):
+        filled.insert("a", 1, endless)
+
+
+def test_an_iterator_that_fails_leaves_nothing_behind(filled):
+    def documents():
+        yield 1
+        raise RuntimeError("the source is gone")
+
+    with pytest.raises(RuntimeError, match="source is gone"):
+        filled.insert_many(["a", "b"], documents())
+
+
+def test_zero_documents_are_zero_documents(filled):
+    assert filled.insert_many([], []) == 0
+    assert filled.delete_many([]) == 0
+    assert len(filled.query_many([])) == 0
+    assert len(filled.query_many(np.empty(0, np.uint64))) == 0
+    assert len(filled.query_many(ids=[])) == 0
+
+
+def test_an_empty_document_is_stored_and_matches_nothing(database):
+    database.insert_many(["a", "b", "c", "d"], ["", "\u3000 ", [], 5])
+
+    assert database.get("a").fingerprint.is_empty
+    assert database.query("") == []
+    assert database.query("", distance=64) == []
+    assert database.first("") is None
+    assert [match.id for match in database.query(5, distance=64)] == ["d"]
+    assert list(database.find_all(distance=64)) == []
+    assert list(database.find_clusters(distance=64)) == []
+    assert database.stats().empty_count == 3
+
+
+@pytest.mark.parametrize("errors", ["ignore", None, 5])
+def test_another_error_treatment_is_refused(filled, errors):
+    with pytest.raises(simdb.InputError, match="'strict' or 'replace'"):
+        filled.insert("a", "text", errors=errors)
+
+
+def test_damaged_text_can_be_replaced_when_asked_for(database):
+    database.insert_many([1, 2], [b"caf\xe9 au lait", "lone \ud800"], errors="replace")
+
+    assert len(database) == 2
+    assert database.query(b"caf\xe9 au lait", errors="replace")[0].id == 1
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"distance": -1},
+        {"distance": 65},
+        {"distance": 2.0},
+        {"distance": "3"},
+        {"distance": True},
+        {"distance": [3]},
+        {"recall": 0},
+        {"recall": 1.5},
+        {"recall": float("nan")},
+        {"recall": "all"},
+        {"method": "psm2"},
+        {"method": 5},
+        {"method": ["bphs"]},
+    ],
+)
+def test_bounds_that_cannot_be_are_refused_by_every_verb(filled, bounds):
+    name = next(iter(bounds))
+    for verb in (
+        lambda: filled.query(1, **bounds),
+        lambda: filled.query("text", **bounds),
+        lambda: filled.first(1, **bounds),
+        lambda: filled.query_many([1, 2], **bounds),
+        lambda: filled.query(id=1, **bounds),
+        lambda: filled.find_all(**bounds),
+        lambda: filled.find_clusters(**bounds),
+        lambda: filled.plan(**bounds),
+        lambda: filled.add_if_new("new", 1, **bounds),
+    ):
+        with pytest.raises(simdb.OptionError, match=name):
+            verb()
+
+
+@pytest.mark.parametrize("similarity", [0, -0.5, 1.01, float("nan"), "0.9", True])
+def test_similarities_that_cannot_be_are_refused(filled, similarity):
+    with pytest.raises(simdb.OptionError, match="similarity is above 0 and at most 1"):
+        filled.query("text", similarity=similarity)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "2", True])
+def test_limits_that_cannot_be_are_refused(filled, limit):
+    for verb in (
+        lambda: filled.query(1, limit=limit),
+        lambda: filled.query("text", limit=limit),
+        lambda: filled.query_many([1], limit=limit),
+    ):
+        with pytest.raises(simdb.OptionError, match="limit"):
+            verb()
+
+
+def test_a_query_takes_a_document_or_an_id(filled):
+    with pytest.raises(simdb.InputError, match="needs a document"):
+        filled.query()
+    with pytest.raises(simdb.InputError, match="not both"):
+        filled.query("text", id=1)
+    with pytest.raises(simdb.InputError, match="documents are many"):
+        filled.query_many("text")
+
+
+@pytest.mark.parametrize("document", [-1, 2**64, 1.5, None.__class__, object()])
+def test_a_query_that_is_no_document_is_refused(filled, document):
+    with pytest.raises(simdb.InputError):
+        filled.query(document)
+
+
+def test_similarity_of_a_ready_fingerprint_is_refused_with_the_remedy(filled):
+    with pytest.raises(simdb.OptionError, match="by distance="):
+        filled.query(5, similarity=0.9)
+    with pytest.raises(simdb.OptionError, match="by distance="):
+        filled.query_many([5, "text"], similarity=0.9)
+
+
+def test_similarity_without_stored_volatility_is_refused_with_the_remedy(open_database):
+    sketch = simdb.Simhash(store_volatility=False)
+    database = open_database(options=simdb.Options(sketch=sketch))
+    database.insert("a", "some text of a few words")
+
+    for verb in (
+        lambda: database.query("some text", similarity=0.9),
+        lambda: database.find_all(similarity=0.9),
+        lambda: database.find_clusters(similarity=0.9),
+    ):
+        with pytest.raises(simdb.OptionError, match="distance="):
+            verb()
+    assert database.query("some text of a few words") == [simdb.Match("a", 0)]
+
+
+def test_weights_that_contradict_their_bits_are_refused(filled):
+    weights = np.ones((3, 64), np.float32)
+    bits = np.full(3, 2**64 - 1, np.uint64)
+    bits[1] = 0
+
+    with pytest.raises(simdb.InputError, match="fingerprint 1"):
+        filled.insert_many(["a", "b", "c"], simdb.Fingerprints(bits, weights))
+
+
+def test_a_file_is_no_database(tmp_path):
+    (tmp_path / "file").write_text("text")
+
+    for mode in "rwcx":
+        with pytest.raises(simdb.FormatError, match="is a file"):
+            simdb.open(tmp_path / "file", mode)
+
+
+def test_a_directory_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("text")
+
+    with pytest.raises(simdb.FormatError, match=r"thesis.txt.*directory of its own"):
+        simdb.open(tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("path", ["file/db", "a\0b", "x" * 300])
+def test_a_path_that_cannot_be_is_refused(tmp_path, path):
+    (tmp_path / "file").write_text("text")
+
+    with pytest.raises(simdb.InputError):
+        simdb.open(f"{tmp_path}/{path}")
+
+
+def test_a_path_that_is_none_is_refused():
+    with pytest.raises(simdb.InputError, match="int"):
+        simdb.open(5)
+    with pytest.raises(simdb.NotFoundError, match="empty"):
+        simdb.open("")
+
+
+@pytest.mark.parametrize("content", [b"text" * 5000, bytes(20_000)])
+def test_a_data_file_of_something_else_is_refused(tmp_path, content):
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "data.mdb").write_bytes(content)
+
+    for mode in "rwc":
+        with pytest.raises(simdb.FormatError):
+            simdb.open(tmp_path / "db", mode)
+
+
+@pytest.mark.parametrize("name", [None, b"meta", b"other"])
+def test_an_lmdb_directory_of_somebody_else_is_refused(tmp_path, name):
+    with lmdb.open(str(tmp_path / "db"), max_dbs=4) as environment:
+        handle = environment.open_db(name)
+        with environment.begin(write=True) as transaction:
+            transaction.put(b"format", b"theirs", db=handle)
+
+    for mode in "rwc":
+        with pytest.raises((simdb.FormatError, simdb.CorruptError)):
+            simdb.open(tmp_path / "db", mode)
+
+
+def test_a_plain_value_in_the_place_of_a_sub_database_is_refused(tmp_path):
+    with lmdb.open(str(tmp_path / "db")) as environment:
+        with environment.begin(write=True) as transaction:
+            transaction.put(b"meta", b"theirs")
+
+    with pytest.raises(simdb.FormatError, match="no simdb database"):
+        simdb.open(tmp_path / "db")
+
+
+@pytest.mark.parametrize("version", [2, 99, "1", None])
+def test_a_newer_format_version_is_refused_with_the_remedy(tmp_path, version):
+    simdb.open(tmp_path / "db").close()
+    stored = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, {"version": version})
+    with lmdb.open(str(tmp_path / "db"), max_dbs=64) as environment:
+        handle = environment.open_db(layout.META)
+        with environment.begin(write=True) as transaction:
+            transaction.put(layout.FORMAT_KEY, stored, db=handle)
+
+    with pytest.raises(simdb.FormatError, match=f"version {version}.*newer simdb"):
+        simdb.open(tmp_path / "db")
+
+
+def test_options_of_a_newer_version_are_refused_by_name(tmp_path):
+    simdb.open(tmp_path / "db").close()
+    stored = codec.encode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, {"turbo": 1})
+    with lmdb.open(str(tmp_path / "db"), max_dbs=64) as environment:
+        handle = environment.open_db(layout.META)
+        with environment.begin(write=True) as transaction:
+            transaction.put(layout.OPTIONS_KEY, stored, db=handle)
+
+    with pytest.raises(simdb.FormatError, match="turbo"):
+        simdb.open(tmp_path / "db")
+
+
+def test_another_process_that_writes_too_long_is_busy(open_database, tmp_path):
+    database = open_database(options=TINY, timeout=0.05)
+    script = (
+        "import simdb, sys\n"
+        "with simdb.open(sys.argv[1]) as database, database.write() as transaction:\n"
+        "    print('writing', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+
+        with pytest.raises(simdb.BusyError, match=r"another process.*0.05 seconds.*timeout="):
+            database.insert(1, 1)
+
+        other.communicate(b"")
+    database.insert(1, 1)
+    assert list(database) == [1]
+
+
+@pytest.mark.slow
+def test_a_document_of_a_hundred_megabytes_is_stored_and_found(database):
+    text = "red green blue and a few other words " * (100_000_000 // 37)
+
+    database.insert("large", text)
+
+    assert database.query(text)[0].id == "large"
