@@ -73,7 +73,7 @@ class Oracle:
         return components(list(self.documents), self.find_all(distance))
 
     def similar(self, vector, least, *, without=None):
-        """{id: similarity} of weighted documents at least so similar, and those too near to call."""
+        """{id: similarity} of weighted documents so similar at least; those too near to call."""
         sure, near = {}, set()
         for id, stored in self.documents.items():
             if stored.vector is None or id == without:
@@ -84,6 +84,12 @@ class Oracle:
             elif value > least:
                 sure[id] = value
         return sure, near
+
+
+def distances(left, right):
+    """Differing bits of each of `left` with each of `right`, both uint64."""
+    differing = (left[:, None] ^ right[None, :])[..., None]
+    return np.unpackbits(differing.view(np.uint8), axis=2).sum(axis=2, dtype=np.uint8)
 
 
 def components(ids, pairs):

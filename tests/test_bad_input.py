@@ -365,9 +365,9 @@ def test_an_lmdb_directory_of_somebody_else_is_refused(tmp_path, name):
 
 
 def test_a_plain_value_in_the_place_of_a_sub_database_is_refused(tmp_path):
-    with lmdb.open(str(tmp_path / "db")) as environment:
-        with environment.begin(write=True) as transaction:
-            transaction.put(b"meta", b"theirs")
+    environment = lmdb.open(str(tmp_path / "db"))
+    with environment, environment.begin(write=True) as transaction:
+        transaction.put(b"meta", b"theirs")
 
     with pytest.raises(simdb.FormatError, match="no simdb database"):
         simdb.open(tmp_path / "db")

@@ -10,10 +10,14 @@ import simdb
 def test_a_transaction_that_is_left_by_an_exception_changes_nothing(database):
     database.insert(1, 1)
 
-    with pytest.raises(KeyError, match="stop"), database.write() as transaction:
-        transaction.insert_many(range(10, 40), np.arange(30, dtype=np.uint64))
-        transaction.delete(1)
-        raise KeyError("stop")
+    def stop_half_way():
+        with database.write() as transaction:
+            transaction.insert_many(range(10, 40), np.arange(30, dtype=np.uint64))
+            transaction.delete(1)
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        stop_half_way()
 
     assert list(database) == [1]
 

@@ -1,0 +1,195 @@
+"""Exact means exact: by distance every method finds what a double loop finds, and nothing else."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from oracle import Oracle, Stored, distances
+from strategies import SHAPES, fingerprints
+
+import simdb
+from simdb.bits import distance_served
+
+
+def open_with(tmp_path_factory, blocks, leading, **settings):
+    options = simdb.Options(blocks=blocks, leading=leading, delta_documents=5, growth=2, **settings)
+    path = tmp_path_factory.mktemp("exact") / "db"
+    return simdb.open(path, options=options, durability="none")
+
+
+def neighbourhood(seed, count, centres=20, flips=6):
+    """Random fingerprints in the neighbourhood of a few."""
+    generator = np.random.default_rng(seed)
+    bits = generator.integers(0, 2**64, centres, dtype=np.uint64)[
+        generator.integers(0, centres, count)
+    ]
+    for _ in range(flips):
+        places = generator.integers(0, 64, count, dtype=np.uint64)
+        bits ^= (generator.integers(0, 2, count, dtype=np.uint64)) << places
+    return bits
+
+
+def sorted_rows(left, right):
+    return sorted(zip(left.tolist(), right.tolist(), strict=True))
+
+
+def rows_of(matches):
+    return [[(match.id, match.distance) for match in row] for row in matches]
+
+
+@given(
+    shape=st.sampled_from(SHAPES),
+    stored=st.lists(fingerprints, max_size=40),
+    asked=st.lists(fingerprints, min_size=1, max_size=8),
+    distance=st.integers(0, 12),
+    method=st.sampled_from([None, "auto", "exhaustive", "bphs"]),
+    recall=st.sampled_from([None, 0.5, 1.0]),
+)
+def test_every_method_equals_the_oracle(
+    tmp_path_factory, shape, stored, asked, distance, method, recall
+):
+    oracle = Oracle({id: Stored(bits) for id, bits in enumerate(stored)})
+    with open_with(tmp_path_factory, *shape) as database:
+        for start in range(0, len(stored), 7):
+            part = stored[start : start + 7]
+            database.insert_many(range(start, start + len(part)), part)
+        bounds = {"distance": distance, "method": method, "recall": recall}
+        if method == "bphs" and distance > distance_served(*shape, 0):
+            for verb in (
+                lambda: database.query(asked[0], **bounds),
+                lambda: database.query_many(asked, **bounds),
+                lambda: database.find_all(**bounds),
+            ):
+                with pytest.raises(simdb.OptionError, match="blocks="):
+                    verb()
+            return
+
+        expected = [oracle.query(bits, distance) for bits in asked]
+        pairs = database.find_all(**bounds)
+        clusters = database.find_clusters(**bounds)
+
+        assert rows_of(database.query_many(asked, **bounds)) == expected
+        assert rows_of(database.query(bits, **bounds) for bits in asked) == expected
+        for bits, row in zip(asked, expected, strict=True):
+            first = database.first(bits, **bounds)
+            assert (first and (first.id, first.distance)) in (row or [None])
+        assert {(pair.left, pair.right): pair.distance for pair in pairs} == oracle.find_all(
+            distance
+        )
+        assert [cluster.ids for cluster in clusters] == oracle.find_clusters(distance)
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (8, 1), (1, 1), (16, 1)])
+@pytest.mark.parametrize("distance", [0, 3, 8])
+def test_thousands_of_documents_are_found_exactly(tmp_path_factory, blocks, leading, distance):
+    bits = neighbourhood(blocks * 100 + distance, 1500)
+    asked = np.concatenate([bits[::100], neighbourhood(1, 50)])
+    live = np.flatnonzero(np.arange(1500) % 7)
+    with open_with(tmp_path_factory, blocks, leading) as database:
+        for start in range(0, 1500, 400):
+            database.insert_many(range(start, min(start + 400, 1500)), bits[start : start + 400])
+        database.delete_many(range(0, 1500, 7))
+
+        found = database.query_many(asked, distance=distance)
+        pairs = database.find_all(distance=distance)
+        clusters = database.find_clusters(distance=distance)
+        left, right = pairs.left.astype(int), pairs.right.astype(int)
+
+    rows, columns = np.nonzero(distances(asked, bits[live]) <= distance)
+    queries = np.repeat(np.arange(len(asked)), np.diff(found.offsets))
+    assert sorted_rows(queries, found.ids.astype(int)) == sorted_rows(rows, live[columns])
+    differing = distances(bits, bits)
+    rows, columns = np.nonzero(np.triu(differing[np.ix_(live, live)] <= distance, 1))
+    assert sorted_rows(left, right) == sorted_rows(live[rows], live[columns])
+    assert np.array_equal(pairs.distance, differing[left, right])
+    assert {id for cluster in clusters for id in cluster} == {*left.tolist(), *right.tolist()}
+
+
+def test_thousands_of_equal_fingerprints_are_all_found(tmp_path_factory):
+    with open_with(tmp_path_factory, 4, 1) as database:
+        database.insert_many(range(1500), np.full(1500, 7, np.uint64))
+        database.insert_many(range(1500, 1510), np.arange(10, dtype=np.uint64) << np.uint64(40))
+
+        matches = database.query(7, distance=0)
+        clusters = database.find_clusters(distance=0)
+        pair_count = sum(len(chunk) for chunk in database.find_all(distance=0).chunks())
+
+        assert [match.id for match in matches] == list(range(1500))
+        assert [len(cluster) for cluster in clusters] == [1500]
+        assert pair_count == 1500 * 1499 // 2
+        assert database.stats().largest_group == 1500
+
+
+def test_an_exhaustive_answer_at_distance_64_is_everything(tmp_path_factory):
+    bits = neighbourhood(3, 100)
+    with open_with(tmp_path_factory, 4, 1) as database:
+        database.insert_many(range(100), bits)
+
+        found = database.query(0, distance=64)
+
+        assert [match.distance for match in found] == sorted(int(each).bit_count() for each in bits)
+        assert len(database.find_all(distance=64)) == 100 * 99 // 2
+        assert [len(cluster) for cluster in database.find_clusters(distance=64)] == [100]
+
+
+def test_a_limit_keeps_the_best(tmp_path_factory):
+    with open_with(tmp_path_factory, 4, 1) as database:
+        database.insert_many(list("abcd"), [0b111, 0b1, 0b11, 0b10])
+
+        assert [match.id for match in database.query(0, limit=2)] == ["b", "d"]
+        assert rows_of(database.query_many([0, 0b11], limit=1)) == [[("b", 1)], [("c", 0)]]
+        assert [match.id for match in database.query(id="b", limit=1)] == ["c"]
+        assert rows_of(database.query_many(ids=["b", "a"], limit=1)) == [[("c", 1)], [("c", 1)]]
+        assert len(database.query(0, limit=10**6)) == 4
+
+
+def test_a_replaced_document_is_found_by_its_new_fingerprint_only(tmp_path_factory):
+    with open_with(tmp_path_factory, 5, 2) as database:
+        database.insert_many(range(50), np.arange(50, dtype=np.uint64))
+        database.insert_many(
+            range(50), np.arange(50, dtype=np.uint64) << np.uint64(32), replace=True
+        )
+
+        assert [match.id for match in database.query(7, distance=0)] == []
+        assert [match.id for match in database.query(7 << 32, distance=0)] == [7]
+        assert len(database) == 50
+        assert len(database.find_all(distance=64)) == 50 * 49 // 2
+
+
+def test_batches_larger_than_a_part_are_joined_right(tmp_path_factory, monkeypatch):
+    monkeypatch.setattr("simdb.engine.lookup.PART_QUERIES", 7)
+    monkeypatch.setattr("simdb.engine.lookup.PART_MEASURED", 3)
+    monkeypatch.setattr("simdb.engine.sweep.CHUNK_PAIRS", 5)
+    monkeypatch.setattr("simdb.engine.sweep.LOOKUP_QUERIES", 4)
+    monkeypatch.setattr("simdb.engine.cluster.LOOKUP_QUERIES", 4)
+    bits = neighbourhood(9, 200)
+    oracle = Oracle({id: Stored(int(each)) for id, each in enumerate(bits)})
+    with open_with(tmp_path_factory, 4, 1) as database:
+        database.insert_many(range(200), bits)
+
+        for distance in (2, 9):
+            found = database.query_many(bits, distance=distance)
+            pairs = database.find_all(distance=distance)
+            clusters = database.find_clusters(distance=distance)
+
+            assert rows_of(found) == [oracle.query(int(each), distance) for each in bits]
+            assert {(pair.left, pair.right): pair.distance for pair in pairs} == oracle.find_all(
+                distance
+            )
+            assert [cluster.ids for cluster in clusters] == oracle.find_clusters(distance)
+
+
+def test_mixed_documents_are_asked_by_distance(tmp_path_factory):
+    texts = ["red green blue", "red green grey", ""]
+    options = {"sketch": simdb.Simhash(shingle=1)}
+    with open_with(tmp_path_factory, 4, 1, **options) as database:
+        database.insert_many(["t0", "t1", "t2", "b"], [*texts, 5])
+        bits = simdb.fingerprint(texts[0], database.options.sketch).bits
+
+        found = database.query_many([texts[0], bits, "", 5], distance=0)
+
+        assert [[match.id for match in row] for row in found] == [["t0"], ["t0"], [], ["b"]]
+        assert found[0][0].similarity == pytest.approx(1, abs=1e-6)
+        assert found[1][0].similarity is None
+        with pytest.raises(simdb.InputError, match="similarity= or distance="):
+            database.query_many([texts[0], bits])
