@@ -30,8 +30,12 @@ def sort(keys: U64, ordinals: U32) -> None:
     """Sort both columns in place by key; entries with equal keys keep their order (stable)."""
 
 def merge(
-    left_keys: U64, left_ordinals: U32, right_keys: U64, right_ordinals: U32,
-    keys: U64, ordinals: U32,
+    left_keys: U64,
+    left_ordinals: U32,
+    right_keys: U64,
+    right_ordinals: U32,
+    keys: U64,
+    ordinals: U32,
 ) -> None:
     """Merge two sorted columns into `keys` and `ordinals`; on equal keys the left comes first."""
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import simdb
-from simdb.storage import environment as environment_module
-from simdb.storage import layout, registry
+from simdb.storage import gate, layout, registry
 from simdb.storage.merge import run_keys
 
 settings.register_profile(
@@ -35,7 +34,7 @@ TINY = simdb.Options(delta_documents=4, growth=2)
 @pytest.fixture
 def short_waits(monkeypatch):
     """Closing and growing give up on open snapshots quickly."""
-    monkeypatch.setattr(environment_module, "CLOSE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(gate, "WAIT_SECONDS", 0.05)
 
 
 @pytest.fixture

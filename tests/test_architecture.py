@@ -26,8 +26,9 @@ FOLDERS = {
     "index": ["permutation"],
     "plan": ["planner", "compaction"],
     "storage": [
-        "codec", "layout", "locks", "translation", "place", "environment", "registry", "batch",
-        "loose", "manifest", "metadata", "tombstones", "run", "pieces", "merge", "contents", "check",
+        "codec", "layout", "gate", "locks", "translation", "place", "environment", "registry",
+        "batch", "loose", "manifest", "metadata", "tombstones", "run", "pieces", "merge",
+        "contents", "check",
     ],
     "engine": [
         "view", "store", "stored", "lookup", "sweep", "pairs", "cluster", "incoming", "queries",

@@ -1,10 +1,9 @@
 """The one door to LMDB: opening, transactions, growth of the map, forks.
 
 A process opens the environment of a directory once, however many databases it opens there
-(`acquire`); LMDB forbids more.  Pointers into the map live as long as a transaction does, and the
-map as long as the environment, so whoever begins a transaction is counted, and closing or growing
-waits for the count to fall to zero.  LMDB's transactions work in a forked child without a word
-and spoil each other; here the child gets ForkedError.
+(`registry.acquire`); LMDB forbids more.  Whoever begins a transaction passes the gate, and closing
+or growing waits until nobody is inside.  LMDB's transactions work in a forked child without a
+word and spoil each other; here the child gets ForkedError.
 """
 
 import os
@@ -24,6 +23,7 @@ from simdb.errors import (
     FullError,
     ReadOnlyError,
 )
+from simdb.storage.gate import Gate, Holder
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
 from simdb.storage.place import DATA_FILE, sync_directory
 from simdb.storage.translation import is_out_of_memory, translate
@@ -34,25 +34,9 @@ LEAST_MAP_BYTES = 1 << 20
 MOST_MAP_BYTES = 1 << 62
 READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
 SUBDATABASES_MAX = 128
-CLOSE_WAIT_SECONDS = 2.0
-IDLE_PAUSE_SECONDS = 0.0005
 OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail
 
 Result = TypeVar("Result")
-
-
-class Holder:
-    """Whoever has a transaction open; `forget` is called in a forked child, whose it is not."""
-
-    __slots__ = ("transaction",)
-
-    def __init__(self) -> None:
-        """No transaction yet."""
-        self.transaction: Any = None
-
-    def forget(self) -> None:
-        """Drop the transaction without ending it: it is the parent's."""
-        self.transaction = None
 
 
 class Environment:
@@ -69,9 +53,7 @@ class Environment:
         self.write_guard = threading.Lock()
         self.writing_thread = 0
         self._pid = os.getpid()
-        self._holders: set[Holder] = set()
-        self._is_blocked = False
-        self._lock = threading.RLock()
+        self._gate = Gate(path)
         self._names: dict[bytes, Any] = {}
         self.writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
         self.presence_lock = open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
@@ -84,21 +66,17 @@ class Environment:
             raise
 
     def begin(self, holder: Holder) -> None:
-        """Begin a read transaction for `holder`, which gives it back with `end`.
-
-        The holder is entered before the block is looked at, and whoever blocks does so before
-        looking for holders; so one of the two sees the other, without a lock on this path.
-        """
-        self._holders.add(holder)
+        """Begin a read transaction for `holder`, which gives it back with `end`."""
+        self._gate.enter(holder)
         try:
-            if self._is_blocked or self._pid != os.getpid():
-                self._wait_unblocked(holder)
+            if self._lmdb is None or self._pid != os.getpid():
+                self.check_usable()
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as error:
-            self._holders.discard(holder)
+            self._gate.leave(holder)
             self._begin_again(error, holder)
         except BaseException:
-            self._holders.discard(holder)
+            self._gate.leave(holder)
             raise
 
     def end(self, holder: Holder) -> None:
@@ -106,7 +84,7 @@ class Environment:
         transaction, holder.transaction = holder.transaction, None
         if transaction is not None and self._pid == os.getpid():
             transaction.abort()
-        self._holders.discard(holder)
+        self._gate.leave(holder)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -126,7 +104,7 @@ class Environment:
         """
         self.check_writable()
         try:
-            with self._held(), self._lmdb.begin(write=True, buffers=True) as transaction:
+            with self._gate.held(), self._lmdb.begin(write=True, buffers=True) as transaction:
                 return change(transaction)
         except lmdb.MapFullError as error:
             raise MapFull from error
@@ -138,7 +116,7 @@ class Environment:
 
     def grow(self, needed_bytes: int) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
-        with self._alone("the database must grow beyond its map"):
+        with self._gate.alone("the database must grow beyond its map"):
             wanted = max(2 * self.map_bytes, self.map_bytes + 2 * needed_bytes)
             self.generation += 1
             try:
@@ -149,7 +127,7 @@ class Environment:
 
     def reopen(self, replacement: str | None, *, is_read_only: bool | None = None) -> None:
         """Close and open again, with another data file (a path) moved into place if given."""
-        with self._alone("the data file is to be opened anew"):
+        with self._gate.alone("the data file is to be opened anew"):
             self.generation += 1
             self._lmdb.close()
             names = list(self._names)
@@ -168,7 +146,7 @@ class Environment:
             return
         if self._lmdb is None:
             return
-        with self._alone("the database is to be closed"):
+        with self._gate.alone("the database is to be closed"):
             if self.durability == "process" and not self.is_read_only:
                 self._lmdb.sync(True)
             self.generation += 1
@@ -252,7 +230,7 @@ class Environment:
     @property
     def is_idle(self) -> bool:
         """Whether no transaction of this process is open."""
-        return not self._holders
+        return self._gate.is_idle
 
     @property
     def is_foreign(self) -> bool:
@@ -315,57 +293,19 @@ class Environment:
                 ) from error
         else:
             translate(error, self.path)
-        self._holders.add(holder)
+        self._gate.enter(holder)
         try:
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as again:
-            self._holders.discard(holder)
+            self._gate.leave(holder)
             translate(again, self.path)
-
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Be a holder for a `with` statement."""
-        holder = Holder()
-        self._holders.add(holder)
-        try:
-            if self._is_blocked:
-                self._wait_unblocked(holder)
-            yield
-        finally:
-            self._holders.discard(holder)
 
     def _adopt_size(self) -> None:
         """Take over the larger map that another process has given to the file."""
-        with self._alone("another process has made the database larger"):
+        with self._gate.alone("another process has made the database larger"):
             self.generation += 1
             self._lmdb.set_mapsize(0)
             self.map_bytes = self._lmdb.info()["map_size"]
-
-    @contextmanager
-    def _alone(self, why: str) -> Iterator[None]:
-        """Wait until no transaction is open and let none begin; BusyError when one stays."""
-        with self._lock:
-            self._is_blocked = True
-            try:
-                deadline = time.monotonic() + CLOSE_WAIT_SECONDS
-                while self._holders:
-                    if time.monotonic() > deadline:
-                        raise BusyError(
-                            f"{why}, but {len(self._holders)} snapshot(s) or transaction(s) of"
-                            f" this process on {self.path} are still open; close them first"
-                        )
-                    time.sleep(IDLE_PAUSE_SECONDS)
-                yield
-            finally:
-                self._is_blocked = self._lmdb is None
-
-    def _wait_unblocked(self, holder: Holder) -> None:
-        """Stand aside while somebody needs to be alone; errors where there is nothing to begin."""
-        self._holders.discard(holder)
-        self.check_usable()
-        with self._lock:
-            self.check_usable()
-            self._holders.add(holder)
 
     def check_usable(self) -> None:
         """Raise ForkedError in a child of the process that opened it, ClosedError after `close`."""
@@ -394,12 +334,9 @@ class Environment:
         the table of readers that the processes share.  LMDB's binding drops them harmlessly when
         nobody refers to them, and only then lets this process open the path again.
         """
-        for holder in self._holders:
-            holder.forget()
-        self._holders = set()
+        self._gate.forget_all()
         self._names = {}
         self._lmdb = None
-        self._lock = threading.RLock()
         self.write_guard = threading.Lock()
         self._close_locks()
 

@@ -4,7 +4,8 @@ import os
 import threading
 
 from simdb.errors import OptionError
-from simdb.storage.environment import DATA_FILE, Environment
+from simdb.storage.environment import Environment
+from simdb.storage.place import DATA_FILE
 
 _lock = threading.Lock()
 _open: dict[tuple[int, int], Environment] = {}

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment import Environment, Holder
+from simdb.storage.environment import Environment
+from simdb.storage.gate import Holder
 from simdb.storage.loose import LooseView
 from simdb.storage.manifest import RunInfo
 from simdb.values import WEIGHTED

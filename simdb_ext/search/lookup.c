@@ -65,7 +65,7 @@ static int has_at_most(uint64_t word, unsigned bits)
     return 1;
 }
 
-/* Whether the bits that lead in `column` differ in at most `flips`, and those of no table before. */
+/* Whether the bits that lead in `column` differ in at most `flips`, and those of no earlier one. */
 static int is_reached_here(const struct probing *probing, const struct search_column *column,
                            uint64_t difference)
 {

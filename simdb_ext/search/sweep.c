@@ -53,7 +53,7 @@ static int is_left_to_earlier(const struct search_sweep *sweep, uint64_t differe
     return 0;
 }
 
-/* Write the pairs of some hits.  Returns whether all had room, else notes the first that had not. */
+/* Write the pairs of some hits.  Returns whether all had room, or notes the first without. */
 static int write_pairs(struct search_sweep *sweep, const struct search_bucket *buckets,
                        const struct search_hits *hits, struct pairs *pairs)
 {
