@@ -11,7 +11,7 @@ from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
 from simdb.cli.render import print_rows
 from simdb.cli.sources import check_sources, read_sources
-from simdb.cli.spool import Spool, write_lines, written
+from simdb.cli.spool import PARTIAL, Spool, write_lines, written
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
@@ -52,7 +52,7 @@ def dedup(
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
     )
-    own = [path for path in (db, keep, groups) if path is not None]
+    own = [path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)]
     with Progress("reading") as progress, Spool() as rows:
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
         with written(keep) as kept, written(groups) as listed:

@@ -38,9 +38,10 @@ def query(
     """
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError("query takes one of TEXT, -, --file, --id and --fingerprint")
+    decoded_as = known_encoding(encoding)
     document: str | int | None = text
     if text == STANDARD_INPUT or file is not None:
-        document = read_file(file or STANDARD_INPUT, known_encoding(encoding), errors)
+        document = read_file(file or STANDARD_INPUT, decoded_as, errors)
     if fingerprint is not None:
         document = arguments.given_bits(fingerprint)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]

@@ -1,0 +1,268 @@
+"""simdb dedup: groups, runs against earlier runs, survivors, and what goes wrong."""
+
+import gzip
+import json
+import os
+
+import pytest
+
+import simdb
+from simdb.cli import intake
+
+FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
+SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"
+SKY = "nothing but blue skies from now on said the singer to the band and the band played all night"
+
+
+def record(id, text):
+    return {"id": id, "text": text}
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(intake, "BATCH_DOCUMENTS", 2)
+
+
+def test_groups_are_shown_with_the_first_document_first(simdb_run, write_lines):
+    write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX + " again"))
+
+    ran = simdb_run("dedup", "a.jsonl")
+
+    assert ran.code == 1
+    (row,) = ran.rows
+    assert (row["representative"], row["size"]) == ("x", 2)
+    (duplicate,) = row["duplicates"]
+    assert duplicate["id"] == "z"
+    assert 0.88 <= duplicate["similarity"] < 1
+    assert "3 documents, 1 group, 1 duplicate;" in ran.notes
+
+
+def test_nothing_found_is_exit_code_0(simdb_run, write_lines):
+    write_lines("a.jsonl", record("x", FOX), record("y", SEA))
+
+    ran = simdb_run("dedup", "a.jsonl")
+
+    assert (ran.code, ran.output) == (0, "")
+    assert "2 documents, 0 groups, 0 duplicates" in ran.notes
+
+
+def test_the_criterion_decides(simdb_run, write_lines):
+    write_lines("a.jsonl", record("x", FOX), record("z", FOX + " again and again"))
+
+    assert simdb_run("dedup", "a.jsonl", "--similarity", "0.5").code == 1
+    assert simdb_run("dedup", "a.jsonl", "--similarity", "0.999").code == 0
+    assert simdb_run("dedup", "a.jsonl", "--distance", "0").code == 0
+    assert simdb_run("dedup", "a.jsonl", "--distance", "64", "--shingle", "1").code == 1
+
+
+def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "a.txt").write_text(FOX)
+    (tmp_path / "f" / "b.txt.gz").write_bytes(gzip.compress(FOX.encode()))
+    (tmp_path / "f" / "bad.txt").write_bytes(b"caf\xe9 au lait")
+    (tmp_path / "f" / "empty.txt").write_bytes(b"")
+    (tmp_path / "f" / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+
+    ran = simdb_run("dedup", "f")
+
+    assert ran.code == 1
+    assert [row["representative"] for row in ran.rows] == ["f/a.txt"]
+    assert "f/bad.txt: no valid utf-8 at byte 3; use --encoding latin-1" in ran.notes
+    assert "f/image.png: binary content" in ran.notes
+    assert "3 documents, 1 group, 1 duplicate, 1 empty;" in ran.notes
+    assert "2 bad files or records skipped" in ran.notes
+
+
+def test_skipped_files_alone_are_findings(simdb_run, tmp_path):
+    (tmp_path / "bad.txt").write_bytes(b"caf\xe9")
+
+    assert simdb_run("dedup", "bad.txt").code == 1
+    assert simdb_run("dedup", "bad.txt", "--errors", "replace").code == 0
+    assert simdb_run("dedup", "bad.txt", "--encoding", "latin-1").code == 0
+
+
+def test_many_bad_records_do_not_flood(simdb_run, write_lines):
+    write_lines("a.jsonl", *[{"body": FOX}] * 150)
+
+    ran = simdb_run("dedup", "a.jsonl")
+
+    assert ran.notes.count("no field 'text'") == 100
+    assert "a.jsonl: 50 more like these" in ran.notes
+    assert "150 bad files or records skipped" in ran.notes
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_path):
+    write_lines("a.jsonl", record("x", FOX), {**record("y", SEA), "more": 1}, record("z", FOX))
+    (tmp_path / "f.txt").write_text(SEA)
+    (tmp_path / "g.txt").write_text(SKY)
+
+    simdb_run("dedup", "a.jsonl", "f.txt", "g.txt", "--keep", "kept")
+
+    assert (tmp_path / "kept").read_text().splitlines() == [
+        json.dumps(record("x", FOX)), json.dumps({**record("y", SEA), "more": 1}), "g.txt"
+    ]  # fmt: skip
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "f.txt", "g.txt", "kept"]
+
+
+def test_survivors_may_replace_their_source(simdb_run, write_lines, tmp_path):
+    write_lines("a.jsonl", record("x", FOX), record("y", FOX))
+
+    simdb_run("dedup", "a.jsonl", "--keep", "a.jsonl")
+
+    assert (tmp_path / "a.jsonl").read_text() == json.dumps(record("x", FOX)) + "\n"
+
+
+def test_survivors_of_tables_and_arrays_are_json_lines(simdb_run, tmp_path):
+    (tmp_path / "a.csv").write_text(f"id,text,n\nx,{FOX},1\ny,{FOX},2\n")
+    (tmp_path / "b.json").write_text(json.dumps([{**record("z", SEA), "n": 3}], indent=1))
+
+    simdb_run("dedup", "a.csv", "b.json", "--keep", "kept")
+
+    kept = [json.loads(line) for line in (tmp_path / "kept").read_text().splitlines()]
+    assert kept == [{**record("x", FOX), "n": "1"}, {**record("z", SEA), "n": 3}]
+
+
+def test_rows_go_to_a_file_as_well(simdb_run, write_lines, tmp_path):
+    write_lines("a.jsonl", record("x", FOX), record("\u660e\u6708", FOX))
+
+    ran = simdb_run("dedup", "a.jsonl", "--groups", "groups.jsonl")
+
+    assert (tmp_path / "groups.jsonl").read_text(encoding="utf-8") == ran.output
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_one_id_in_two_sources_makes_two_documents(simdb_run, write_lines):
+    write_lines("a.jsonl", record("1", FOX), record("2", SEA), record("1", SKY))
+    write_lines("b.jsonl", record("1", SKY), record("1", SKY))
+
+    ran = simdb_run("dedup", "a.jsonl", "b.jsonl")
+
+    (row,) = ran.rows
+    assert row["representative"] == "a.jsonl:1"
+    assert [each["id"] for each in row["duplicates"]] == ["b.jsonl:1", "b.jsonl:2:1"]
+    assert "a.jsonl:3: the id '1' is taken; named 'a.jsonl:1' here" in ran.notes
+    assert "3 renamed" in ran.notes
+
+
+def test_standard_input_is_json_lines(simdb_run):
+    given = "".join(json.dumps({"text": text}) + "\n" for text in (FOX, SEA, FOX))
+
+    ran = simdb_run("dedup", "-", given=given)
+
+    assert [row["representative"] for row in ran.rows] == ["-:1"]
+    assert [each["id"] for each in ran.rows[0]["duplicates"]] == ["-:3"]
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_later_run_sees_only_what_is_new(simdb_run, write_lines, tmp_path):
+    write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX))
+    write_lines("b.jsonl", record("p", SEA), record("q", SKY), record("r", SKY))
+
+    first = simdb_run("dedup", "a.jsonl", "--db", "seen", "--keep", "new")
+    second = simdb_run("dedup", "b.jsonl", "--db", "seen", "--keep", "new")
+
+    assert first.code == second.code == 1
+    assert [(row["id"], row["match"]) for row in first.rows] == [("z", "x")]
+    assert [(row["id"], row["match"]) for row in second.rows] == [("p", "y"), ("r", "q")]
+    assert (tmp_path / "new").read_text() == json.dumps(record("q", SKY)) + "\n"
+    with simdb.open("seen", "r") as db:
+        assert list(db) == ["x", "y", "q"]
+        assert list(db.check(deep=True)) == []
+
+
+def test_the_same_run_again_has_seen_it_all(simdb_run, write_lines, tmp_path):
+    write_lines("a.jsonl", record("x", FOX), record("y", SEA), {"text": SKY}, record("e", ""))
+    write_lines("b.jsonl", record("x", SKY + " ho"), record("y", "quite another text than above"))
+
+    first = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen")
+    again = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen", "--keep", "new")
+
+    assert "6 documents, 5 new, 1 duplicate, 1 empty, 2 renamed;" in first.notes
+    assert "6 documents, 0 new, 1 duplicate, 5 seen before" in again.notes
+    assert (tmp_path / "new").read_text() == ""
+
+
+def test_another_text_under_an_id_that_was_seen_is_a_new_document(simdb_run, tmp_path):
+    (tmp_path / "a.txt").write_text(FOX)
+    simdb_run("dedup", "a.txt", "--db", "seen")
+    (tmp_path / "a.txt").write_text(SEA)
+
+    ran = simdb_run("dedup", "a.txt", "--db", "seen", "--keep", "new")
+
+    assert ran.code == 0
+    assert (tmp_path / "new").read_text() == "a.txt\n"
+    with simdb.open("seen", "r") as db:
+        assert list(db) == ["a.txt", "a.txt#2"]
+
+
+def test_the_database_in_a_folder_is_no_source(simdb_run, tmp_path):
+    (tmp_path / "a.txt").write_text(FOX)
+
+    simdb_run("dedup", ".", "--db", "seen", "--keep", "kept", "--groups", "groups")
+    ran = simdb_run("dedup", ".", "--db", "seen", "--keep", "kept", "--groups", "groups")
+
+    assert ran.code == 0
+    assert "1 document, 0 new, 0 duplicates, 1 seen before" in ran.notes
+
+
+def test_other_options_than_the_stored_ones_are_wrong_use(simdb_run, write_lines):
+    write_lines("a.jsonl", record("x", FOX))
+    simdb_run("dedup", "a.jsonl", "--db", "seen", "--shingle", "2")
+
+    ran = simdb_run("dedup", "a.jsonl", "--db", "seen", "--shingle", "4")
+
+    assert ran.code == 2
+    assert "created with --shingle 2, not 4" in ran.notes
+    assert simdb_run("dedup", "a.jsonl", "--db", "seen").code == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--db", "seen"]])
+def test_a_run_that_fails_leaves_nothing(simdb_run, write_lines, tmp_path, monkeypatch, options):
+    write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX))
+    (tmp_path / "kept").write_text("of an earlier run")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(intake, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(intake.Intake, "skipped_note", interrupt)
+    monkeypatch.setattr(intake.Intake, "_counted", Interrupting(intake.Intake._counted))
+
+    ran = simdb_run("dedup", "a.jsonl", *options, "--keep", "kept")
+
+    assert ran.code == 130
+    assert (tmp_path / "kept").read_text() == "of an earlier run"
+    assert set(os.listdir(tmp_path)) <= {"a.jsonl", "kept", "seen"}
+    if options:
+        with simdb.open("seen", "r") as db:
+            assert len(db) == 0
+
+
+class Interrupting:
+    """Raises KeyboardInterrupt at the second call."""
+
+    def __init__(self, function):
+        self._function = function
+        self._calls = 0
+
+    def __get__(self, instance, owner):
+        def call(*arguments):
+            self._calls += 1
+            if self._calls == 2:
+                raise KeyboardInterrupt
+            return self._function(instance, *arguments)
+
+        return call
+
+
+def interrupt(self):
+    raise KeyboardInterrupt
+
+
+def test_a_very_large_group_is_shown_without_similarities(simdb_run, write_lines, monkeypatch):
+    monkeypatch.setattr("simdb.cli.deduplication.MEASURED_DOCUMENTS", 3)
+    write_lines("a.jsonl", *[record(str(at), FOX) for at in range(5)], *[record("s", SEA)] * 2)
+
+    rows = simdb_run("dedup", "a.jsonl").rows
+
+    assert [row["size"] for row in rows] == [5, 2]
+    assert {each["similarity"] for row in rows for each in row["duplicates"]} == {None}

@@ -1,0 +1,193 @@
+"""The program as a process: exit codes, signals, pipes and terminals."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+import simdb
+from simdb.cli.app import COMMANDS, app, main
+
+PROGRAM = [sys.executable, "-W", "ignore", "-m", "simdb"]
+SHELL_PROGRAM = " ".join(PROGRAM)
+FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    root = os.path.dirname(os.path.dirname(simdb.__file__))
+    monkeypatch.setenv("PYTHONPATH", root)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+
+
+def start(*arguments, **streams):
+    return subprocess.Popen([*PROGRAM, *arguments], **streams)
+
+
+def test_the_version_is_told(simdb_run):
+    ran = simdb_run("--version")
+
+    assert (ran.code, ran.output) == (0, f"simdb {simdb.__version__}\n")
+
+
+@pytest.mark.parametrize("verb", [command.__name__ for command in COMMANDS])
+def test_every_command_has_help_and_a_place_in_the_manual(simdb_run, verb):
+    ran = simdb_run(verb, "--help")
+
+    assert ran.code == 0
+    assert "Usage" in ran.output
+    manual = os.path.join(os.path.dirname(os.path.dirname(simdb.__file__)), "docs", "CLI.md")
+    with open(manual, encoding="utf-8") as file:
+        assert f"## {verb}\n" in file.read()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["magic"], ["query"], ["stats", "a", "b"], ["stats", "a", "--nonsense"]]
+)
+def test_wrong_use_is_exit_code_2(simdb_run, arguments):
+    assert simdb_run(*arguments).code == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (simdb.OptionError("x"), 2),
+        (simdb.InputError("x"), 2),
+        (FileNotFoundError("x"), 2),
+        (simdb.NotFoundError("x"), 3),
+        (simdb.ExistsError("x"), 3),
+        (simdb.BusyError("x"), 3),
+        (simdb.FullError("x"), 3),
+        (simdb.FormatError("x"), 3),
+        (simdb.CorruptError("x"), 3),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_an_error_is_one_line_and_an_exit_code(simdb_run, monkeypatch, error, code):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(simdb, "open", fail)
+
+    ran = simdb_run("stats", "db")
+
+    assert ran.code == code
+    assert ran.output == ""
+    assert ran.notes == ("simdb: interrupted\n" if code == 130 else "simdb: x\n")
+
+
+def test_an_error_of_the_program_itself_is_not_hidden(simdb_run, monkeypatch):
+    def fail(*arguments, **options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(simdb, "open", fail)
+
+    assert isinstance(simdb_run("stats", "db").error, ZeroDivisionError)
+
+
+def test_nobody_reading_is_silent():
+    with simdb.open("db", durability="none") as db:
+        db.insert_many(range(2000), [at % 7 for at in range(2000)])
+    program = start("pairs", "db", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    program.stdout.read(1)
+    program.stdout.close()
+    notes = program.stderr.read()
+    program.stderr.close()
+
+    assert program.wait(20) == 128 + signal.SIGPIPE
+    assert notes == b""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_and_nothing_is_stored(tmp_path, number, code):
+    record = json.dumps({"text": FOX}) + "\n"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    program = start("insert", "db", "-", **pipes)
+    program.stdin.write(record.encode() * 9000)
+    program.stdin.flush()
+    wait_for(lambda: (tmp_path / "db" / "data.mdb").exists())
+
+    program.send_signal(number)
+    _, notes = program.communicate(timeout=20)
+
+    assert program.returncode == code
+    assert b"Traceback" not in notes
+    with simdb.open("db", "r") as db:
+        assert len(db) == 0
+
+
+def test_a_terminal_gets_a_table_and_a_pipe_beside_it_pure_json(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"text": FOX}) * 1 + "\n" + json.dumps({"text": FOX})
+    )
+
+    table = in_terminal("dedup a.jsonl")
+    notes = in_terminal("dedup a.jsonl > rows.jsonl")
+
+    assert "representative" in table
+    assert "a.jsonl:2 (1.00)" in table
+    assert "{" not in table
+    assert "2 documents, 1 group, 1 duplicate" in notes
+    assert json.loads((tmp_path / "rows.jsonl").read_text())["representative"] == "a.jsonl:1"
+
+
+def test_progress_is_shown_on_a_terminal_and_rows_stay_apart_from_it(tmp_path):
+    patience = "import simdb.cli.progress as p; p.PATIENCE_SECONDS = 0"
+    line = f"{patience}; from simdb.cli.app import main; main()"
+    (tmp_path / "a.jsonl").write_text(f'bad\n{{"text": "{FOX}"}}\n' + f'{{"text": "{FOX}"}}\n' * 9)
+    (tmp_path / "program.py").write_text(line)
+
+    notes = in_terminal(
+        "dedup a.jsonl > rows.jsonl", program=f"{sys.executable} -W ignore program.py"
+    )
+
+    assert re.search(r"reading: (10 documents|finding groups)", notes)
+    assert "a.jsonl:1: no valid JSON" in notes
+    assert json.loads((tmp_path / "rows.jsonl").read_text())["size"] == 10
+
+
+def test_main_ends_with_the_exit_code(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["simdb", "stats", "nowhere"])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 3
+    assert capsys.readouterr().err.startswith("simdb: there is no database")
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_the_name_of_the_program_is_that_of_the_package():
+    assert app.info.name == "simdb"
+
+
+def wait_for(condition):
+    """Waits until something is so, at most ten seconds."""
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never was")
+
+
+def in_terminal(command, program=SHELL_PROGRAM):
+    """What a command line of the shell shows on a terminal."""
+    own, other = pty.openpty()
+    shell = subprocess.Popen(["sh", "-c", f"{program} {command}"], stdout=other, stderr=other)
+    os.close(other)
+    shown = b""
+    with suppress(OSError):
+        while part := os.read(own, 65536):
+            shown += part
+    os.close(own)
+    shell.wait(20)
+    return shown.decode()

@@ -1,0 +1,133 @@
+"""Rendering: what a terminal is shown, and what a pipe is."""
+
+import io
+import json
+
+import pytest
+
+from simdb.cli import render
+from simdb.cli.render import cell, plain, print_one, print_rows, shortened
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def show(monkeypatch):
+    """Makes standard output a terminal of 100 columns, and returns it."""
+
+    def start():
+        stream = Terminal()
+        monkeypatch.setattr("sys.stdout", stream)
+        return stream
+
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "dumb")
+    return start
+
+
+def row(id):
+    return {"id": id, "distance": 3, "similarity": 0.9123456}
+
+
+def test_people_see_a_table(show):
+    terminal = show()
+    count = print_rows([row("a"), row("b")], ("id", "distance", "similarity"), as_json=False)
+
+    lines = terminal.getvalue().splitlines()
+    assert count == 2
+    assert lines[0].split() == ["id", "distance", "similarity"]
+    assert lines[1].split() == ["a", "3", "0.912"]
+
+
+def test_people_get_json_when_they_ask(show):
+    terminal = show()
+    print_rows([row("a")], ("id",), as_json=True)
+
+    assert json.loads(terminal.getvalue()) == row("a")
+
+
+def test_rows_are_shown_while_they_come(show, monkeypatch):
+    terminal = show()
+    monkeypatch.setattr(render, "TABLE_ROWS", 2)
+    seen = []
+
+    def rows():
+        for at in range(5):
+            seen.append(len(terminal.getvalue()))
+            yield row(str(at))
+
+    assert print_rows(rows(), ("id",), as_json=False) == 5
+    assert seen[0] == seen[1] == 0
+    assert seen[4] > seen[2] > 0
+
+
+@pytest.mark.parametrize(
+    ("id", "shown"),
+    [
+        ("[red]no colour[/red]", "[red]no colour[/red]"),
+        ("[/]", "[/]"),
+        (":smile:", ":smile:"),
+        ("a\x1b[31mb\x07\r\n", r"a\x1b[31mb\x07\r\n"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("\udcff.txt", r"\udcff.txt"),
+        ("\u660e\u6708", "\u660e\u6708"),
+        (b"\xff", r"b'\xff'"),
+        (7, "7"),
+    ],
+)
+def test_an_id_is_shown_as_it_is_and_commands_nothing(show, id, shown):
+    terminal = show()
+    print_rows([row(id)], ("id", "distance"), as_json=False)
+
+    assert terminal.getvalue().splitlines()[1].split("  ")[0].strip() == shown
+
+
+def test_a_very_long_id_loses_its_middle(show):
+    terminal = show()
+    long = "start-" + "x" * 5000 + "-end"
+
+    print_rows([row(long)], ("id", "distance"), as_json=False)
+
+    assert len(terminal.getvalue()) < 1000
+    assert shortened(long).startswith("start-")
+    assert shortened(long).endswith("-end")
+    assert "\u2026" in shortened(long)
+
+
+def test_a_group_shows_its_first_members(show):
+    terminal = show()
+    duplicates = [{"id": f"d{at}", "distance": 1, "similarity": 0.987} for at in range(1000)]
+    columns = ("representative", "duplicates")
+
+    print_rows([{"representative": "r", "duplicates": duplicates}], columns, as_json=False)
+
+    shown = " ".join(terminal.getvalue().split())
+    assert "d0 (0.99), d1 (0.99)" in shown
+    assert "and 995 more" in shown
+
+
+def test_one_thing_is_shown_field_by_field(show):
+    terminal = show()
+    print_one({"path": "db", "options": {"sketch": {"shingle": 3}}, "runs": []}, as_json=False)
+
+    assert ["options", "sketch", "shingle", "3"] in map(str.split, terminal.getvalue().splitlines())
+
+
+def test_json_is_ascii_where_the_output_is_not_utf_8(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr("sys.stdout", stream)
+
+    print_rows([row("\u660e")], ("id",), as_json=False)
+
+    stream.flush()
+    assert stream.buffer.getvalue().startswith(b'{"id": "\\u660e"')
+
+
+def test_what_is_unknown_is_empty():
+    assert cell(None) == ""
+    assert plain("") == ""

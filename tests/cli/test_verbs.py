@@ -1,0 +1,310 @@
+"""The verbs of the database, one by one."""
+
+import json
+
+import pytest
+
+import simdb
+
+FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
+SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"
+
+
+@pytest.fixture
+def db(simdb_run, write_lines):
+    """A database of three documents, two of them alike."""
+    write_lines(
+        "a.jsonl",
+        {"id": "x", "text": FOX, "lang": "en"},
+        {"id": "y", "text": SEA},
+        {"id": "z", "text": FOX + " again"},
+    )
+    assert simdb_run("insert", "db", "a.jsonl", "--metadata").code == 0
+    return "db"
+
+
+def test_create_stores_the_options(simdb_run):
+    options = ["--unit", "characters", "--shingle", "5", "--no-lowercase", "--no-volatility"]
+    options += ["--blocks", "5", "--leading", "2", "--distance", "4", "--similarity", "0.9"]
+
+    ran = simdb_run("create", "db", *options)
+
+    assert ran.code == 0
+    assert ran.rows[0]["path"] == "db"
+    with simdb.open("db", "r") as db:
+        sketch = simdb.Simhash(
+            unit="characters", shingle=5, lowercase=False, store_volatility=False
+        )
+        assert db.options == simdb.Options(
+            sketch=sketch, blocks=5, leading=2, distance=4, similarity=0.9
+        )
+
+
+def test_create_does_not_touch_a_database_that_is_there(simdb_run, db):
+    assert simdb_run("create", db).code == 3
+    assert simdb_run("get", db, "x").code == 0
+
+
+def test_create_refuses_options_that_cannot_be(simdb_run, tmp_path):
+    ran = simdb_run("create", "db", "--shingle", "0")
+
+    assert ran.code == 2
+    assert "shingle" in ran.notes
+    assert not (tmp_path / "db").exists()
+
+
+def test_insert_stores_documents_and_their_metadata(simdb_run, db):
+    with simdb.open(db, "r") as stored:
+        assert list(stored) == ["x", "y", "z"]
+        assert stored.get("x").metadata == {"lang": "en"}
+        assert stored.get("y").metadata is None
+
+
+def test_insert_takes_one_document_from_the_command_line(simdb_run, db):
+    ran = simdb_run("insert", db, "--id", "w", "--text", "some other text")
+
+    assert ran.rows == [{"inserted": 1, "skipped": 0, "stored": 4}]
+
+
+def test_insert_of_an_id_that_is_taken_changes_nothing(simdb_run, db, write_lines):
+    write_lines("b.jsonl", {"id": "new", "text": SEA}, {"id": "y", "text": FOX})
+
+    ran = simdb_run("insert", db, "b.jsonl")
+
+    assert ran.code == 3
+    assert "b.jsonl:2: the id 'y' is taken" in ran.notes
+    with simdb.open(db, "r") as stored:
+        assert list(stored) == ["x", "y", "z"]
+
+
+def test_insert_of_an_id_that_stands_twice_changes_nothing(simdb_run, db, write_lines):
+    write_lines("b.jsonl", {"id": "new", "text": SEA}, {"id": "new", "text": FOX})
+
+    assert simdb_run("insert", db, "b.jsonl").code == 3
+    assert simdb_run("get", db, "new").code == 3
+
+
+def test_insert_replaces_when_asked_and_the_last_text_counts(simdb_run, db, write_lines):
+    write_lines("b.jsonl", {"id": "y", "text": "first"}, {"id": "y", "text": FOX})
+
+    ran = simdb_run("insert", db, "b.jsonl", "--replace")
+
+    assert ran.code == 0
+    with simdb.open(db, "r") as stored:
+        assert sorted(stored) == ["x", "y", "z"]
+        assert stored.get("y").fingerprint == stored.get("x").fingerprint
+
+
+def test_insert_skips_what_is_bad_and_says_so(simdb_run, db, tmp_path):
+    (tmp_path / "b.jsonl").write_bytes(b'{"id": "b", "text": "caf\xe9"}\n{"id": "c", "text": ""}\n')
+
+    ran = simdb_run("insert", db, "b.jsonl")
+
+    assert ran.code == 1
+    assert ran.rows == [{"inserted": 1, "skipped": 1, "stored": 4}]
+    assert "b.jsonl:1: " in ran.notes
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--id", "x"], ["--text", "x"], ["a.jsonl", "--id", "x", "--text", "y"]],
+)
+def test_insert_takes_sources_or_one_document(simdb_run, write_lines, arguments):
+    write_lines("a.jsonl", {"text": FOX})
+
+    assert simdb_run("insert", "db", *arguments).code == 2
+
+
+def test_whole_number_ids_are_other_ids_than_their_digits(simdb_run, db):
+    simdb_run("insert", db, "--int-ids", "--id", "7", "--text", FOX)
+
+    assert simdb_run("get", db, "7").code == 3
+    assert simdb_run("get", db, "7", "--int-ids").rows[0]["id"] == 7
+    assert simdb_run("query", db, "--id", "7", "--int-ids").rows[0]["id"] == "x"
+    assert simdb_run("delete", db, "7", "--int-ids").rows == [{"deleted": 1}]
+    assert simdb_run("get", db, "x", "--int-ids").code == 2
+
+
+def test_get_shows_fingerprint_and_metadata(simdb_run, db):
+    ran = simdb_run("get", db, "x", "y")
+
+    with simdb.open(db, "r") as stored:
+        bits = stored.get("x").fingerprint.bits
+    assert ran.code == 0
+    assert ran.rows[0] == {
+        "id": "x", "fingerprint": f"0x{bits:016x}", "is_empty": False, "has_weights": True,
+        "metadata": {"lang": "en"},
+    }  # fmt: skip
+    assert ran.rows[1]["id"] == "y"
+
+
+def test_get_of_an_unknown_id_shows_the_others(simdb_run, db):
+    ran = simdb_run("get", db, "x", "nobody", "y")
+
+    assert ran.code == 3
+    assert [row["id"] for row in ran.rows] == ["x", "y"]
+    assert ran.notes == "simdb: no document has the id 'nobody'\n"
+
+
+def test_delete_of_an_unknown_id_deletes_the_others(simdb_run, db):
+    ran = simdb_run("delete", db, "x", "nobody", "x")
+
+    assert ran.code == 3
+    assert ran.rows == [{"deleted": 1}]
+    assert "no document has the id 'nobody'" in ran.notes
+    with simdb.open(db, "r") as stored:
+        assert list(stored) == ["y", "z"]
+
+
+def test_ids_of_bytes_are_shown(simdb_run, db):
+    with simdb.open(db) as stored:
+        stored.insert(b"\xff\x00", FOX)
+
+    rows = simdb_run("query", db, FOX).rows
+
+    assert {"bytes": "ff00"} in [row["id"] for row in rows]
+
+
+def test_query_takes_text_a_file_standard_input_an_id_or_a_fingerprint(simdb_run, db, tmp_path):
+    (tmp_path / "text").write_text(FOX)
+    bits = simdb_run("get", db, "x").rows[0]["fingerprint"]
+    answers = [
+        simdb_run("query", db, FOX),
+        simdb_run("query", db, "-", given=FOX),
+        simdb_run("query", db, "--file", "text"),
+        simdb_run("query", db, "--file", "-", given=FOX),
+    ]
+
+    assert [ran.code for ran in answers] == [0] * 4
+    for ran in answers:
+        assert [row["id"] for row in ran.rows] == ["x", "z"]
+        assert ran.rows[0] == {"id": "x", "distance": 0, "similarity": 1.0}
+    assert [row["id"] for row in simdb_run("query", db, "--id", "x").rows] == ["z"]
+    for number in (bits, str(int(bits, 16))):
+        row = simdb_run("query", db, "--fingerprint", number).rows[0]
+        assert (row["id"], row["distance"], row["similarity"]) == ("x", 0, None)
+
+
+def test_query_without_matches_is_exit_code_0(simdb_run, db):
+    ran = simdb_run("query", db, "nothing of the kind was ever stored in here")
+
+    assert (ran.code, ran.output) == (0, "")
+
+
+def test_query_takes_a_limit_and_a_criterion(simdb_run, db):
+    assert len(simdb_run("query", db, FOX, "--limit", "1").rows) == 1
+    assert len(simdb_run("query", db, FOX, "--distance", "0").rows) == 1
+    assert len(simdb_run("query", db, FOX, "--distance", "64", "--recall", "1").rows) == 3
+    assert len(simdb_run("query", db, FOX, "--method", "exhaustive").rows) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], [FOX, "--id", "x"], ["--file", "missing"], ["--fingerprint", "nine"],
+        ["--fingerprint", "-1"], [FOX, "--similarity", "2"], [FOX, "--distance", "65"],
+        [FOX, "--method", "magic"], [FOX, "--limit", "-1"], [FOX, "--encoding", "no"],
+        ["--file", "bad"], ["--id", ""],
+    ],
+)  # fmt: skip
+def test_query_tells_wrong_use(simdb_run, db, tmp_path, arguments):
+    (tmp_path / "bad").write_bytes(b"\xff\xff")
+
+    ran = simdb_run("query", db, *arguments)
+
+    assert ran.code == 2
+    assert ran.notes.count("\n") == 1 or "Usage" in ran.notes
+
+
+def test_pairs_and_clusters_are_findings(simdb_run, db):
+    pairs = simdb_run("pairs", db)
+    clusters = simdb_run("clusters", db)
+
+    assert pairs.code == clusters.code == 1
+    (pair,) = pairs.rows
+    assert (pair["left"], pair["right"]) == ("x", "z")
+    assert clusters.rows == [{"representative": "x", "size": 2, "ids": ["x", "z"]}]
+
+
+def test_no_pairs_and_no_clusters_are_exit_code_0(simdb_run, db):
+    for verb in ("pairs", "clusters"):
+        ran = simdb_run(verb, db, "--similarity", "0.9999")
+
+        assert (ran.code, ran.output) == (0, "")
+
+
+def test_stats_are_one_object(simdb_run, db):
+    (row,) = simdb_run("stats", db).rows
+
+    assert row["document_count"] == 3
+    assert row["options"]["sketch"]["shingle"] == 3
+
+
+def test_check_finds_nothing_in_a_sound_database(simdb_run, db):
+    for options in ([], ["--deep"]):
+        ran = simdb_run("check", db, *options)
+
+        assert (ran.code, ran.output) == (0, "")
+        assert "no problem found" in ran.notes
+
+
+def test_check_shows_what_is_wrong_and_what_to_do(simdb_run, db, monkeypatch):
+    finding = simdb.Finding("table 3", "run 12 is not sorted at entry 801", "restore it")
+    monkeypatch.setattr(simdb.Database, "check", lambda self, deep: iter([finding]))
+
+    ran = simdb_run("check", db)
+
+    assert ran.code == 1
+    assert ran.rows == [
+        {"place": "table 3", "message": finding.message, "remedy": "restore it"}
+    ]  # fmt: skip
+
+
+def test_check_of_a_database_that_cannot_be_opened_is_a_finding(simdb_run, db, monkeypatch):
+    def corrupt(*arguments, **options):
+        raise simdb.CorruptError("the manifest does not match its checksum")
+
+    monkeypatch.setattr(simdb, "open", corrupt)
+
+    ran = simdb_run("check", db)
+
+    assert ran.code == 1
+    assert ran.rows[0]["message"] == "the manifest does not match its checksum"
+
+
+def test_compact_and_copy_keep_the_documents(simdb_run, db):
+    simdb_run("delete", db, "y")
+
+    compacted = simdb_run("compact", db)
+    copied = simdb_run("copy", db, "other")
+
+    assert compacted.code == copied.code == 0
+    assert set(compacted.rows[0]) == {"before_bytes", "after_bytes", "note"}
+    assert copied.rows == [{"path": "other", "documents": 2}]
+    assert simdb_run("copy", db, "other").code == 3
+    assert simdb_run("check", "other", "--deep").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["get", "x"], ["delete", "x"], ["query", "x"], ["pairs"], ["clusters"], ["stats"],
+        ["check"], ["compact"], ["copy", "y"],
+    ],
+)  # fmt: skip
+def test_a_verb_that_needs_a_database_makes_none(simdb_run, tmp_path, arguments):
+    verb, *rest = arguments
+
+    ran = simdb_run(verb, "nowhere", *rest)
+
+    assert ran.code == 3
+    assert ran.notes.startswith("simdb: there is no database at nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_one_object_a_line(simdb_run, db):
+    for arguments in (["get", db, "x", "y"], ["pairs", db], ["stats", db], ["query", db, FOX]):
+        ran = simdb_run(*arguments, "--json")
+
+        assert all(isinstance(json.loads(line), dict) for line in ran.output.splitlines())
+        assert ran.output.endswith("\n")
