@@ -13,6 +13,11 @@ def translate(error: Exception, path: str) -> NoReturn:
     code = getattr(error, "code", 0)
     if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
+    if code == errno.EIO:
+        # LMDB calls it an I/O error when the disk takes only the first part of a write.
+        raise FullError(
+            f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
+        ) from error
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
         raise CorruptError(f"{path} is damaged: {error}") from error
     if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):

@@ -1,0 +1,163 @@
+"""A process that is killed at any point leaves a committed state behind, and a sound database."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import TINY, assert_sound
+
+import simdb
+
+BEFORE = list(range(20))
+AFTER = [id for id in range(40) if id not in (3, 5)]
+
+CHILD = """
+import os, signal, sys
+import numpy as np
+import simdb
+from simdb.engine import commit, compaction
+from simdb.storage import environment
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write = environment.Environment.write
+
+def write_then_die(self, change):
+    write(self, change)
+    die()
+
+def die_before_commit(self, change):
+    def change_then_die(transaction):
+        change(transaction)
+        die()
+    return write(self, change_then_die)
+
+def die_at_put(number):
+    put = commit.Writer.put
+    count = [0]
+    def put_or_die(self, name, key, value):
+        count[0] += 1
+        if count[0] == number:
+            die()
+        put(self, name, key, value)
+    commit.Writer.put = put_or_die
+
+path, point, verb = sys.argv[1:]
+database = simdb.open(path, "w")
+if point == "before commit":
+    environment.Environment.write = die_before_commit
+elif point == "after commit":
+    environment.Environment.write = write_then_die
+elif point == "before the copy takes its place":
+    os.replace = lambda *names: die()
+elif point == "after the copy took its place":
+    environment._sync_directory = lambda *names: die()
+elif point == "while copying":
+    environment.Environment.copy_to = lambda self, name: (open(name, "wb").write(b"half"), die())
+else:
+    die_at_put(int(point))
+if verb == "compact":
+    database.compact()
+else:
+    with database.write() as transaction:
+        transaction.insert_many(range(20, 40), np.arange(20, dtype=np.uint64), [None, "m"] * 10)
+        transaction.delete_many([3, 5])
+print("survived")
+"""
+
+
+def run_until_killed(path, point, verb):
+    command = [sys.executable, "-W", "ignore", "-c", CHILD, str(path), point, verb]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A database of twenty documents in some runs and a delta."""
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert_many(BEFORE, np.arange(20, dtype=np.uint64) << np.uint64(9))
+        database.delete(19)
+        database.insert(19, 19 << 9)
+    return tmp_path / "db"
+
+
+@pytest.mark.parametrize("point", ["1", "2", "7", "20", "before commit"])
+def test_killed_before_the_commit_nothing_has_happened(path, point):
+    run_until_killed(path, point, "write")
+
+    with simdb.open(path, "w") as database:
+        assert list(database) == BEFORE
+        assert [match.id for match in database.query(7 << 9, distance=0)] == [7]
+        database.insert("later", 1)
+    assert_sound(path)
+
+
+def test_killed_after_the_commit_everything_has_happened(path):
+    run_until_killed(path, "after commit", "write")
+
+    with simdb.open(path, "w") as database:
+        assert list(database) == AFTER
+        assert [database.get(id).metadata for id in (20, 21)] == [None, "m"]
+        assert {match.id for match in database.query(7, distance=0)} == {27}
+    assert_sound(path)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "5",
+        "before commit",
+        "after commit",
+        "while copying",
+        "before the copy takes its place",
+        "after the copy took its place",
+    ],
+)
+def test_killed_while_compacting_no_document_is_lost(path, point):
+    run_until_killed(path, point, "compact")
+
+    with simdb.open(path, "w") as database:
+        assert list(database) == BEFORE
+        assert database.compact().note == ""
+        assert list(database) == BEFORE
+    assert_sound(path)
+
+
+def test_killed_again_and_again_the_database_stays_sound(path):
+    for point in ("3", "11", "before commit", "14"):
+        run_until_killed(path, point, "write")
+
+    with simdb.open(path) as database:
+        assert list(database) == BEFORE
+    assert_sound(path)
+
+
+def test_killed_while_creating_the_database_can_be_created(tmp_path):
+    script = CHILD.replace(
+        'database = simdb.open(path, "w")',
+        "environment.Environment.write = die_before_commit\nsimdb.open(path)",
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db"), "1", "write"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+    with simdb.open(tmp_path / "db") as database:
+        database.insert(1, 1)
+    assert_sound(tmp_path / "db")
+
+
+def test_the_slots_of_killed_readers_are_freed(path):
+    script = (
+        "import simdb, os, signal, sys\n"
+        "snapshot = simdb.open(sys.argv[1], 'r').read()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
+    subprocess.run(command, check=False)
+
+    with simdb.open(path) as database:
+        assert len(database.stats().readers) == 1

@@ -1,0 +1,145 @@
+"""Where there is no room for more, FullError says so and everything stored stays as it was."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import TINY, assert_sound
+
+import simdb
+
+LIMITED = """
+import os, resource, sys
+import numpy as np
+import simdb
+
+def limit(more):
+    size = os.stat(os.path.join(sys.argv[1], "data.mdb")).st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + more, resource.RLIM_INFINITY))
+
+def unlimit():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+def expect_full(verb):
+    try:
+        verb()
+    except simdb.FullError as error:
+        assert "nothing was changed" in str(error), error
+    else:
+        raise AssertionError("no FullError")
+
+many = np.arange(200_000, dtype=np.uint64) << np.uint64(8)
+database = simdb.open(sys.argv[1], "w", durability=sys.argv[2])
+"""
+
+
+def run_limited(path, script, durability="full"):
+    whole = LIMITED + textwrap.dedent(script)
+    command = [sys.executable, "-W", "ignore", "-c", whole, str(path), durability]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A database of a hundred documents."""
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert_many(range(100), range(100))
+    return tmp_path / "db"
+
+
+@pytest.mark.parametrize("durability", ["full", "process"])
+def test_a_commit_that_does_not_fit_changes_nothing(path, durability):
+    script = """
+        limit(65536)
+        for attempt in range(3):
+            expect_full(lambda: database.insert_many(range(1000, 201000), many))
+        assert list(database) == list(range(100))
+        assert [match.id for match in database.query(7, distance=0)] == [7]
+        unlimit()
+        database.insert("later", 7)
+        assert [match.id for match in database.query(7, distance=0)] == [7, "later"]
+        database.close()
+    """
+    run_limited(path, script, durability)
+
+    with simdb.open(path, "r") as database:
+        assert list(database) == [*range(100), "later"]
+    assert_sound(path)
+
+
+def test_a_process_that_ends_after_a_full_disk_leaves_a_sound_database(path):
+    script = """
+        limit(65536)
+        expect_full(lambda: database.insert_many(range(1000, 201000), many))
+        os._exit(0)
+    """
+    run_limited(path, script)
+
+    with simdb.open(path, "r") as database:
+        assert list(database) == list(range(100))
+    assert_sound(path)
+
+
+def test_a_compaction_that_does_not_fit_loses_nothing(path):
+    with simdb.open(path) as database:
+        database.insert_many(range(1000, 60_000), range(59_000))
+        database.delete_many(range(1000, 59_900, 2))
+        count = len(database)
+    script = """
+        limit(-100_000)
+        try:
+            database.compact()
+        except simdb.FullError:
+            pass
+        else:
+            raise AssertionError("no FullError")
+        unlimit()
+        assert database.compact().note == ""
+        database.close()
+    """
+    run_limited(path, script)
+
+    with simdb.open(path, "r") as database:
+        assert len(database) == count
+    assert_sound(path)
+
+
+def test_a_copy_that_does_not_fit_leaves_no_half_of_it(path, tmp_path):
+    script = f"""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
+        try:
+            database.copy({str(tmp_path / "copy")!r})
+        except simdb.FullError:
+            pass
+        else:
+            raise AssertionError("no FullError")
+        unlimit()
+        assert not os.path.exists({str(tmp_path / "copy")!r})
+        database.copy({str(tmp_path / "copy")!r})
+    """
+    run_limited(path, script)
+
+    assert_sound(tmp_path / "copy")
+
+
+def test_a_database_that_cannot_be_created_can_be_created_later(tmp_path):
+    script = """
+        database.close()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        try:
+            simdb.open(sys.argv[1] + "2")
+        except simdb.FullError:
+            pass
+        else:
+            raise AssertionError("no FullError")
+        unlimit()
+        simdb.open(sys.argv[1] + "2").insert(1, 1)
+    """
+    simdb.open(tmp_path / "db").close()
+
+    run_limited(tmp_path / "db", script)
+
+    assert_sound(f"{tmp_path / 'db'}2")

@@ -1,0 +1,162 @@
+"""The map grows when it must: in commits, in compaction, and under the eyes of other processes."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from conftest import TINY
+
+import simdb
+from simdb.storage import environment as environment_module
+
+MIB = 1 << 20
+
+
+def many(start, count=30_000):
+    return range(start, start + count), np.arange(start, start + count, dtype=np.uint64)
+
+
+def test_a_small_map_grows_with_every_large_commit(open_database):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert("first", 5)
+
+    for start in range(0, 120_000, 30_000):
+        database.insert_many(*many(start))
+
+    assert len(database) == 120_001
+    assert {match.id for match in database.query(5, distance=0)} == {"first", 5}
+    assert database.stats().map_bytes > 4 * MIB
+
+
+def test_a_transaction_goes_on_after_its_commit_made_the_map_grow(open_database):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert_many(range(-50, 0), range(50))
+    with database.write() as transaction:
+        transaction.insert_many(*many(0), [None, {"n": 1}] * 15_000)
+        transaction.delete_many(range(-50, -25))
+        transaction.insert(-50, 7, "again", replace=True)
+        assert transaction.query(7, distance=0)[-1].id == -50
+
+    assert list(database)[:25] == list(range(-25, 0))
+    assert database.get(-50).metadata == "again"
+    assert database.get(29_999).metadata == {"n": 1}
+    assert database.query(29_999, distance=0) == [simdb.Match(29_999, 0)]
+
+
+def test_a_snapshot_in_the_way_of_growth_is_told_and_nothing_is_lost(open_database, short_waits):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert_many(range(-50, 0), range(50))
+    with database.read() as snapshot:
+        with pytest.raises(simdb.BusyError, match="close them first"):
+            database.insert_many(*many(0))
+
+        assert list(snapshot) == list(range(-50, 0))
+        assert snapshot.query(7, distance=0) == [simdb.Match(-43, 0)]
+        assert list(database) == list(range(-50, 0))
+        database.insert("small", 7)
+    database.insert_many(*many(0))
+
+    assert len(database) == 30_051
+
+
+def test_compaction_makes_the_map_grow_too(open_database):
+    database = open_database(options=simdb.Options(growth=2), map_size=MIB)
+    for start in range(0, 20_000, 1000):
+        database.insert_many(*many(start, 1000))
+    database.delete(5)
+
+    assert database.compact().note == ""
+    assert len(database) == 19_999
+
+
+def test_a_map_that_cannot_grow_is_full_and_nothing_is_lost(open_database, monkeypatch):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert(1, 1)
+
+    def refuse(self, needed_bytes):
+        raise simdb.FullError("cannot map")
+
+    monkeypatch.setattr(environment_module.Environment, "grow", refuse)
+    with pytest.raises(simdb.FullError):
+        database.insert_many(*many(10))
+    monkeypatch.undo()
+
+    assert list(database) == [1]
+    database.insert(2, 2)
+
+
+def test_readers_in_threads_survive_growth(open_database):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert("first", 2**63)
+    stop = threading.Event()
+    errors = []
+
+    def read():
+        while not stop.is_set():
+            try:
+                assert database.query(2**63, distance=0) == [simdb.Match("first", 0)]
+            except BaseException as error:
+                errors.append(error)
+                return
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for start in range(0, 60_000, 10_000):
+        database.insert_many(*many(start, 10_000))
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    assert len(database) == 60_001
+
+
+def test_a_database_that_another_process_made_larger_is_read_and_written(open_database, tmp_path):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert(1, 1)
+    script = (
+        "import simdb, sys\n"
+        "with simdb.open(sys.argv[1], 'w') as database:\n"
+        "    database.insert_many(range(10, 100_000), range(10, 100_000))\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
+    subprocess.run(command, check=True)
+
+    assert database.query(77_777, distance=0) == [simdb.Match(77_777, 0)]
+    database.insert("later", 3)
+    assert len(database) == 99_992
+
+
+def test_a_snapshot_in_the_way_of_a_larger_map_is_told(open_database, tmp_path, short_waits):
+    database = open_database(options=TINY, map_size=MIB)
+    database.insert(1, 1)
+    script = (
+        "import simdb, sys\n"
+        "with simdb.open(sys.argv[1], 'w') as database:\n"
+        "    database.insert_many(range(10, 100_000), range(10, 100_000))\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
+    with database.read() as snapshot:
+        subprocess.run(command, check=True)
+
+        with pytest.raises(simdb.BusyError, match="another process has made the database larger"):
+            database.query(1)
+        assert list(snapshot) == [1]
+
+    assert len(database) == 99_991
+
+
+def test_more_readers_than_slots_are_busy_and_work_again_afterwards(open_database, monkeypatch):
+    monkeypatch.setattr(environment_module, "READERS_MAX", 5)
+    database = open_database()
+    snapshots = [database.read() for _ in range(5)]
+
+    with pytest.raises(simdb.BusyError, match="readers"):
+        database.read()
+
+    for snapshot in snapshots:
+        snapshot.close()
+    assert len(database) == 0
