@@ -1,81 +1,88 @@
 """Clusters: connected components of the matching pairs.
 
-Equal documents are linked to the first of them and take no further part, so that a thousand
-copies make a thousand links and not half a million pairs.
+Equal documents are linked to each other once and only one of them takes further part, so that a
+thousand copies make a thousand links and not half a million pairs.
 """
+
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS
 from simdb.engine.lookup import search
 from simdb.engine.stored import stored_sketches
-from simdb.engine.sweep import LOOKUP_QUERIES, Couples, Searched, searched, sweep_tables
+from simdb.engine.sweep import (
+    LOOKUP_QUERIES,
+    Couples,
+    Searched,
+    searched,
+    sweep_tables,
+    whole_table,
+)
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
 from simdb.storage.run import Source, Table
+from simdb.storage.tombstones import Bitmap, is_deleted, with_deleted
 from simdb.values import Clusters, object_array
 
-U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
 
 def find_clusters(view: View, source: Source, criterion: Criterion) -> Clusters:
     """Every connected set of two and more live documents."""
     is_measured = criterion.similarity is not None
-    every = searched(view, source, is_measured=is_measured)
-    if not len(every.ordinals):
-        return Clusters(np.zeros(1, np.int64), object_array([]))
+    left_out = view.unweighted(source) if is_measured else view.dead
     forest = kernel.Forest(view.next_ordinal)
-    vectors = _vectors(view, source, every) if is_measured else None
-    distinct = _link_equal(forest, every, vectors)
+    copies = _link_equal(view, source, forest, left_out, is_measured=is_measured)
+    if len(copies):
+        left_out = with_deleted(left_out, copies, view.next_ordinal)
     plan = view.plan(criterion, has_vectors=source.width > 0)
-    if plan.flips == 0 and (plan.method == "bphs" or plan.distance < 64):
-        masks = view.permutations.masks if plan.method == "bphs" else [0]
-        for couples in sweep_tables(
-            lambda number: _sorted_table(distinct, masks[number]), masks, plan.distance
-        ):
+    if plan.method == "bphs" and plan.flips == 0:
+        tables = partial(whole_table, view, source, left_out)
+        for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
+            _join(view, source, forest, couples, criterion)
+    elif plan.flips == 0 and plan.distance < FINGERPRINT_BITS:
+        every = _distinct(view, source, left_out)
+        table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+        for couples in sweep_tables(lambda _: table, [0], plan.distance):
             _join(view, source, forest, couples, criterion)
     else:
-        _join_by_lookup(view, source, forest, distinct, criterion)
-    return _components(view, source, forest, every.ordinals)
+        distinct = _distinct(view, source, left_out)
+        _join_by_lookup(view, source, forest, distinct.ordinals, criterion)
+    return _components(view, source, forest)
 
 
-def _vectors(view: View, source: Source, every: Searched) -> U8:
-    gathered: U8 = view.vectors(source).gather(every.ordinals)
-    return gathered
+def _link_equal(
+    view: View, source: Source, forest: kernel.Forest, left_out: Bitmap | None, *, is_measured: bool
+) -> U32:
+    """Join equal documents; returns all but one of each such group.
 
-
-def _link_equal(forest: kernel.Forest, every: Searched, vectors: U8 | None) -> Searched:
-    """Join equal documents with the first of them; returns those first ones.
-
-    Equal means equal fingerprints and, where similarities count, equal volatility vectors.
+    Equal means equal fingerprints and, where similarities count, equal volatility vectors.  (Equal
+    vectors have equal fingerprints: their signs are the bits.)
     """
-    if vectors is not None:
-        # Equal vectors have equal fingerprints: their signs are the bits.
+    table = whole_table(view, source, left_out, 0)
+    same = table.keys[1:] == table.keys[:-1]
+    left, right = table.ordinals[:-1][same], table.ordinals[1:][same]
+    if is_measured and len(left):
+        sharing = np.union1d(left, right)
+        vectors = view.vectors(source, sharing).gather(sharing)
         whole = vectors.view(np.dtype((np.void, vectors.shape[1]))).reshape(-1)
         _, order_in, group = np.unique(whole, return_index=True, return_inverse=True)
-        first = order_in[group]
-    else:
-        order = np.argsort(every.fingerprints, kind="stable")
-        sorted_bits = every.fingerprints[order]
-        starts = np.flatnonzero(np.concatenate([[True], sorted_bits[1:] != sorted_bits[:-1]]))
-        counts = np.diff(np.concatenate([starts, [len(order)]]))
-        first = np.empty(len(order), np.int64)
-        first[order] = np.repeat(order[starts], counts)
-    is_first = first == np.arange(len(first))
-    repeated = ~is_first
-    forest.join(every.ordinals[first[repeated]], every.ordinals[repeated])
-    return Searched(every.fingerprints[is_first], every.ordinals[is_first])
+        first = sharing[order_in[group]]
+        is_copy = first != sharing
+        left, right = first[is_copy], sharing[is_copy]
+    forest.join(left, right)
+    copies: U32 = right
+    return copies
 
 
-def _sorted_table(distinct: Searched, mask: int) -> Table:
-    keys, ordinals = distinct.fingerprints, distinct.ordinals
-    if mask:
-        keys, ordinals = np.empty_like(keys), ordinals.copy()
-        kernel.permute(distinct.fingerprints, mask, keys)
-        kernel.sort(keys, ordinals)
-    return Table(keys, ordinals, np.empty(0, np.uint32))
+def _distinct(view: View, source: Source, left_out: Bitmap | None) -> Searched:
+    """The documents that are not left out."""
+    every = searched(view, source, is_measured=False)
+    kept = ~is_deleted(left_out, every.ordinals)
+    return Searched(every.fingerprints[kept], every.ordinals[kept])
 
 
 def _join(
@@ -90,23 +97,24 @@ def _join(
 
 
 def _join_by_lookup(
-    view: View, source: Source, forest: kernel.Forest, distinct: Searched, criterion: Criterion
+    view: View, source: Source, forest: kernel.Forest, ordinals: U32, criterion: Criterion
 ) -> None:
     """Join what every document finds among those after it."""
-    for start in range(0, len(distinct.ordinals), LOOKUP_QUERIES):
-        asked = distinct.ordinals[start : start + LOOKUP_QUERIES]
+    for start in range(0, len(ordinals), LOOKUP_QUERIES):
+        asked = ordinals[start : start + LOOKUP_QUERIES]
         sketches = stored_sketches(view, source, asked)
         rows = search(view, source, sketches, criterion, after=asked)
         forest.join(asked[rows.queries], rows.ordinals)
 
 
-def _components(view: View, source: Source, forest: kernel.Forest, ordinals: U32) -> Clusters:
-    labels = forest.labels()[ordinals]
-    order = np.argsort(labels, kind="stable")
-    grouped = labels[order]
-    starts = np.flatnonzero(np.concatenate([[True], grouped[1:] != grouped[:-1]]))
-    sizes = np.diff(np.concatenate([starts, [len(grouped)]]))
-    is_cluster = sizes > 1
-    members = ordinals[order][np.repeat(is_cluster, sizes)]
-    offsets = np.concatenate([[0], np.cumsum(sizes[is_cluster])]).astype(np.int64)
+def _components(view: View, source: Source, forest: kernel.Forest) -> Clusters:
+    """The groups that were joined; the smallest ordinal of each labels it."""
+    labels = forest.labels()
+    joined = np.flatnonzero(labels != np.arange(len(labels), dtype=np.uint32)).astype(np.uint32)
+    firsts = np.unique(labels[joined])
+    members = np.concatenate([firsts, joined])
+    owners = np.concatenate([firsts, labels[joined]])
+    members = members[np.lexsort((members, owners))]
+    sizes = np.bincount(np.searchsorted(firsts, owners), minlength=len(firsts))
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))

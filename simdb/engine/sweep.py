@@ -20,7 +20,7 @@ from simdb.engine.view import View
 from simdb.plan.planner import Criterion
 from simdb.storage import layout
 from simdb.storage.run import Source, Table
-from simdb.storage.tombstones import is_deleted
+from simdb.storage.tombstones import Bitmap, is_deleted
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16
@@ -64,7 +64,7 @@ def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[C
     """Every matching pair once, in chunks."""
     plan = view.plan(criterion, has_vectors=source.width > 0)
     if plan.method == "bphs" and criterion.similarity is None:
-        tables = partial(_whole_table, view, source)
+        tables = partial(whole_table, view, source, view.dead)
         for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
             yield _estimated(view, source, couples)
     elif plan.method == "exhaustive" and plan.distance < 64:
@@ -110,18 +110,8 @@ def searched(view: View, source: Source, *, is_measured: bool) -> Searched:
     return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
 
 
-def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
-    """`couples` with the users' ids; each id is made once."""
-    ordinals, positions = np.unique(
-        np.concatenate([couples.left, couples.right]), return_inverse=True
-    )
-    ids = object_array(view.identifiers(source, ordinals).decode(ordinals))[positions]
-    count = len(couples)
-    return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
-
-
-def _whole_table(view: View, source: Source, number: int) -> Table:
-    """One table over all live documents, merged from the runs and the loose documents."""
+def whole_table(view: View, source: Source, left_out: Bitmap | None, number: int) -> Table:
+    """One table over all documents that are not left out, merged from runs and loose ones."""
     runs = [run.table(number, source) for run in view.runs]
     loose = view.loose
     if len(loose.searchable) or not runs:
@@ -136,11 +126,21 @@ def _whole_table(view: View, source: Source, number: int) -> Table:
         keys, ordinals = np.empty(count, np.uint64), np.empty(count, np.uint32)
         kernel.merge(merged.keys, merged.ordinals, table.keys, table.ordinals, keys, ordinals)
         merged = Table(keys, ordinals, merged.directory)
-    if view.dead is None:
+    if left_out is None:
         return merged
     keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
-    count = kernel.keep(merged.keys, merged.ordinals, view.dead, keys, ordinals)
+    count = kernel.keep(merged.keys, merged.ordinals, left_out, keys, ordinals)
     return Table(keys[:count], ordinals[:count], merged.directory)
+
+
+def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
+    """`couples` with the users' ids; each id is made once."""
+    ordinals, positions = np.unique(
+        np.concatenate([couples.left, couples.right]), return_inverse=True
+    )
+    ids = object_array(view.identifiers(source, ordinals).decode(ordinals))[positions]
+    count = len(couples)
+    return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
 
 
 def _compare_all(
