@@ -19,6 +19,7 @@ from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
 from simdb.storage import layout
+from simdb.storage.merge import merge_tables
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import Bitmap, is_deleted
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
@@ -120,12 +121,7 @@ def whole_table(view: View, source: Source, left_out: Bitmap | None, number: int
         ordinals = loose.ordinals.copy()
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
-    merged = runs[0]
-    for table in runs[1:]:
-        count = len(merged.keys) + len(table.keys)
-        keys, ordinals = np.empty(count, np.uint64), np.empty(count, np.uint32)
-        kernel.merge(merged.keys, merged.ordinals, table.keys, table.ordinals, keys, ordinals)
-        merged = Table(keys, ordinals, merged.directory)
+    merged = merge_tables(runs)
     if left_out is None:
         return merged
     keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)

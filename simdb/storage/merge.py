@@ -73,6 +73,24 @@ def _weighted_count(
     return int(np.count_nonzero(chosen == WEIGHTED))
 
 
+def merge_tables(tables: Sequence[Table]) -> Table:
+    """The entries of all `tables`, sorted; the directory is not made.
+
+    Among equal keys the order of the tables is kept, so only neighbours are merged: each time
+    those two that cost least.
+    """
+    left = list(tables)
+    while len(left) > 1:
+        sizes = [len(table.keys) for table in left]
+        at = min(range(len(left) - 1), key=lambda at: sizes[at] + sizes[at + 1])
+        first, second = left[at : at + 2]
+        keys = codec.allocate(np.uint64, sizes[at] + sizes[at + 1])
+        ordinals = codec.allocate(np.uint32, len(keys))
+        kernel.merge(first.keys, first.ordinals, second.keys, second.ordinals, keys, ordinals)
+        left[at : at + 2] = [Table(keys, ordinals, np.empty(0, np.uint32))]
+    return left[0]
+
+
 def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
     """Sub-database and key of every value of a run."""
     number = run.info.number
@@ -94,12 +112,7 @@ def _merged(
     """All entries of `tables` that are not dead, sorted; ordinals renumbered by `kept`."""
     if dead is not None:
         tables = [_without(table, dead) for table in tables]
-    merged = tables[0]
-    for table in tables[1:]:
-        count = len(merged.keys) + len(table.keys)
-        keys, ordinals = codec.allocate(np.uint64, count), codec.allocate(np.uint32, count)
-        kernel.merge(merged.keys, merged.ordinals, table.keys, table.ordinals, keys, ordinals)
-        merged = Table(keys, ordinals, merged.directory)
+    merged = merge_tables(tables)
     if kept is not None:
         ordinals = codec.allocate(np.uint32, len(merged.ordinals))
         ordinals[...] = np.searchsorted(kept, merged.ordinals)
