@@ -7,7 +7,8 @@ enum {
     GROUP = 16,        /* probes whose memory is fetched together */
     HITS = 256,        /* found at a time */
     PENDING = 64,      /* whose ordinals are fetched together */
-    SORTED_MIN = 1024, /* queries from which on sorting pays */
+    SORTED_MIN = 1024, /* queries from which on sorting may pay, */
+    SHARING = 16,      /* and does, with a query for so many values of a header */
     LINE = 8,          /* keys of a cache line */
     LONG = 4 * LINE,   /* a bucket of more keys than this is long */
     FETCHED_MAX = 256, /* keys of a bucket that are fetched in advance */
@@ -245,14 +246,14 @@ static void add_probes(struct probing *probing, const struct search_column *colu
 }
 
 static void probe_table(struct probing *probing, size_t table, const uint64_t *keys,
-                        const uint32_t *numbers, uint32_t first, size_t count)
+                        const uint32_t *numbers, size_t count)
 {
     const struct search_tables *tables = probing->tables;
 
     for (size_t run = 0; run < tables->run_count; run++) {
         const struct search_column *column = &tables->columns[run * tables->table_count + table];
         for (size_t i = 0; i < count; i++) {
-            uint32_t query = numbers != NULL ? numbers[i] : first + (uint32_t)i;
+            uint32_t query = numbers != NULL ? numbers[i] : (uint32_t)i;
             if (!is_done(probing, query))
                 add_probes(probing, column, keys[i], query);
         }
@@ -291,26 +292,33 @@ static void begin(struct probing *probing, const struct search_tables *tables,
         memset(scratch->done, 0, request->count);
 }
 
+/* Whether so many queries are likely to share cache lines of the table when they are sorted. */
+static int is_worth_sorting(const struct search_tables *tables, size_t table, size_t count)
+{
+    for (size_t run = 0; run < tables->run_count; run++) {
+        unsigned width = 64 - tables->columns[run * tables->table_count + table].shift;
+        if (count >= SORTED_MIN && count * SHARING >> width > 0)
+            return 1;
+    }
+    return 0;
+}
+
 void search_lookup(const struct search_tables *tables, const struct search_request *request,
                    const struct search_scratch *scratch, struct search_found *found)
 {
     struct probing probing;
     size_t count = request->count;
-    int sorted = count >= SORTED_MIN;
-    size_t step = sorted || count < GROUP ? count : GROUP;
 
     begin(&probing, tables, request, scratch, found);
     scan_column(&probing, &tables->loose, request->queries, count);
-    for (size_t start = 0; start < count; start += step) {
-        size_t some = count - start < step ? count - start : step;
-        for (size_t table = 0; table < tables->table_count; table++) {
-            search_kernel->permute(request->queries + start, some, tables->masks[table],
-                                   scratch->keys);
-            if (sorted)
-                search_partition(scratch->keys, some, scratch->sorted, scratch->numbers,
-                                 scratch->places);
-            probe_table(&probing, table, sorted ? scratch->sorted : scratch->keys,
-                        sorted ? scratch->numbers : NULL, (uint32_t)start, some);
+    for (size_t table = 0; table < tables->table_count; table++) {
+        search_kernel->permute(request->queries, count, tables->masks[table], scratch->keys);
+        if (is_worth_sorting(tables, table, count)) {
+            search_partition(scratch->keys, count, scratch->sorted, scratch->numbers,
+                             scratch->places);
+            probe_table(&probing, table, scratch->sorted, scratch->numbers, count);
+        } else {
+            probe_table(&probing, table, scratch->keys, NULL, count);
         }
     }
     finish(&probing);
