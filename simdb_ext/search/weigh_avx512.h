@@ -1,4 +1,7 @@
-/* The cosine of a query and packed vectors, 64 bytes at a time, with and without VNNI. */
+/* The cosine of a query and packed vectors, sixteen at a time, with and without VNNI.
+
+   Both sums of 64 bytes fit into one 32-bit lane, 65536 dot + norm: |dot| is at most 128 * 225,
+   norm is from -128 * 56 to 0.  So that sixteen vectors are summed up by one tree. */
 #ifndef SIMDB_SEARCH_WEIGH_AVX512_H
 #define SIMDB_SEARCH_WEIGH_AVX512_H
 
@@ -8,138 +11,151 @@
 #include "weigh_scalar.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,bmi2")))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512vnni,bmi2")))
 
-/* Sums of the two, side by side, in each quarter: (dot, norm), (dot, norm). */
-AVX512 static inline __m512i mix_avx512(__m512i dots, __m512i norms)
+/* Both sums of the bytes at `place` that are `inside`, spread over all lanes. */
+AVX512 static inline __m512i sums_avx512(const int8_t *low_weights, const int8_t *high_weights,
+                                         const uint8_t *place, __mmask64 inside)
 {
-    return _mm512_add_epi32(_mm512_unpacklo_epi32(dots, norms),
-                            _mm512_unpackhi_epi32(dots, norms));
+    const __m512i ones = _mm512_set1_epi16(1), half = _mm512_set1_epi8(15);
+    __m512i bytes = _mm512_maskz_loadu_epi8(inside, place);
+    __m512i low = _mm512_and_si512(bytes, half);
+    __m512i high = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half);
+    __m512i dots = _mm512_add_epi16(
+        _mm512_maddubs_epi16(low, _mm512_loadu_si512(low_weights)),
+        _mm512_maddubs_epi16(high, _mm512_loadu_si512(high_weights)));
+    __m512i norms = _mm512_add_epi16(_mm512_maddubs_epi16(low, _mm512_sub_epi8(low, half)),
+                                     _mm512_maddubs_epi16(high, _mm512_sub_epi8(high, half)));
+
+    return _mm512_add_epi32(_mm512_slli_epi32(_mm512_madd_epi16(dots, ones), 16),
+                            _mm512_madd_epi16(norms, ones));
 }
 
-/* Sums over the quarters, two by two: half as many as there were, of twice as many vectors. */
-AVX512 static inline __m512i fold_avx512(__m512i one, __m512i other)
+VNNI static inline __m512i sums_vnni(const int8_t *low_weights, const int8_t *high_weights,
+                                     const uint8_t *place, __mmask64 inside)
+{
+    const __m512i half = _mm512_set1_epi8(15);
+    __m512i bytes = _mm512_maskz_loadu_epi8(inside, place);
+    __m512i low = _mm512_and_si512(bytes, half);
+    __m512i high = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half);
+    __m512i sums = _mm512_setzero_si512();
+
+    sums = _mm512_dpbusd_epi32(sums, low, _mm512_loadu_si512(low_weights));
+    sums = _mm512_dpbusd_epi32(sums, high, _mm512_loadu_si512(high_weights));
+    sums = _mm512_slli_epi32(sums, 16);
+    sums = _mm512_dpbusd_epi32(sums, low, _mm512_sub_epi8(low, half));
+    return _mm512_dpbusd_epi32(sums, high, _mm512_sub_epi8(high, half));
+}
+
+AVX512 static inline __m512i add_pairs_avx512(__m512i one, __m512i other)
+{
+    return _mm512_add_epi32(_mm512_unpacklo_epi32(one, other), _mm512_unpackhi_epi32(one, other));
+}
+
+AVX512 static inline __m512i add_quads_avx512(__m512i one, __m512i other)
+{
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(one, other), _mm512_unpackhi_epi64(one, other));
+}
+
+AVX512 static inline __m512i add_quarters_avx512(__m512i one, __m512i other)
 {
     return _mm512_add_epi32(_mm512_shuffle_i64x2(one, other, 0x88),
                             _mm512_shuffle_i64x2(one, other, 0xdd));
 }
 
-AVX512 static inline __m512i pair_avx512(__m512i one, __m512i other)
+AVX512 static inline __m256 cosines_avx512(__m256i dots, __m256i norms, int32_t own)
 {
-    return _mm512_add_epi32(_mm512_unpacklo_epi64(one, other),
-                            _mm512_unpackhi_epi64(one, other));
+    __m512d product = _mm512_mul_pd(_mm512_cvtepi32_pd(norms), _mm512_set1_pd((double)own));
+
+    return _mm512_cvtpd_ps(_mm512_div_pd(_mm512_cvtepi32_pd(dots), _mm512_sqrt_pd(product)));
 }
 
-/* Cosines of eight vectors, or of the first `some` of them, from the mixed sums of each. */
-AVX512 static inline void cosines_avx512(const struct search_weights *query, size_t width,
-                                         const __m512i *mixed, size_t some, float *similarities)
+/* Similarities from the sums of sixteen vectors, of which the first `some` are wanted. */
+AVX512 static inline void store_avx512(const struct search_weights *query, size_t width,
+                                       __m512i dots, __m512i norms, size_t some,
+                                       float *similarities)
 {
-    const __m512i shift = _mm512_set1_epi64(-15 * (int64_t)query->sum);
-    const __m512i base = _mm512_set1_epi64(450 * (int64_t)width);
-    __m512i both = fold_avx512(
-        fold_avx512(pair_avx512(mixed[0], mixed[1]), pair_avx512(mixed[2], mixed[3])),
-        fold_avx512(pair_avx512(mixed[4], mixed[5]), pair_avx512(mixed[6], mixed[7])));
-    __m512i dots = _mm512_srai_epi64(_mm512_slli_epi64(both, 32), 31);
-    __m512i norms = _mm512_slli_epi64(_mm512_srai_epi64(both, 32), 2);
-    __m512d dot = _mm512_cvtepi32_pd(_mm512_cvtepi64_epi32(_mm512_add_epi64(dots, shift)));
-    __m512d norm = _mm512_cvtepi32_pd(_mm512_cvtepi64_epi32(_mm512_add_epi64(norms, base)));
-    __m512d root = _mm512_sqrt_pd(_mm512_mul_pd(norm, _mm512_set1_pd((double)query->norm)));
-    __m512 result = _mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_div_pd(dot, root)));
+    const __m512i shift = _mm512_set1_epi32(-15 * query->sum);
+    const __m512i base = _mm512_set1_epi32(450 * (int32_t)width);
+    dots = _mm512_add_epi32(_mm512_add_epi32(dots, dots), shift);
+    norms = _mm512_add_epi32(_mm512_slli_epi32(norms, 2), base);
+    __m256 lower = cosines_avx512(_mm512_castsi512_si256(dots), _mm512_castsi512_si256(norms),
+                                  query->norm);
+    __m512d both = _mm512_castpd256_pd512(_mm256_castps_pd(lower));
 
-    _mm512_mask_storeu_ps(similarities, (__mmask16)((1u << some) - 1), result);
-}
-
-AVX512 static inline __m512i sums_avx512(const struct search_weights *query, const uint8_t *place,
-                                         size_t width)
-{
-    const __m512i ones = _mm512_set1_epi16(1), half = _mm512_set1_epi8(15);
-    __m512i dots = _mm512_setzero_si512(), norms = _mm512_setzero_si512();
-
-    for (size_t j = 0; j < width; j += 64) {
-        __mmask64 inside = width - j < 64 ? ((__mmask64)1 << (width - j)) - 1 : ~(__mmask64)0;
-        __m512i bytes = _mm512_maskz_loadu_epi8(inside, place + j);
-        __m512i low = _mm512_and_si512(bytes, half);
-        __m512i high = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half);
-        __m512i dots16 = _mm512_add_epi16(
-            _mm512_maddubs_epi16(low, _mm512_loadu_si512(query->low + j)),
-            _mm512_maddubs_epi16(high, _mm512_loadu_si512(query->high + j)));
-        __m512i norms16 = _mm512_add_epi16(
-            _mm512_maddubs_epi16(low, _mm512_sub_epi8(low, half)),
-            _mm512_maddubs_epi16(high, _mm512_sub_epi8(high, half)));
-        dots = _mm512_add_epi32(dots, _mm512_madd_epi16(dots16, ones));
-        norms = _mm512_add_epi32(norms, _mm512_madd_epi16(norms16, ones));
+    if (some > 8) {
+        __m256 upper = cosines_avx512(_mm512_extracti64x4_epi64(dots, 1),
+                                      _mm512_extracti64x4_epi64(norms, 1), query->norm);
+        both = _mm512_insertf64x4(both, _mm256_castps_pd(upper), 1);
     }
-    return mix_avx512(dots, norms);
+    _mm512_mask_storeu_ps(similarities, (__mmask16)((1u << some) - 1), _mm512_castpd_ps(both));
 }
 
-VNNI static inline __m512i sums_avx512_vnni(const struct search_weights *query,
-                                            const uint8_t *place, size_t width)
-{
-    const __m512i half = _mm512_set1_epi8(15);
-    __m512i dots = _mm512_setzero_si512(), norms = _mm512_setzero_si512();
-
-    for (size_t j = 0; j < width; j += 64) {
-        __mmask64 inside = width - j < 64 ? ((__mmask64)1 << (width - j)) - 1 : ~(__mmask64)0;
-        __m512i bytes = _mm512_maskz_loadu_epi8(inside, place + j);
-        __m512i low = _mm512_and_si512(bytes, half);
-        __m512i high = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), half);
-        dots = _mm512_dpbusd_epi32(dots, low, _mm512_loadu_si512(query->low + j));
-        norms = _mm512_dpbusd_epi32(norms, low, _mm512_sub_epi8(low, half));
-        dots = _mm512_dpbusd_epi32(dots, high, _mm512_loadu_si512(query->high + j));
-        norms = _mm512_dpbusd_epi32(norms, high, _mm512_sub_epi8(high, half));
+/* The functions of a variant: the sums of four vectors in each quarter, where the first one stands
+   in for those beyond `some`; the similarities of up to sixteen; and those of all. */
+#define WEIGH(TARGET, quads, sixteen, weigh_width, weigh, sums)                                   \
+    TARGET ALWAYS_INLINE static __m512i quads(const int8_t *low, const int8_t *high,              \
+                                              const uint8_t *const *places, size_t some,          \
+                                              size_t offset, __mmask64 inside)                    \
+    {                                                                                             \
+        if (some == 0)                                                                            \
+            return _mm512_setzero_si512();                                                        \
+        __m512i zero = sums(low, high, places[0] + offset, inside);                               \
+        __m512i one = sums(low, high, places[some > 1 ? 1 : 0] + offset, inside);                 \
+        __m512i two = sums(low, high, places[some > 2 ? 2 : 0] + offset, inside);                 \
+        __m512i three = sums(low, high, places[some > 3 ? 3 : 0] + offset, inside);               \
+        return add_quads_avx512(add_pairs_avx512(zero, one), add_pairs_avx512(two, three));       \
+    }                                                                                             \
+                                                                                                  \
+    TARGET ALWAYS_INLINE static void sixteen(const struct search_weights *query,                  \
+                                             const uint8_t *const *places, size_t some,           \
+                                             size_t width, float *similarities)                   \
+    {                                                                                             \
+        __m512i dots = _mm512_setzero_si512(), norms = _mm512_setzero_si512();                    \
+        for (size_t j = 0; j < width; j += 64) {                                                  \
+            __mmask64 inside = ~(__mmask64)0 >> (width - j < 64 ? 64 - (width - j) : 0);          \
+            const int8_t *low = query->low + j, *high = query->high + j;                          \
+            __m512i zero = quads(low, high, places, some, j, inside);                             \
+            __m512i one = quads(low, high, places + 4, some > 4 ? some - 4 : 0, j, inside);       \
+            __m512i two = quads(low, high, places + 8, some > 8 ? some - 8 : 0, j, inside);       \
+            __m512i three = quads(low, high, places + 12, some > 12 ? some - 12 : 0, j, inside);  \
+            __m512i all = add_quarters_avx512(add_quarters_avx512(zero, one),                     \
+                                              add_quarters_avx512(two, three));                   \
+            __m512i norm = _mm512_srai_epi32(_mm512_slli_epi32(all, 16), 16);                     \
+            __m512i dot = _mm512_srai_epi32(_mm512_sub_epi32(all, norm), 16);                     \
+            norms = _mm512_add_epi32(norms, norm);                                                \
+            dots = _mm512_add_epi32(dots, dot);                                                   \
+        }                                                                                         \
+        store_avx512(query, width, dots, norms, some, similarities);                              \
+    }                                                                                             \
+                                                                                                  \
+    TARGET ALWAYS_INLINE static void weigh_width(const struct search_weights *query,              \
+                                                 const uint8_t *const *places, size_t count,      \
+                                                 size_t width, float *similarities)               \
+    {                                                                                             \
+        size_t i = 0;                                                                             \
+        for (; count - i >= 16; i += 16)                                                          \
+            sixteen(query, places + i, 16, width, similarities + i);                              \
+        if (i < count)                                                                            \
+            sixteen(query, places + i, count - i, width, similarities + i);                       \
+    }                                                                                             \
+                                                                                                  \
+    TARGET static void weigh(const struct search_weights *query, const uint8_t *const *places,    \
+                             size_t count, size_t width, float *similarities)                     \
+    {                                                                                             \
+        /* Compiled once more for the usual width, with its loop and mask worked out. */          \
+        if (width == 64)                                                                          \
+            weigh_width(query, places, count, 64, similarities);                                  \
+        else                                                                                      \
+            weigh_width(query, places, count, width, similarities);                               \
     }
-    return mix_avx512(dots, norms);
-}
 
-/* Eight vectors at a time; where fewer are left, the last one stands in for those missing. */
-#define WEIGH_EIGHTS(sums)                                                                       \
-    for (size_t i = 0; i < count; i += 8) {                                                      \
-        __m512i mixed[8];                                                                        \
-        size_t some = count - i < 8 ? count - i : 8;                                             \
-        for (size_t k = 0; k < 8; k++)                                                           \
-            mixed[k] = sums(query, places[i + (k < some ? k : some - 1)], width);                \
-        cosines_avx512(query, width, mixed, some, similarities + i);                             \
-    }
+WEIGH(AVX512, quads_avx512, sixteen_avx512, weigh_width_avx512, weigh_avx512, sums_avx512)
+WEIGH(VNNI, quads_vnni, sixteen_vnni, weigh_width_vnni, weigh_avx512_vnni, sums_vnni)
 
-/* These are compiled once more for each usual width, with its loops and masks worked out. */
-AVX512 static inline __attribute__((always_inline)) void weigh_width_avx512(
-    const struct search_weights *query, const uint8_t *const *places, size_t count, size_t width,
-    float *similarities)
-{
-    WEIGH_EIGHTS(sums_avx512)
-}
-
-VNNI static inline __attribute__((always_inline)) void weigh_width_vnni(
-    const struct search_weights *query, const uint8_t *const *places, size_t count, size_t width,
-    float *similarities)
-{
-    WEIGH_EIGHTS(sums_avx512_vnni)
-}
-
-AVX512 static void weigh_avx512(const struct search_weights *query, const uint8_t *const *places,
-                                size_t count, size_t width, float *similarities)
-{
-    if (width == 64)
-        weigh_width_avx512(query, places, count, 64, similarities);
-    else if (width == 32)
-        weigh_width_avx512(query, places, count, 32, similarities);
-    else
-        weigh_width_avx512(query, places, count, width, similarities);
-}
-
-VNNI static void weigh_avx512_vnni(const struct search_weights *query,
-                                   const uint8_t *const *places, size_t count, size_t width,
-                                   float *similarities)
-{
-    if (width == 64)
-        weigh_width_vnni(query, places, count, 64, similarities);
-    else if (width == 32)
-        weigh_width_vnni(query, places, count, 32, similarities);
-    else
-        weigh_width_vnni(query, places, count, width, similarities);
-}
-
-#undef WEIGH_EIGHTS
+#undef WEIGH
+#undef ALWAYS_INLINE
 #undef AVX512
 #undef VNNI
 
