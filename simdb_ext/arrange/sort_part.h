@@ -7,8 +7,7 @@
 #include <string.h>
 
 #define SORT_FEW 32           /* entries; sorted by insertion */
-/* Entries; both copies take 1.5 MiB, little more than the second-level cache. */
-#define SORT_CACHED (1 << 16)
+#define SORT_CACHED (1 << 16) /* entries; both copies take 1.5 MiB, about the second-level cache */
 #define SORT_AIM (1 << 13)    /* entries of a bin */
 #define SORT_BITS_MIN 4
 #define SORT_BITS_MAX 8 /* more bins at once take more cache lines and pages than there are */
