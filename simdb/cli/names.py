@@ -67,9 +67,12 @@ class Names:
         return settled
 
     def _was_seen(self, id: str | int, bits: int) -> bool:
-        if self._before is None or id not in self._before:
+        if self._before is None:
             return False
-        return self._before.get(id).fingerprint.bits == bits
+        try:
+            return self._before.get(id).fingerprint.bits == bits
+        except simdb.NotFoundError:
+            return False
 
     def _named(self, record: Record, id: str | int) -> Record:
         if id == record.id:
