@@ -103,7 +103,7 @@ def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:
 def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
-    except CorruptError as error:
+    except (CorruptError, ValueError) as error:  # the kernel refuses damaged columns so
         yield Finding(name.decode(), str(error), RESTORE)
 
 

@@ -1,0 +1,103 @@
+"""A flipped bit in the data file is found, or harmless; it never passes for an answer."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+import simdb
+
+ASK = """
+import sys
+import simdb
+try:
+    with simdb.open(sys.argv[1], "r") as database:
+        try:
+            findings = list(database.check(deep=True))
+        except ValueError:
+            sys.exit("the check itself failed")
+        answer = [
+            [(match.id, match.distance) for match in row]
+            for row in database.query_many(range(0, 3000, 50), distance=3)
+        ]
+        ids = list(database)
+        data = [database.get(id).metadata for id in ids[:500]]
+        print("found" if findings else hash((str(answer), str(ids), str(data))))
+except (simdb.Error, ValueError):
+    print("found")
+"""
+
+
+def ask(path):
+    command = [sys.executable, "-W", "ignore", "-c", ASK, str(path)]
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, timeout=60
+    )
+    return ended.stdout.strip() if ended.returncode == 0 else f"died with {ended.returncode}"
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """The data file of a small database of every kind of values, and the answers it gives."""
+    path = tmp_path_factory.mktemp("rot") / "db"
+    options = simdb.Options(delta_documents=100, growth=2, blocks=3)
+    with simdb.open(path, options=options) as database:
+        database.insert_many(range(2000), [number * 3 for number in range(2000)], ["m"] * 2000)
+        database.insert_many(range(2000, 2200), [f"some text {at}" for at in range(200)])
+        database.delete_many(range(0, 500, 3))
+        database.insert_many(range(3000, 3050), range(50))
+    return (path / "data.mdb").read_bytes(), ask(path)
+
+
+def flip(path, content, bit):
+    path.mkdir()
+    flipped = bytearray(content)
+    flipped[bit // 8] ^= 1 << bit % 8
+    (path / "data.mdb").write_bytes(flipped)
+
+
+def outcomes(content, answer, path, bits):
+    for number, bit in enumerate(bits):
+        flip(path / str(number), content, bit)
+        yield bit, ask(path / str(number)), answer
+
+
+def test_flipped_bits_are_found_or_harmless(content, tmp_path):
+    content, answer = content
+    bits = random.Random(1).sample(range(8 * 4096 * 2, 8 * len(content)), 16)
+
+    results = list(outcomes(content, answer, tmp_path, bits))
+
+    # LMDB trusts its own pages: a flipped pointer there can end the process, which is no answer.
+    wrong = [(bit, found) for bit, found, _ in results if found != "found" and found != answer]
+    assert [each for each in wrong if not each[1].startswith("died")] == []
+    assert len(wrong) <= 3
+    assert sum(found == "found" for _, found, _ in results) >= 4
+
+
+@pytest.mark.slow
+def test_many_flipped_bits_are_found_or_harmless(content, tmp_path):
+    content, answer = content
+    bits = random.Random(2).sample(range(8 * len(content)), 100)
+
+    results = list(outcomes(content, answer, tmp_path, bits))
+
+    wrong = [(bit, found) for bit, found, _ in results if found != "found" and found != answer]
+    assert [each for each in wrong if not each[1].startswith("died")] == []
+    assert len(wrong) <= 10
+
+
+def test_a_file_that_was_cut_off_is_refused_or_found(content, tmp_path):
+    content, answer = content
+    for number, size in enumerate((0, 100, 4096, 8192, len(content) // 2)):
+        path = tmp_path / str(number)
+        path.mkdir()
+        (path / "data.mdb").write_bytes(content[:size])
+
+        found = ask(path)
+
+        # Pages that are not there end the process with SIGBUS.
+        assert found in ("found", "died with -7")

@@ -1,0 +1,189 @@
+"""Readers beside a writer, in threads and in processes: each sees one committed state."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import simdb
+
+# Every commit stores one more group of ten equal fingerprints, so a reader sees whole groups.
+GROUP = 10
+
+READER = """
+import simdb, sys
+with simdb.open(sys.argv[1], "r") as database:
+    print("open", flush=True)
+    last = 0
+    while last < int(sys.argv[2]):
+        with database.read() as snapshot:
+            count = len(snapshot)
+            assert count % 10 == 0 and count >= last, (count, last)
+            assert len(list(snapshot)) == count
+            if count:
+                newest = (count // 10 - 1) << 20
+                found = [match.id for match in snapshot.query(newest, distance=0)]
+                assert len(found) == 10, (count, found)
+            last = count
+print("done")
+"""
+
+WRITER = """
+import simdb, sys
+with simdb.open(sys.argv[1], "w") as database:
+    for number in range(25):
+        database.insert(f"{sys.argv[2]}-{number}", number << 20)
+"""
+
+
+def run_threads(actions):
+    errors = []
+
+    def run(action):
+        try:
+            action()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=[action]) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def start(script, *arguments):
+    command = [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_threads_read_committed_states_while_one_writes(database):
+    stop = threading.Event()
+
+    def write():
+        for number in range(60):
+            ids = range(number * GROUP, (number + 1) * GROUP)
+            database.insert_many(ids, [number << 20] * GROUP)
+        stop.set()
+
+    def read():
+        last = 0
+        while not stop.is_set():
+            with database.read() as snapshot:
+                count = len(snapshot)
+                assert count % GROUP == 0
+                assert count >= last
+                assert len(list(snapshot)) == count
+                last = count
+            for number in range(0, last // GROUP, 7):
+                assert len(database.query(number << 20, distance=0)) == GROUP
+
+    def sweep():
+        while not stop.is_set():
+            with database.read() as snapshot:
+                groups = len(snapshot) // GROUP
+                assert len(snapshot.find_all(distance=0)) == groups * GROUP * (GROUP - 1) // 2
+                assert len(snapshot.find_clusters(distance=0)) == groups
+
+    assert run_threads([write, read, read, sweep]) == []
+    assert len(database) == 600
+
+
+def test_threads_that_write_take_turns(database):
+    def write(name):
+        return lambda: [database.insert(f"{name}{number}", number) for number in range(30)]
+
+    assert run_threads([write("a"), write("b"), write("c")]) == []
+
+    assert len(database) == 90
+    for name in "abc":
+        own = [id for id in database if id.startswith(name)]
+        assert own == [f"{name}{number}" for number in range(30)]
+
+
+def test_only_one_of_many_threads_claims_a_document(database):
+    claimed = []
+
+    def claim(name):
+        def run():
+            for number in range(20):
+                if database.add_if_new(f"{name}{number}", number << 20, distance=0) is None:
+                    claimed.append(number)
+
+        return run
+
+    assert run_threads([claim(name) for name in "abcd"]) == []
+
+    assert sorted(claimed) == list(range(20))
+    assert len(database) == 20
+
+
+def test_compaction_beside_readers_loses_nothing(database):
+    database.insert_many(range(200), np.arange(200, dtype=np.uint64) << np.uint64(20))
+    stop = threading.Event()
+
+    def compact():
+        for number in range(200, 230):
+            database.insert(number, number << 20)
+            database.compact()
+        stop.set()
+
+    def read():
+        while not stop.is_set():
+            assert database.query(7 << 20, distance=0) == [simdb.Match(7, 0)]
+            assert len(database) >= 200
+
+    assert run_threads([compact, read, read]) == []
+    assert list(database) == list(range(230))
+
+
+def test_processes_read_committed_states_while_another_writes(database):
+    readers = [start(READER, database.path, 50 * GROUP) for _ in range(2)]
+    for reader in readers:
+        assert reader.stdout.readline() == "open\n"
+
+    for number in range(50):
+        ids = range(number * GROUP, (number + 1) * GROUP)
+        database.insert_many(ids, [number << 20] * GROUP)
+
+    for reader in readers:
+        output, errors = reader.communicate()
+        assert (output, errors) == ("done\n", "")
+
+
+def test_compaction_while_another_process_reads_says_so(database):
+    database.insert_many(range(GROUP), [0] * GROUP)
+    reader = start(READER, database.path, 2 * GROUP)
+    assert reader.stdout.readline() == "open\n"
+
+    report = database.compact()
+
+    assert report.note == "the file was not shrunk: other processes have the database open"
+    database.insert_many(range(GROUP, 2 * GROUP), [1 << 20] * GROUP)
+    assert reader.communicate() == ("done\n", "")
+    assert database.compact().note == ""
+
+
+def test_processes_that_write_take_turns(database):
+    writers = [start(WRITER, database.path, name) for name in "ab"]
+
+    for writer in writers:
+        assert writer.communicate()[1] == ""
+
+    assert len(database) == 50
+    assert database.query(3 << 20, distance=0)[0].distance == 0
+
+
+@pytest.mark.parametrize("verb", ["query", "first"])
+def test_a_snapshot_may_be_used_by_several_threads(database, verb):
+    database.insert_many(range(100), np.arange(100, dtype=np.uint64) << np.uint64(20))
+    with database.read() as snapshot:
+
+        def ask():
+            for number in range(100):
+                assert getattr(snapshot, verb)(number << 20, distance=0)
+
+        assert run_threads([ask, ask, ask]) == []
