@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import statistics
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import simdb
-from record import Record, Timing, latencies, measure, number, options, short
+from record import Record, Timing, measure, number, options, short
 from workload import ids, scratch
 
 BATCH = 10_000
@@ -65,38 +64,31 @@ def one_by_one(
     stored: npt.NDArray[np.uint64],
     names: list[str],
 ) -> None:
-    """Commits of one document on top of all others; the disk's own cost beside them."""
+    """Commits of one document on top of all others, the disk's own cost in turn with them."""
     label = short(len(names))
-    latencies(
-        record,
-        f"{label}: 4 KiB written and synced, no database",
-        partial(write_synced, directory / "plain"),
-        list(range(SINGLE_COMMITS)),
-        1,
-    )
+    path = directory / "whole0"
     for durability in ("full", "process"):
-        path = directory / "whole0"
-        with simdb.open(path, "w", durability=durability) as database:
-            extra = [f"{durability}-{name}" for name in ids("str", 0, 2 * SINGLE_COMMITS)]
-            documents = iter(stored[: len(extra)].tolist())
-            inserting = Timing()
-            for name in extra:
-                measure(partial(database.insert, name, next(documents) ^ 1), inserting)
-            deleting = Timing()
-            for name in names[: 2 * SINGLE_COMMITS]:
-                if durability == "full":
-                    measure(partial(database.delete, name), deleting)
-        for what, timing in (("insert", inserting), ("delete", deleting)):
-            if timing.wall:
-                taken = sorted(timing.wall)
-                for rank in (50, 99):
-                    record.add(
-                        f"{label}: {what} and commit of one, durability {durability}, p{rank}",
-                        taken[len(taken) * rank // 100] * 1e6,
-                        "us",
-                        note=f"{len(taken)} commits",
-                    )
-    with simdb.open(directory / "whole0", "w", durability=arguments.durability) as database:
+        timings = {name: Timing() for name in ("synced write", "insert", "delete")}
+        with (
+            simdb.open(path, "w", durability=durability) as database,
+            open(directory / "plain", "wb") as plain,
+        ):
+            for turn in range(SINGLE_COMMITS + 1):
+                name, bits = f"{durability}-{turn}", int(stored[turn]) ^ 1
+                measure(partial(write_synced, plain.fileno()), timings["synced write"])
+                measure(partial(database.insert, name, bits), timings["insert"])
+                measure(partial(database.delete, name), timings["delete"])
+        for what, timing in timings.items():
+            # The first of each reads what has changed since the database was opened.
+            taken = sorted(timing.wall[1:])
+            for rank in (50, 99):
+                record.add(
+                    f"{label}: {what}, one at a time, durability {durability}, p{rank}",
+                    taken[len(taken) * rank // 100] * 1e6,
+                    "us",
+                    note=f"{len(taken)} calls",
+                )
+    with simdb.open(path, "w", durability=arguments.durability) as database:
         timing = Timing()
         gone = names[BATCH : 2 * BATCH]
         measure(partial(database.delete_many, gone), timing)
@@ -113,14 +105,13 @@ def weighted(
     """Fingerprints with 128 weights, volatility of 64 bytes stored; then compaction and sizes."""
     label = short(len(names))
     path = directory / "weighted"
-    inserting, compacting = Timing(), Timing()
+    each, compacting = Timing(), Timing()
     with simdb.open(path, "x", durability=arguments.durability) as database:
-        seconds = []
         for start in range(0, len(names), WEIGHTED_PART):
             part = names[start : start + WEIGHTED_PART]
             documents = with_weights(random, len(part))
-            seconds.append(measure_seconds(partial(database.insert_many, part, documents)))
-        inserting.wall.append(sum(seconds))
+            measure(partial(database.insert_many, part, documents), each)
+        inserting = Timing([sum(each.wall)], [sum(each.processor)])
         record.add_rate(
             f"{label}: insert_many with weights, transactions of {WEIGHTED_PART}",
             len(names),
@@ -159,18 +150,10 @@ def with_weights(random: np.random.Generator, count: int) -> simdb.Fingerprints:
     return simdb.Fingerprints(signs.view(np.uint64).reshape(-1), weights)
 
 
-def write_synced(path: Path, _: int) -> None:
-    """What a commit to the disk costs at least."""
-    with open(path, "ab") as file:
-        file.write(bytes(4096))
-        file.flush()
-        os.fdatasync(file.fileno())
-
-
-def measure_seconds(task: partial[int]) -> float:
-    timing = Timing()
-    measure(task, timing)
-    return statistics.median(timing.wall)
+def write_synced(descriptor: int) -> None:
+    """A page overwritten in place: about what one of a commit's two synced writes costs."""
+    os.pwrite(descriptor, bytes(4096), 0)
+    os.fdatasync(descriptor)
 
 
 def file_bytes(path: Path) -> int:

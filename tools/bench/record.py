@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from simdb import kernel
 
 INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq", "avx512_vnni")
 PACKAGES = ("lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind")
+TURN_SECONDS = 0.05  # less cannot be told from disturbances
+DISTURBED = 0.9  # share of a processor below which the clock says little
 MULTIPLES = {"k": 1_000, "M": 1_000_000}
 
 
@@ -42,6 +45,11 @@ class Timing:
     @property
     def best(self) -> float:
         return min(self.wall)
+
+    @property
+    def share(self) -> float:
+        """Processor time by time of the clock; well below 1 where others were in the way."""
+        return sum(self.processor) / sum(self.wall) if self.processor else 1.0
 
 
 class Record:
@@ -66,11 +74,15 @@ class Record:
             row["best_seconds"] = timing.best
             row["wall_seconds"] = timing.wall
             row["processor_seconds"] = timing.processor
+            row["processor_share"] = timing.share
         self._rows.append(row)
         print(_line(row), flush=True)
 
     def add_rate(self, what: str, count: float, unit: str, timing: Timing, note: str = "") -> float:
         """A line for `count` things done in each turn; returns the median rate."""
+        if timing.share < DISTURBED and statistics.median(timing.processor):
+            rate = count / statistics.median(timing.processor)
+            note = f"{note} {_amount(rate)} {unit} by processor time".strip()
         self.add(what, count / timing.median, unit, timing, note)
         return count / timing.median
 
@@ -113,23 +125,30 @@ def number(text: str) -> int:
 
 
 def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Timing]:
-    """Every task once unmeasured, then `repeats` rounds of all of them in turn."""
+    """Every task once unmeasured, then `repeats` rounds of all of them in turn.
+
+    A short task runs several times in its turn, and the mean of them is noted.
+    """
     timings = {name: Timing() for name in tasks}
-    for task in tasks.values():
+    times = {}
+    for name, task in tasks.items():
+        started = time.perf_counter()
         task()
+        times[name] = 1 + int(TURN_SECONDS / (time.perf_counter() - started + 1e-9))
     for _ in range(repeats):
         for name, task in tasks.items():
-            measure(task, timings[name])
+            measure(task, timings[name], times[name])
     return timings
 
 
-def measure(task: Callable[[], object], timing: Timing) -> Any:
-    """Run `task` once and note how long it took; returns its result."""
+def measure(task: Callable[[], object], timing: Timing, times: int = 1) -> Any:
+    """Run `task` and note how long it took; returns its result."""
     gc.collect()
-    processor, wall = time.process_time(), time.perf_counter()
-    result = task()
-    timing.wall.append(time.perf_counter() - wall)
-    timing.processor.append(time.process_time() - processor)
+    processor, wall = _processor_seconds(), time.perf_counter()
+    for _ in range(times):
+        result = task()
+    timing.wall.append((time.perf_counter() - wall) / times)
+    timing.processor.append((_processor_seconds() - processor) / times)
     return result
 
 
@@ -168,13 +187,23 @@ def missing(peer: str) -> None:
     print(f"{peer} is not installed: left out")
 
 
+def _processor_seconds() -> float:
+    """Of this process and of the children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def _line(row: dict[str, Any]) -> str:
-    figure = row["figure"]
-    digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
-    text = f"{row['what']:<58} {figure:>14,.{digits}f} {row['unit']:<12}"
+    text = f"{row['what']:<58} {_amount(row['figure']):>14} {row['unit']:<12}"
     if "best_seconds" in row:
         text += f" median {row['median_seconds']:.4f} s, best {row['best_seconds']:.4f} s"
+        text += f", processor {row['processor_share']:.0%}"
     return f"{text}  {row['note']}".rstrip()
+
+
+def _amount(figure: float) -> str:
+    digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
+    return f"{figure:,.{digits}f}"
 
 
 def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> dict[str, Any]:

@@ -1,0 +1,92 @@
+"""Texts with ids, and the pairs of them that are truly similar, from files that somebody else made.
+
+A corpus is JSON lines with the fields `id` and `text`.  The truth is a table of tab-separated
+values: two ids, then Jaccard similarity over word 3-shingles, cosine of term frequencies and
+cosine of tf-idf.  Either may be gzipped.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+MEASURES = {"jaccard": (2, 0.8), "tfidf": (4, 0.9)}
+
+Couple = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Precision, recall and F1 when pairs are taken from the best score on down to a threshold."""
+
+    thresholds: npt.NDArray[np.float64]
+    precision: npt.NDArray[np.float64]
+    recall: npt.NDArray[np.float64]
+
+    @property
+    def f1(self) -> npt.NDArray[np.float64]:
+        both = self.precision + self.recall
+        return np.divide(
+            2 * self.precision * self.recall, both, out=np.zeros_like(both), where=both > 0
+        )
+
+    def best(self) -> int:
+        """Position of the threshold with the highest F1."""
+        return int(np.argmax(self.f1))
+
+
+def read_corpus(path: str) -> tuple[list[str], list[str]]:
+    """Ids and texts."""
+    ids, texts = [], []
+    with _opened(path) as file:
+        for line in file:
+            record = json.loads(line)
+            ids.append(str(record["id"]))
+            texts.append(record["text"])
+    return ids, texts
+
+
+def read_truth(path: str, measure: str) -> set[Couple]:
+    """Pairs whose `measure` ("jaccard" or "tfidf") is at least what counts as a duplicate."""
+    column, least = MEASURES[measure]
+    return {
+        couple(row[0], row[1])
+        for row in _rows(path)
+        if row[column] not in ("", "-") and float(row[column]) >= least
+    }
+
+
+def couple(left: object, right: object) -> Couple:
+    """Two ids in an order that does not depend on who comes first."""
+    first, second = str(left), str(right)
+    return (first, second) if first < second else (second, first)
+
+
+def curve(found: list[Couple], scores: npt.NDArray[np.float64], truth: set[Couple]) -> Curve:
+    """`scores`: of each found pair, higher is more similar; pairs of one score stand together."""
+    order = np.argsort(-scores, kind="stable")
+    is_true = np.array([pair in truth for pair in found], np.bool_)[order]
+    ordered = scores[order]
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)) if len(found) else order
+    hits = np.cumsum(is_true)[last]
+    return Curve(ordered[last], hits / (last + 1), hits / max(len(truth), 1))
+
+
+def _rows(path: str) -> Iterator[list[str]]:
+    with _opened(path) as file:
+        for line in file:
+            row = line.rstrip("\n").split("\t")
+            if row[0] != "id_a":
+                yield row
+
+
+def _opened(path: str) -> IO[str]:
+    return (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.endswith(".gz")
+        else open(path, encoding="utf-8")
+    )
