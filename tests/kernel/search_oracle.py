@@ -2,6 +2,7 @@
 
 import random
 import struct
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ def implementations():
     return found + [pytest.param((compiled, name), id=name) for name in compiled.variants()]
 
 
+@cache
 def permute(fingerprint, mask):
     """The key of `fingerprint` in the table of `mask`, bit by bit."""
     leading = [bit for bit in range(63, -1, -1) if mask >> bit & 1]
@@ -91,7 +93,13 @@ def rows(found):
 
 
 def pairs(entries, masks, table, distance_max):
-    """(i, j) pairs of positions in the sorted table, with what a sweep writes for them."""
+    """What a sweep writes of (fingerprint, ordinal) entries, in the order of its writing."""
+    return remembered_pairs(tuple(entries), tuple(masks), table, distance_max)
+
+
+@cache
+def remembered_pairs(entries, masks, table, distance_max):
+    """The same, remembered: every variant is asked for the same ones."""
     ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
     found = []
     for i, (_, one, left) in enumerate(ordered):
@@ -115,16 +123,22 @@ def displaced(array, offset=1):
 
 def cosine(left, right):
     """Similarity of two packed vectors, as the float32 value that it must have."""
+    return cosine_of_bytes(left.tobytes(), right.tobytes())
+
+
+@cache
+def cosine_of_bytes(left, right):
+    """The same, remembered: every variant is asked for the same ones."""
     one, other = unpacked(left), unpacked(right)
     dot = sum(a * b for a, b in zip(one, other, strict=True))
     norms = sum(a * a for a in one) * sum(b * b for b in other)
     return struct.unpack("f", struct.pack("f", dot / float(norms) ** 0.5))[0]
 
 
+@cache
 def unpacked(vector):
-    """The integer weights of one packed vector."""
-    low, high = [value & 15 for value in vector.tolist()], [value >> 4 for value in vector.tolist()]
-    return [2 * half - 15 for half in low + high]
+    """The integer weights of one packed vector, as bytes."""
+    return [2 * (byte & 15) - 15 for byte in vector] + [2 * (byte >> 4) - 15 for byte in vector]
 
 
 def flipped(fingerprint, *bits):

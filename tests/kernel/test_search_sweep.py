@@ -78,12 +78,12 @@ def test_the_cursor_is_the_first_pair_not_yet_written(search):
 
 
 def test_pairs_of_equal_fingerprints_stream_through_small_buffers(search):
-    count = 3000
+    count = 1000
     keys, ordinals = np.zeros(count, np.uint64), np.arange(count, dtype=np.uint32)[::-1].copy()
     outputs = (
-        np.zeros(100_000, np.uint32),
-        np.zeros(100_000, np.uint32),
-        np.zeros(100_000, np.uint8),
+        np.zeros(30_000, np.uint32),
+        np.zeros(30_000, np.uint32),
+        np.zeros(30_000, np.uint8),
     )
     cursor, total, weight = (0, 1), 0, 0
 

@@ -1,6 +1,7 @@
 """Lookups and scans answer like a double loop, whatever the variant, tables and runs."""
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -34,29 +35,37 @@ def build(search, masks, runs, loose=(), dead=None, header_bits=6):
     return search.Tables(masks, columns, oracle.pair(loose), dead)
 
 
-@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (2, 1), (1, 1), (7, 5)])
-@pytest.mark.parametrize("flips", [0, 1, 2])
-@pytest.mark.parametrize("header_bits", [0, 3, 11])
-def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips, header_bits):
+@cache
+def lookup_case(blocks, leading, flips, header_bits):
+    """Arguments of `Tables`, queries and the answers expected, for one way to cut fingerprints."""
     seed = blocks * 100 + flips * 10 + header_bits
-    fingerprints = oracle.neighbourhood(seed, 160, 6, 6)
-    *runs, loose = split(fingerprints, seed, 4)
+    *runs, loose = split(oracle.neighbourhood(seed, 160, 6, 6), seed, 4)
     stored = [entry for run in runs for entry in run]
     masks = leading_masks(blocks, leading)
     dead = {ordinal for _, ordinal in stored[::7] + loose[::5]}
+    columns = [[oracle.column(entries, mask, header_bits) for mask in masks] for entries in runs]
     queries = [*oracle.neighbourhood(seed, 6, 6, 4), 0, ALL_BITS]
-    tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 2000), header_bits)
+    expected = [
+        oracle.matches(query, stored, loose, masks, distance_max=7, flips=flips, dead=dead)
+        for query in queries
+    ]
+    marks = bitmap(np.array(sorted(dead)), 2000)
+    return (masks, columns, oracle.pair(loose), marks), queries, expected
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1), (4, 3)])
+@pytest.mark.parametrize("flips", [0, 1, 2])
+@pytest.mark.parametrize("header_bits", [0, 3, 9])
+def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips, header_bits):
+    arguments, queries, expected = lookup_case(blocks, leading, flips, header_bits)
+    tables = search.Tables(*arguments)
 
     found = tables.lookup(
         np.array(queries, np.uint64), distance=7, flips=flips, first=False, after=None
     )
 
-    expected = [
-        oracle.matches(query, stored, loose, masks, distance_max=7, flips=flips, dead=dead)
-        for query in queries
-    ]
     assert oracle.rows(found) == expected
-    assert [tables.lookup_one(query, 7, flips, False) for query in queries] == expected
+    assert [tables.lookup_one(query, 7, flips, False) for query in queries[:4]] == expected[:4]
 
 
 @pytest.mark.parametrize("header_bits", range(21))
@@ -91,8 +100,8 @@ def test_masks_need_not_be_neighbouring_bits(search):
     ]
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65])
-@pytest.mark.parametrize("offset", [0, 1, 3, 7])
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 33, 64, 65])
+@pytest.mark.parametrize("offset", [0, 1, 7])
 def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
     entries = [(oracle.flipped(0xABCD << 48, n % 32), n) for n in range(count)]
     masks = leading_masks(4, 1)
@@ -156,10 +165,10 @@ def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
 @pytest.mark.parametrize("flips", [0, 2])
 @pytest.mark.parametrize("operation", ["lookup", "scan"])
 def test_first_returns_one_of_the_matches_where_there_are_any(search, operation, flips):
-    fingerprints = oracle.neighbourhood(5, 200, 40, 5)
+    fingerprints = oracle.neighbourhood(5, 120, 25, 5)
     *runs, loose = split(fingerprints, 5, 4)
     stored = [entry for run in runs for entry in run]
-    masks = leading_masks(5, 2)
+    masks = leading_masks(4, 2)
     dead = {ordinal for _, ordinal in stored[::2] + loose[::2]}
     tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 2001))
     queries = [*fingerprints, 5, 6]
@@ -205,13 +214,13 @@ def test_equal_fingerprints_by_the_thousand_are_all_returned(search):
         bitmap(ordinals[:9], count),
     )
 
-    found = tables.lookup(np.zeros(30, np.uint64), distance=3, flips=1, first=False, after=None)
-    first = tables.lookup(np.zeros(30, np.uint64), distance=3, flips=1, first=True, after=None)
+    found = tables.lookup(np.zeros(9, np.uint64), distance=3, flips=1, first=False, after=None)
+    first = tables.lookup(np.zeros(9, np.uint64), distance=3, flips=1, first=True, after=None)
 
-    assert found[0].tolist() == [n * (count - 9) for n in range(31)]
-    assert (found[1].reshape(30, -1) == ordinals[9:]).all()
+    assert found[0].tolist() == [n * (count - 9) for n in range(10)]
+    assert (found[1].reshape(9, -1) == ordinals[9:]).all()
     assert not found[2].any()
-    assert first[0].tolist() == list(range(31))
+    assert first[0].tolist() == list(range(10))
     assert len(tables.lookup_one(0, 3, 0, False)) == count - 9
 
 
@@ -227,7 +236,7 @@ def test_a_large_batch_answers_like_single_queries(search):
     found = tables.lookup(queries, distance=2, flips=0, first=False, after=None)
 
     assert len(found[1]) >= 70_000
-    for number in range(0, 70_000, 997):
+    for number in range(0, 70_000, 4999):
         row = oracle.rows((found[0][number : number + 2] - found[0][number], *_row(found, number)))
         assert row == [tables.lookup_one(int(queries[number]), 2, 0, False)]
         assert row == [
