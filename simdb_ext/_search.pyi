@@ -84,7 +84,8 @@ def sweep(
     mask is left out: it belongs to that table.  An empty mask makes every two entries a pair to
     be measured.  Writes at most len(left) pairs, left[i] < right[i] by ordinal, in the order of
     positions (i, j), i < j, starting at `cursor` = (i, j); (0, 1) to begin.  Returns the number
-    written and the cursor to go on from; its first member is len(keys) when all is done.
+    written and the cursor to go on from, the first pair that had no room; its first member is
+    len(keys) when all is done.
     """
 
 class Vectors:
@@ -111,6 +112,7 @@ class Vectors:
     ) -> tuple[I64, U32, F32]:
         """Every stored vector at least that similar to each query, by comparing with all.
 
+        Similarities are compared as float32, `similarity` too.
         Offsets, ordinals and similarities; those of a query are in descending order of
         similarity, then by ordinal.  `skip`: a bit per ordinal, as `dead` in `Tables`.
         """

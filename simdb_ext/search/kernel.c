@@ -1,10 +1,11 @@
 #include "kernel.h"
 
+#include "cpu.h"
 #include "key_scalar.h"
 #include "measure_scalar.h"
 #include "weigh_scalar.h"
 
-#if defined(__x86_64__)
+#if CPU_X86
 #include "key_bmi2.h"
 #include "measure_avx2.h"
 #include "measure_avx512.h"
@@ -16,7 +17,7 @@ static const struct search_kernel scalar = {
     "scalar", permute_scalar, restore_scalar, measure_scalar, weigh_scalar,
 };
 
-#if defined(__x86_64__)
+#if CPU_X86
 
 static const struct search_kernel avx2 = {
     "avx2", permute_bmi2, restore_bmi2, measure_avx2, weigh_avx2,
@@ -33,14 +34,10 @@ static const struct search_kernel avx512_vnni = {
 const struct search_kernel *search_variant(size_t index)
 {
     const struct search_kernel *const all[] = {&scalar, &avx2, &avx512, &avx512_vnni};
-    size_t count = 1;
+    size_t count = 1 + (size_t)cpu_best();
 
-    /* Each needs what the one before it needs. */
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
-        count = 2;
-        if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vpopcntdq"))
-            count = __builtin_cpu_supports("avx512vnni") ? 4 : 3;
-    }
+    if (count == 3 && __builtin_cpu_supports("avx512vnni"))
+        count = 4;
     return index < count ? all[index] : NULL;
 }
 
