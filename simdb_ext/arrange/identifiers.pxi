@@ -2,8 +2,6 @@
 
 from libc.stdlib cimport realloc
 
-from simdb.errors import CorruptError, InputError
-
 
 def encode_ids(ids):
     """Stored form of user ids: offsets int64[n + 1] into the bytes, the bytes, hashes uint64[n]."""
@@ -269,3 +267,7 @@ cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) e
     ):
         raise ValueError(f"offsets do not ascend within the {content.shape[0]} bytes")
     return 0
+
+
+# The last line, because `simdb` imports this module and may be imported by way of it.
+from simdb.errors import CorruptError, InputError
