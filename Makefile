@@ -3,7 +3,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
-KERNEL = $(wildcard simdb_ext/*.pyx simdb_ext/*.pxd simdb_ext/*.pxi simdb_ext/*/*.c simdb_ext/*.h simdb_ext/*/*.h)
+KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.c */*.h))
 
 .PHONY: help demo test test-all coverage lint bench build clean
 
@@ -26,7 +26,7 @@ lint: $(VENV)/.developed  ## style, types, architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/cython-lint simdb_ext
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint simdb_ext
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_tidy.py
 
 bench: $(VENV)/.developed  ## list the benchmarks

@@ -20,7 +20,7 @@ FLOORS = [
     ["functions", "database"],
     ["cli"],
 ]  # fmt: skip
-# The order of modules inside a folder.
+# The order of modules inside a folder; any, where verbs stand beside each other.
 FOLDERS = {
     "sketch": ["sketcher"],
     "index": ["permutation"],
@@ -61,7 +61,8 @@ def imported(path: Path) -> list[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import in line {node.lineno}"
             names += [f"{node.module}.{alias.name}" for alias in node.names]
     return names
 
@@ -94,6 +95,8 @@ def test_a_module_imports_only_from_below(path: Path) -> None:
     floor, position = place(module)
     folder = module.partition(".")[0] if "." in module else ""
     order = FOLDERS.get(folder)
+    if order is not None:
+        assert module.partition(".")[2] in order, f"add {module} to FOLDERS in {__file__}"
     for name in imported(path):
         target = own(name)
         if not target or target == folder:

@@ -12,7 +12,7 @@ FORBIDDEN = {"utils", "common", "helpers", "base", "misc", "manager"}
 SOURCES = sorted(
     path
     for folder in ("simdb", "simdb_ext")
-    for suffix in ("py", "pyx", "pyi", "c", "h")
+    for suffix in ("py", "pyx", "pxd", "pxi", "pyi", "c", "h")
     for path in (ROOT / folder).rglob(f"*.{suffix}")
     if path.name not in GENERATED | BUILT
 )
