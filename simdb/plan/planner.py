@@ -16,13 +16,15 @@ from simdb import bits
 from simdb.errors import OptionError
 from simdb.reports import Plan
 
-PROBE_SECONDS = 9e-9  # a prefetched look-up of a header that was not asked lately
+PROBE_SECONDS = 13e-9  # a prefetched look-up of a header that was not asked lately
 COMPARE_SECONDS = 0.12e-9  # exclusive or, population count and comparison of one fingerprint
-MEASURE_SECONDS = 2.5e-9  # the similarity of one stored volatility vector
-RANDOM_SECONDS = 40e-9  # fetching a volatility vector from anywhere
+MEASURE_SECONDS = 4.5e-9  # the similarity of one stored volatility vector, in their order
+CANDIDATE_SECONDS = 120e-9  # handing on what is within the distance, and measuring it
 FLIPS_MAX = 4
-# Share of matches that a filter by distance may lose where some loss is allowed at all.
-FILTER_LOSS = 1e-3
+# Shares of matches that the filter by distance may lose, where some loss is allowed at all.
+FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
+# A plan with better recall is taken as long as it costs no more than so many times the cheapest.
+RECALL_WORTH = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +65,22 @@ def choose(criterion: Criterion, population: Population) -> Plan:
             "similarity= needs stored volatility, and this database has none; create it with"
             " Simhash(store_volatility=True), or ask by distance="
         )
-    limit = _distance_limit(criterion)
-    exhaustive = _exhaustive(criterion, population, limit)
     if criterion.method == "exhaustive":
-        return exhaustive
+        return _exhaustive(criterion, population, _distances(criterion)[0])
     if criterion.method == "bphs":
-        return _named_bphs(criterion, population, limit)
-    plans = [exhaustive]
-    for flips in range(FLIPS_MAX + 1):
-        plan = _by_tables(criterion, population, limit, flips)
-        if plan.recall >= criterion.recall:
-            plans.append(plan)
-            break
-    return min(plans, key=lambda plan: plan.cost_seconds)
+        return _named_bphs(criterion, population)
+    plans = [
+        plan
+        for limit in _distances(criterion)
+        for plan in (
+            _exhaustive(criterion, population, limit),
+            *(_by_tables(criterion, population, limit, flips) for flips in range(FLIPS_MAX + 1)),
+        )
+        if plan.recall >= criterion.recall
+    ]
+    dearest = RECALL_WORTH * min(plan.cost_seconds for plan in plans)
+    worthy = [plan for plan in plans if plan.cost_seconds <= dearest]
+    return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
 
 
 def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
@@ -102,14 +107,22 @@ def filter_distance(similarity: float, loss: float) -> int:
     return bits.FINGERPRINT_BITS
 
 
-def _distance_limit(criterion: Criterion) -> int:
-    """Candidates farther away than this need not be measured."""
+def _distances(criterion: Criterion) -> list[int]:
+    """Distances beyond which candidates need not be measured, the safest first."""
     if criterion.distance is not None:
-        return criterion.distance
+        return [criterion.distance]
     if criterion.recall >= 1.0 or criterion.similarity is None:
-        return bits.FINGERPRINT_BITS
-    loss = min(FILTER_LOSS, (1.0 - criterion.recall) / 10)
-    return filter_distance(criterion.similarity, loss)
+        return [bits.FINGERPRINT_BITS]
+    losses = [loss for loss in FILTER_LOSSES if loss < 1.0 - criterion.recall]
+    return [filter_distance(criterion.similarity, loss) for loss in losses or FILTER_LOSSES[:1]]
+
+
+def _kept_by_filter(criterion: Criterion, limit: int) -> float:
+    """Share of the matches that lie within `limit`, where that is not what was asked."""
+    if criterion.distance is not None or criterion.similarity is None:
+        return 1.0
+    differs = math.acos(criterion.similarity) / math.pi
+    return _binomial_below(bits.FINGERPRINT_BITS, differs, limit)
 
 
 def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Plan:
@@ -119,9 +132,9 @@ def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Pla
             "exhaustive", 0, 0, 0, limit, criterion.similarity, 1.0, count * MEASURE_SECONDS,
             f"every stored volatility vector is measured ({count} documents)",
         )  # fmt: skip
-    share = _random_share(limit)
-    cost = count * (COMPARE_SECONDS + share * _candidate_cost(criterion))
-    recall = 1.0 if criterion.distance is not None else 1.0 - FILTER_LOSS
+    share = _binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+    cost = count * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
+    recall = _kept_by_filter(criterion, limit)
     return Plan(
         "exhaustive", 0, 0, 0, limit, criterion.similarity, recall, cost,
         f"each of {count} fingerprints is compared, those within distance {limit} are candidates",
@@ -132,17 +145,15 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
     known_bits = min(population.header_bits, max(population.directory_bits, 1))
     probes = population.tables * bits.flip_count(known_bits, flips)
     compared = probes * (1 + population.count / 2**known_bits)
-    share = _random_share(limit)
-    cost = probes * PROBE_SECONDS + compared * (
-        COMPARE_SECONDS + share * _candidate_cost(criterion)
-    )
+    share = _share_of_reached(known_bits, flips, limit)
+    cost = probes * PROBE_SECONDS + compared * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
     served = bits.distance_served(population.blocks, population.leading, flips)
     if criterion.distance is not None and criterion.distance <= served:
         recall = 1.0
         why = f"{population.tables} tables find all within distance {served} for certain"
     elif criterion.similarity is not None and criterion.recall < 1.0:
         recall = reach(criterion.similarity, population.blocks, population.leading, flips)
-        recall *= 1.0 - FILTER_LOSS
+        recall *= _kept_by_filter(criterion, limit)
         why = (
             f"{population.tables} tables reach {recall:.3f} of the documents at similarity"
             f" {criterion.similarity:g}"
@@ -158,7 +169,7 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
     )  # fmt: skip
 
 
-def _named_bphs(criterion: Criterion, population: Population, limit: int) -> Plan:
+def _named_bphs(criterion: Criterion, population: Population) -> Plan:
     """The plan for method="bphs": exact for a distance, the tables' own reach for a similarity."""
     served = bits.distance_served(population.blocks, population.leading, 0)
     if criterion.distance is not None and criterion.distance > served:
@@ -168,16 +179,20 @@ def _named_bphs(criterion: Criterion, population: Population, limit: int) -> Pla
             f" create the database with blocks={criterion.distance + population.leading}, or ask"
             " with method='auto' or 'exhaustive'"
         )
-    return _by_tables(criterion, population, limit, 0)
+    return _by_tables(criterion, population, _distances(criterion)[0], 0)
 
 
-def _candidate_cost(criterion: Criterion) -> float:
-    return 0.0 if criterion.similarity is None else RANDOM_SECONDS
+def _share_of_reached(header_bits: int, flips: int, distance: int) -> float:
+    """Share of unrelated fingerprints within `distance`, of those that the probes reach.
 
-
-def _random_share(distance: int) -> float:
-    """Share of unrelated fingerprints within `distance`."""
-    return _binomial_below(bits.FINGERPRINT_BITS, 0.5, distance)
+    They are nearer than others: at most `flips` of their header bits differ.
+    """
+    others = bits.FINGERPRINT_BITS - header_bits
+    ways = [math.comb(header_bits, count) for count in range(min(flips, header_bits) + 1)]
+    near = sum(
+        way * _binomial_below(others, 0.5, distance - count) for count, way in enumerate(ways)
+    )
+    return near / sum(ways)
 
 
 def _binomial_below(trials: int, probability: float, most: int) -> float:
