@@ -6,7 +6,7 @@ import sys
 import lmdb
 import numpy as np
 import pytest
-from conftest import TINY
+from soundness import TINY
 
 import simdb
 from simdb.storage import codec, layout

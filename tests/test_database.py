@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import TINY
+from soundness import TINY
 
 import simdb
 from simdb.storage import contents, registry

@@ -2,7 +2,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import TINY
+from soundness import TINY
 
 import simdb
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
-from conftest import assert_sound
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from oracle import Oracle, Stored, quantised
+from soundness import assert_sound
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb

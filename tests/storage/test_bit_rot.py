@@ -91,7 +91,7 @@ def test_many_flipped_bits_are_found_or_harmless(content, tmp_path):
 
 
 def test_a_file_that_was_cut_off_is_refused_or_found(content, tmp_path):
-    content, answer = content
+    content, _ = content
     for number, size in enumerate((0, 100, 4096, 8192, len(content) // 2)):
         path = tmp_path / str(number)
         path.mkdir()

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import TINY, assert_sound
+from soundness import TINY, assert_sound
 
 import simdb
 

@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import TINY, assert_sound
+from soundness import TINY, assert_sound
 
 import simdb
 

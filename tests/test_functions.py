@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+import simdb
+
+TEXT = "the quick brown fox jumps over the lazy dog"
+
+
+def test_the_first_64_weights_agree_in_sign_with_the_bits():
+    fingerprint = simdb.fingerprint(TEXT)
+
+    assert fingerprint.weights.shape == (128,)
+    signs = [bool(fingerprint.bits >> place & 1) for place in range(64)]
+    assert signs == (fingerprint.weights[:64] >= 0).tolist()
+
+
+def test_many_texts_have_the_fingerprints_of_each():
+    texts = [TEXT, "", "another text altogether", TEXT.encode()]
+
+    many = simdb.fingerprints(texts)
+
+    assert list(many) == [simdb.fingerprint(text) for text in texts]
+    assert many[1].is_empty
+    assert many.bits[0] == many.bits[3]
+
+
+def test_the_sketch_decides():
+    one = simdb.fingerprint(TEXT, simdb.Simhash(shingle=1))
+    three = simdb.fingerprint(TEXT, simdb.Simhash(shingle=3))
+    small = simdb.fingerprint(TEXT, simdb.Simhash(shingle=3, dimensions=64))
+
+    assert one.bits != three.bits == small.bits
+    assert small.weights.shape == (64,)
+
+
+def test_one_text_for_many_is_refused():
+    with pytest.raises(simdb.InputError, match="simdb.fingerprint takes one"):
+        simdb.fingerprints(TEXT)
+
+
+def test_no_texts_are_no_fingerprints():
+    assert len(simdb.fingerprints([])) == 0
+
+
+@pytest.mark.parametrize("document", [5, None, 1.5, simdb.Fingerprint(5)])
+def test_what_has_no_features_to_make_a_fingerprint_of_is_refused(document):
+    with pytest.raises(simdb.InputError):
+        simdb.fingerprint(document)
+
+
+def test_damaged_text_is_refused_or_replaced():
+    with pytest.raises(simdb.InputError, match="document 0"):
+        simdb.fingerprint(b"\xff")
+
+    assert not simdb.fingerprint(b"a \xff", errors="replace").is_empty
+
+
+def test_the_distance_counts_differing_bits():
+    assert simdb.distance(0, 2**64 - 1) == 64
+    assert simdb.distance(simdb.Fingerprint(5), np.uint64(4)) == 1
+    with pytest.raises(simdb.InputError):
+        simdb.distance(-1, 0)
+    with pytest.raises(simdb.InputError):
+        simdb.distance("a", 0)
+
+
+def test_the_similarity_is_a_cosine():
+    left, right = simdb.fingerprint(TEXT), simdb.fingerprint(TEXT + " again")
+
+    assert simdb.similarity(left, left) == pytest.approx(1)
+    assert 0.5 < simdb.similarity(left, right) < 1
+    assert simdb.similarity(left, simdb.fingerprint("")) == 0
+    with pytest.raises(simdb.InputError, match="with weights"):
+        simdb.similarity(left, simdb.Fingerprint(5))
+
+
+def test_token_lists_and_features_have_fingerprints_too():
+    tokens = simdb.fingerprint(TEXT.split(), simdb.Simhash(shingle=2))
+    features = simdb.Features(np.arange(9, dtype=np.uint64), np.ones(9))
+
+    assert tokens == simdb.fingerprint(TEXT, simdb.Simhash(shingle=2))
+    assert simdb.fingerprint(features).weights.shape == (128,)
+    assert simdb.fingerprint([]).is_empty

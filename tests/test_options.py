@@ -1,0 +1,120 @@
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from strategies import options
+
+import simdb
+from simdb.options import check_same, decode_options, encode_options
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("blocks", 0),
+        ("blocks", 65),
+        ("blocks", 4.0),
+        ("blocks", True),
+        ("leading", 0),
+        ("leading", 5),
+        ("similarity", 0),
+        ("similarity", 1.01),
+        ("similarity", "high"),
+        ("similarity", float("nan")),
+        ("distance", -1),
+        ("distance", 65),
+        ("recall", 0.0),
+        ("recall", 2),
+        ("recall", True),
+        ("delta_documents", 0),
+        ("delta_documents", 2**21),
+        ("growth", 1),
+        ("growth", 1001),
+        ("sketch", None),
+        ("sketch", {"shingle": 3}),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(name, value):
+    with pytest.raises(simdb.OptionError, match=name):
+        simdb.Options(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("unit", "sentences"),
+        ("unit", None),
+        ("shingle", 0),
+        ("shingle", 65),
+        ("shingle", "3"),
+        ("weighting", "idf"),
+        ("lowercase", 1),
+        ("normalisation", "nfd"),
+        ("seed", -1),
+        ("seed", 2**32),
+        ("dimensions", 100),
+        ("store_volatility", "yes"),
+    ],
+)
+def test_a_sketch_value_that_cannot_be_is_refused_by_name(name, value):
+    with pytest.raises(simdb.OptionError, match=name):
+        simdb.Simhash(**{name: value})
+
+
+def test_a_shape_of_too_many_tables_says_how_many_it_makes():
+    with pytest.raises(simdb.OptionError, match=r"blocks=8, leading=4 make 70 tables"):
+        simdb.Options(blocks=8, leading=4)
+
+
+def test_the_error_is_also_a_value_error():
+    with pytest.raises(ValueError, match="growth"):
+        simdb.Options(growth=0)
+
+
+def test_options_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        simdb.Options().blocks = 5
+
+
+def test_positional_options_are_refused():
+    with pytest.raises(TypeError):
+        simdb.Options(simdb.Simhash())
+
+
+@given(chosen=options())
+def test_options_come_back_as_they_were_stored(chosen):
+    assert decode_options(encode_options(chosen)) == chosen
+
+
+def test_an_option_that_was_not_stored_yet_has_its_default():
+    stored = encode_options(simdb.Options(blocks=6))
+    del stored["growth"]
+    del stored["sketch"]["seed"]
+
+    assert decode_options(stored) == simdb.Options(blocks=6)
+
+
+@pytest.mark.parametrize("stored", [{"turbo": 1}, {"sketch": {"turbo": 1}}])
+def test_an_unknown_stored_option_asks_for_a_newer_version(stored):
+    with pytest.raises(simdb.FormatError, match=r"turbo.*newer simdb"):
+        decode_options(stored)
+
+
+@pytest.mark.parametrize("stored", [{"blocks": 99}, {"sketch": {"shingle": 0}}])
+def test_a_stored_value_of_a_newer_version_is_refused(stored):
+    with pytest.raises(simdb.Error):
+        decode_options(stored)
+
+
+def test_equal_options_are_the_same_and_others_are_named():
+    check_same(simdb.Options(), simdb.Options(), "here")
+
+    with pytest.raises(simdb.OptionError, match=r"here .*recall is 0.95, not 0.9\."):
+        check_same(simdb.Options(), simdb.Options(recall=0.9), "here")
+
+
+@pytest.mark.parametrize(("dimensions", "stores", "width"), [(128, True, 64), (64, True, 32), (64, False, 0)])
+def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
+    sketch = simdb.Simhash(dimensions=dimensions, store_volatility=stores)
+
+    assert sketch.vector_bytes == width

@@ -1,0 +1,167 @@
+import pickle
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.values import describe, known, object_array
+
+WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
+BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)
+
+
+@pytest.mark.parametrize("bits", [-1, 2**64, True, 1.0, "1", None])
+def test_bits_that_are_no_64_bits_are_refused(bits):
+    with pytest.raises(simdb.InputError, match=r"2\*\*64 - 1"):
+        simdb.Fingerprint(bits)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.zeros(63),
+        np.zeros(129),
+        np.zeros((2, 64)),
+        np.array(1.0),
+        "text",
+        [None] * 64,
+        np.full(64, np.nan),
+        np.full(64, np.inf),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(weights):
+    with pytest.raises(simdb.InputError, match="weights"):
+        simdb.Fingerprint(0, weights)
+
+
+def test_fingerprints_compare_by_bits_and_weights():
+    plain = simdb.Fingerprint(5)
+
+    assert plain == simdb.Fingerprint(5)
+    assert plain != simdb.Fingerprint(6)
+    assert plain != simdb.Fingerprint(5, WEIGHTS)
+    assert simdb.Fingerprint(5, WEIGHTS) == simdb.Fingerprint(5, WEIGHTS.copy())
+    assert plain != simdb.Fingerprint(5, is_empty=True)
+    assert plain != 5
+    assert len({plain, simdb.Fingerprint(5), simdb.Fingerprint(6)}) == 2
+    assert int(plain) == 5
+
+
+def test_the_most_volatile_bit_has_the_smallest_weight():
+    fingerprint = simdb.Fingerprint(BITS, WEIGHTS)
+
+    assert sorted(fingerprint.volatility.tolist()) == list(range(64))
+    assert set(fingerprint.volatility[:2].tolist()) == {31, 32}
+    with pytest.raises(simdb.InputError, match="no weights"):
+        _ = simdb.Fingerprint(5).volatility
+
+
+def test_many_fingerprints_are_a_sequence_of_single_ones():
+    many = simdb.Fingerprints(np.array([BITS, 2**64 - 1], np.uint64), np.stack([WEIGHTS, 0 * WEIGHTS]))
+
+    assert len(many) == 2
+    assert many[0] == simdb.Fingerprint(BITS, WEIGHTS)
+    assert many[1].is_empty
+    assert list(simdb.Fingerprints(np.array([5], np.uint64))) == [simdb.Fingerprint(5)]
+
+
+@pytest.mark.parametrize("bits", [[1, 2], np.arange(3), np.zeros((2, 2), np.uint64), 5])
+def test_bits_of_another_type_are_refused(bits):
+    with pytest.raises(simdb.InputError, match="uint64 array"):
+        simdb.Fingerprints(bits)
+
+
+def test_bits_and_weights_are_of_one_length():
+    with pytest.raises(simdb.InputError, match="3 bits but weights of 2"):
+        simdb.Fingerprints(np.zeros(3, np.uint64), np.zeros((2, 64)))
+
+
+@pytest.mark.parametrize(
+    ("hashes", "weights"),
+    [
+        ([1, 2], None),
+        (np.arange(2), None),
+        (np.zeros((2, 2), np.uint64), None),
+        (np.zeros(2, np.uint64), np.zeros(3)),
+        (np.zeros(2, np.uint64), [1.0, np.nan]),
+        (np.zeros(2, np.uint64), 1.0),
+    ],
+)
+def test_features_that_cannot_be_are_refused(hashes, weights):
+    with pytest.raises(simdb.InputError):
+        simdb.Features(hashes, weights)
+
+
+@pytest.fixture
+def matches(database):
+    """Matches of three queries: two, none and one."""
+    database.insert_many(["a", "b", "c"], [0, 1, 2**60 - 1])
+    return database.query_many([0, 0xFF << 20, 2**60 - 1], distance=2)
+
+
+def test_matches_are_arrays_and_a_sequence(matches):
+    assert (len(matches), matches.offsets.tolist()) == (3, [0, 2, 2, 3])
+    assert matches.ids.tolist() == ["a", "b", "c"]
+    assert matches.distances.tolist() == [0, 1, 0]
+    assert np.isnan(matches.similarities).all()
+    assert [[match.id for match in row] for row in matches] == [["a", "b"], [], ["c"]]
+    assert matches[-1] == matches[2] == [simdb.Match("c", 0)]
+    with pytest.raises(IndexError, match="query 3 of 3"):
+        matches[3]
+
+
+def test_matches_outlive_the_database(database, matches):
+    database.close()
+
+    assert matches.ids.tolist() == ["a", "b", "c"]
+
+
+def test_clusters_are_arrays_and_a_sequence(database):
+    database.insert_many(list("abcdef"), [0, 0, 2**40 - 1, 2**40 - 1, 2**40 - 1, 5 << 50])
+
+    clusters = database.find_clusters(distance=1)
+
+    assert clusters.sizes.tolist() == [2, 3]
+    assert clusters.representatives.tolist() == ["a", "c"]
+    assert [cluster.representative for cluster in clusters] == ["a", "c"]
+    assert clusters[-1] == simdb.Cluster(["c", "d", "e"])
+    assert [len(cluster) for cluster in clusters[:5]] == [2, 3]
+    assert list(clusters[0]) == ["a", "b"]
+    with pytest.raises(IndexError):
+        clusters[2]
+
+
+def test_pairs_can_be_gathered_or_streamed_once(database):
+    database.insert_many(list("abc"), [0, 1, 2**40])
+    gathered = database.find_all(distance=1)
+    streamed = database.find_all(distance=1)
+
+    assert len(gathered) == 2
+    assert list(gathered) == [simdb.Pair("a", "b", 1), simdb.Pair("a", "c", 1)]
+    assert list(gathered) == list(streamed.__iter__())
+    assert gathered.similarity.dtype == np.float32
+    with pytest.raises(simdb.ClosedError, match="streamed already"):
+        next(iter(streamed))
+
+
+def test_values_can_be_pickled(database):
+    database.insert_many(["a", "b"], ["some text of words", 7], [{"n": 1}, None])
+    values = [
+        database.get("a"),
+        database.query(7),
+        database.plan(),
+        database.stats(),
+        simdb.fingerprint("text"),
+        simdb.Options(),
+        next(database.find_all(distance=64).chunks()).left.tolist(),
+    ]
+
+    assert pickle.loads(pickle.dumps(values)) == values
+
+
+def test_small_helpers():
+    assert describe(np.zeros((2, 3), np.int8)) == "an array of int8 with shape (2, 3)"
+    assert describe({}) == "dict"
+    assert known(np.float32("nan")) is None
+    assert known(np.float32(0.5)) == 0.5
+    assert object_array([[1], (2, 3)]).tolist() == [[1], (2, 3)]
