@@ -167,11 +167,11 @@ class Sketcher:
                 f"fingerprint {at} has bits {int(bits[at]):016x}, but the signs of its weights"
                 f" make {int(found[at]):016x} (bit j is set where weight j >= 0)"
             )
-        sketches = self._bare(bits)
         if not self._width:
-            return sketches
-        states = np.where(weights.any(axis=1), WEIGHTED, EMPTY).astype(np.uint8)
-        return Sketches(sketches.bits, vectors, states)
+            vectors = np.empty((len(bits), 0), np.uint8)
+        known = WEIGHTED if self._width else BARE
+        states = np.where(weights.any(axis=1), known, EMPTY).astype(np.uint8)
+        return Sketches(np.ascontiguousarray(bits), vectors, states)
 
 
 def _kind(document: Any, position: int) -> str:

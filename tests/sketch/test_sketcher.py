@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+from oracle import quantised
+
+import simdb
+from simdb.sketch.sketcher import Sketcher
+from simdb.values import BARE, EMPTY, WEIGHTED
+
+TEXT = "The quick brown fox \u2014 jumps over the LAZY dog"
+
+
+def sketch(documents, errors="strict", **options):
+    return Sketcher(simdb.Simhash(**options)).sketch(documents, errors=errors)
+
+
+def assert_equal(left, right):
+    assert np.array_equal(left.bits, right.bits)
+    assert np.array_equal(left.vectors, right.vectors)
+    assert np.array_equal(left.states, right.states)
+
+
+def test_a_text_and_its_bytes_are_the_same_document():
+    assert_equal(sketch([TEXT]), sketch([TEXT.encode()]))
+
+
+def test_every_kind_of_document_has_its_state():
+    documents = [
+        TEXT,
+        "",
+        5,
+        np.uint64(5),
+        ["token", "list"],
+        [],
+        simdb.Fingerprint(5),
+        simdb.Fingerprint(5, is_empty=True),
+        simdb.fingerprint(TEXT),
+        simdb.Features(np.arange(4, dtype=np.uint64)),
+        simdb.Features(np.empty(0, np.uint64)),
+    ]
+
+    states = sketch(documents).states.tolist()
+
+    assert states == [
+        WEIGHTED, EMPTY, BARE, BARE, WEIGHTED, EMPTY, BARE, EMPTY, WEIGHTED, WEIGHTED, EMPTY,
+    ]  # fmt: skip
+
+
+def test_a_mixed_list_gives_each_document_the_sketch_it_has_alone():
+    documents = [TEXT, 5, ["a", "b"], "", simdb.fingerprint("other words"), TEXT.lower(), 2**64 - 1]
+
+    together = sketch(documents)
+
+    for at, document in enumerate(documents):
+        alone = sketch([document])
+        assert together.bits[at] == alone.bits[0]
+        assert np.array_equal(together.vectors[at], alone.vectors[0])
+        assert together.states[at] == alone.states[0]
+
+
+@pytest.mark.parametrize("dimensions", [64, 128])
+def test_vectors_are_the_quantised_weights(dimensions):
+    options = simdb.Simhash(dimensions=dimensions)
+    weights = simdb.fingerprint(TEXT, options).weights
+
+    sketches = sketch([TEXT], dimensions=dimensions)
+
+    packed = sketches.vectors[0]
+    assert packed.shape == (dimensions // 2,)
+    halves = np.concatenate([packed & 15, packed >> 4]).astype(int)
+    assert np.array_equal(2 * halves - 15, quantised(weights))
+
+
+def test_without_stored_volatility_texts_are_bare():
+    sketches = sketch([TEXT, "", 5], store_volatility=False)
+
+    assert sketches.vectors.shape == (3, 0)
+    assert sketches.states.tolist() == [BARE, EMPTY, BARE]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"seed": 1}, {"shingle": 2}, {"unit": "characters"}, {"lowercase": False}],
+)
+def test_every_option_changes_the_fingerprint(options):
+    assert sketch([TEXT], **options).bits[0] != sketch([TEXT]).bits[0]
+
+
+def test_normalisation_makes_compatible_characters_equal():
+    ligature, plain = "\ufb01ne \uff21rt of x\u00b2", "fine Art of x2"
+
+    assert sketch([ligature]).bits[0] != sketch([plain]).bits[0]
+    assert sketch([ligature], normalisation="nfkc").bits[0] == sketch([plain]).bits[0]
+    assert_equal(
+        sketch([ligature.encode()], normalisation="nfkc"), sketch([plain], normalisation="nfkc")
+    )
+
+
+@pytest.mark.parametrize("normalisation", ["none", "nfkc"])
+@pytest.mark.parametrize("document", [b"caf\xe9", "lone \udc80", b"\xed\xa0\x80"])
+def test_damaged_text_is_refused_or_replaced_under_every_normalisation(normalisation, document):
+    with pytest.raises(simdb.InputError, match="document 0"):
+        sketch([document], normalisation=normalisation)
+
+    assert len(sketch([document], "replace", normalisation=normalisation)) == 1
+
+
+def test_arrays_of_strings_are_documents_each(database):
+    database.insert_many(np.array(["a", "b"]), np.array([TEXT, "other words"]))
+
+    assert database.query(TEXT)[0].id == "a"
+
+
+def test_an_arrow_column_is_taken(database):
+    pyarrow = pytest.importorskip("pyarrow")
+
+    database.insert_many(pyarrow.array([1, 2]), pyarrow.array([TEXT, "other words"]))
+
+    assert database.query(TEXT)[0].id == 1
+    found = database.query_many(pyarrow.chunked_array([["other words"], [TEXT]]))
+    assert [row[0].id for row in found] == [2, 1]
+
+
+def test_an_arrow_column_with_a_null_is_refused(database):
+    pyarrow = pytest.importorskip("pyarrow")
+
+    with pytest.raises(simdb.InputError, match="document 1"):
+        database.insert_many([1, 2], pyarrow.array([TEXT, None]))
+    assert len(database) == 0
+
+
+def test_ready_fingerprints_are_not_copied_wrongly_from_a_strided_array(database):
+    bits = np.arange(20, dtype=np.uint64)[::2]
+
+    database.insert_many(range(10), bits)
+
+    assert database.query(6, distance=0) == [simdb.Match(3, 0)]
+
+
+def test_weights_of_64_dimensions_serve_a_database_of_128():
+    fingerprints = simdb.fingerprints([TEXT], simdb.Simhash(dimensions=64))
+
+    sketches = sketch(fingerprints)
+
+    assert sketches.vectors.shape == (1, 64)
+    assert sketches.bits[0] == fingerprints.bits[0]
+    assert sketches.states.tolist() == [WEIGHTED]
+
+
+def test_fingerprints_with_weights_of_zeros_have_no_features():
+    empty = simdb.fingerprints(["", TEXT])
+
+    assert sketch(empty).states.tolist() == [EMPTY, WEIGHTED]
+    assert sketch(list(empty)).states.tolist() == [EMPTY, WEIGHTED]
+    assert sketch(empty, store_volatility=False).states.tolist() == [EMPTY, BARE]
+    assert sketch(list(empty), store_volatility=False).states.tolist() == [EMPTY, BARE]
