@@ -113,7 +113,9 @@ def test_equal_options_are_the_same_and_others_are_named():
         check_same(simdb.Options(), simdb.Options(recall=0.9), "here")
 
 
-@pytest.mark.parametrize(("dimensions", "stores", "width"), [(128, True, 64), (64, True, 32), (64, False, 0)])
+@pytest.mark.parametrize(
+    ("dimensions", "stores", "width"), [(128, True, 64), (64, True, 32), (64, False, 0)]
+)
 def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
     sketch = simdb.Simhash(dimensions=dimensions, store_volatility=stores)
 

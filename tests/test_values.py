@@ -57,7 +57,9 @@ def test_the_most_volatile_bit_has_the_smallest_weight():
 
 
 def test_many_fingerprints_are_a_sequence_of_single_ones():
-    many = simdb.Fingerprints(np.array([BITS, 2**64 - 1], np.uint64), np.stack([WEIGHTS, 0 * WEIGHTS]))
+    many = simdb.Fingerprints(
+        np.array([BITS, 2**64 - 1], np.uint64), np.stack([WEIGHTS, 0 * WEIGHTS])
+    )
 
     assert len(many) == 2
     assert many[0] == simdb.Fingerprint(BITS, WEIGHTS)

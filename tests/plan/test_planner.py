@@ -1,0 +1,135 @@
+import math
+
+import numpy as np
+import pytest
+
+from simdb import bits
+from simdb.errors import OptionError
+from simdb.plan.planner import Criterion, Population, choose, filter_distance, reach
+
+
+def population(count, *, blocks=4, leading=1, has_vectors=True):
+    masks = bits.leading_masks(blocks, leading)
+    header_bits = min(mask.bit_count() for mask in masks)
+    directory_bits = max(count.bit_length() - 2, 0)
+    return Population(count, blocks, leading, header_bits, directory_bits, has_vectors)
+
+
+def by_distance(distance, method="auto", recall=0.95):
+    return Criterion(None, distance, recall, method)
+
+
+def by_similarity(similarity, method="auto", recall=0.95):
+    return Criterion(similarity, None, recall, method)
+
+
+def test_few_documents_are_compared_one_by_one():
+    assert choose(by_distance(3), population(100)).method == "exhaustive"
+
+
+def test_many_documents_are_looked_up_in_the_tables():
+    plan = choose(by_distance(3), population(10_000_000))
+
+    assert (plan.method, plan.tables, plan.flips, plan.probes) == ("bphs", 4, 0, 4)
+    assert plan.recall == 1.0
+    assert "within distance 3 for certain" in plan.reason
+
+
+def test_a_distance_past_the_tables_needs_flips_or_everything():
+    plan = choose(by_distance(5), population(10_000_000))
+
+    assert plan.method == "multiprobe"
+    assert bits.distance_served(4, 1, plan.flips) >= 5
+    assert plan.recall == 1.0
+    assert choose(by_distance(40), population(10_000_000)).method == "exhaustive"
+
+
+@pytest.mark.parametrize("distance", range(13))
+@pytest.mark.parametrize("count", [0, 1, 1000, 1_000_000, 100_000_000])
+@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (6, 3), (64, 1)])
+def test_a_distance_is_always_answered_for_certain(distance, count, blocks, leading):
+    plan = choose(by_distance(distance), population(count, blocks=blocks, leading=leading))
+
+    assert plan.recall == 1.0
+    assert plan.distance == distance
+    assert (
+        plan.method == "exhaustive" or bits.distance_served(blocks, leading, plan.flips) >= distance
+    )
+
+
+def test_bphs_by_name_refuses_what_it_cannot_serve_and_names_the_option():
+    assert choose(by_distance(3, "bphs"), population(10)).method == "bphs"
+
+    with pytest.raises(OptionError, match=r"distance=4 .*serve exactly \(3\).*blocks=5"):
+        choose(by_distance(4, "bphs"), population(10))
+    with pytest.raises(OptionError, match="blocks=8"):
+        choose(by_distance(5, "bphs"), population(10, blocks=6, leading=3))
+
+
+def test_similarity_without_vectors_is_refused():
+    with pytest.raises(OptionError, match="store_volatility=True"):
+        choose(by_similarity(0.9), population(10, has_vectors=False))
+
+
+def test_certainty_of_a_similarity_measures_every_document():
+    plan = choose(by_similarity(0.9, recall=1.0), population(10_000_000))
+
+    assert (plan.method, plan.distance, plan.recall) == ("exhaustive", 64, 1.0)
+
+
+@pytest.mark.parametrize("recall", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("similarity", [0.6, 0.8, 0.9, 0.97])
+def test_the_predicted_recall_is_at_least_what_was_asked(recall, similarity):
+    plan = choose(by_similarity(similarity, recall=recall), population(10_000_000))
+
+    assert plan.recall >= recall
+    assert plan.similarity == similarity
+    assert plan.cost_seconds > 0
+
+
+def test_a_dearer_plan_is_never_chosen():
+    for count in (10, 1000, 100_000, 10_000_000):
+        chosen = choose(by_distance(3), population(count))
+        for method in ("exhaustive", "bphs"):
+            assert (
+                chosen.cost_seconds
+                <= choose(by_distance(3, method), population(count)).cost_seconds
+            )
+
+
+@pytest.mark.parametrize(
+    ("blocks", "leading", "flips"), [(4, 1, 0), (4, 1, 1), (5, 2, 0), (6, 3, 1), (3, 2, 2)]
+)
+@pytest.mark.parametrize("similarity", [0.7, 0.9, 0.98])
+def test_the_reach_of_the_tables_is_that_of_a_simulation(blocks, leading, flips, similarity):
+    # 20,000 trials: a deviation of 0.02 has a chance below 1e-7.
+    generator = np.random.default_rng(5)
+    differs = generator.random((20_000, 64)) < math.acos(similarity) / math.pi
+    widths = [mask.bit_count() for mask in bits.block_masks(blocks)]
+    starts = np.cumsum([0, *widths[:-1]])
+    counts = np.sort(np.add.reduceat(differs.astype(int), starts, axis=1), axis=1)
+    reached = (counts[:, :leading].sum(axis=1) <= flips).mean()
+
+    assert reach(similarity, blocks, leading, flips) == pytest.approx(reached, abs=0.02)
+
+
+@pytest.mark.parametrize("similarity", [0.5, 0.88, 0.99, 1.0])
+def test_the_filter_loses_no_more_than_allowed_and_could_not_be_narrower(similarity):
+    differs = math.acos(similarity) / math.pi
+
+    def beyond(distance):
+        return sum(
+            math.comb(64, count) * differs**count * (1 - differs) ** (64 - count)
+            for count in range(distance + 1, 65)
+        )
+
+    distance = filter_distance(similarity, 1e-3)
+
+    assert beyond(distance) <= 1e-3
+    assert distance == 0 or beyond(distance - 1) > 1e-3
+
+
+def test_both_bounds_search_within_the_distance():
+    plan = choose(Criterion(0.9, 3, 1.0, "auto"), population(10_000_000))
+
+    assert (plan.method, plan.distance, plan.similarity, plan.recall) == ("bphs", 3, 0.9, 1.0)
