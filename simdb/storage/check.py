@@ -21,7 +21,7 @@ from simdb.storage.environment import Environment
 from simdb.storage.metadata import decode_block
 from simdb.storage.run import Run, Source, Table, header_bits
 from simdb.storage.tombstones import is_deleted
-from simdb.values import EMPTY
+from simdb.values import BARE, EMPTY
 
 RESTORE = "restore the database from a copy, or rebuild it from the documents"
 U32 = npt.NDArray[np.uint32]
@@ -53,6 +53,7 @@ def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
         "next_ordinal": len(states),
         "document_count": len(live),
         "empty_count": int(np.count_nonzero(live == EMPTY)),
+        "bare_count": int(np.count_nonzero(live == BARE)),
         "deleted_count": len(states) - len(live),
     }
     for name, count in found.items():

@@ -1,0 +1,124 @@
+import gc
+
+import numpy as np
+import pytest
+
+import simdb
+
+
+def test_a_snapshot_does_not_see_later_changes(database):
+    database.insert_many(range(20), np.arange(20, dtype=np.uint64))
+    with database.read() as snapshot:
+        database.insert_many(range(20, 40), np.arange(20, dtype=np.uint64))
+        database.delete_many(range(5))
+        database.insert(7, 2**63, "new", replace=True)
+
+        assert len(snapshot) == 20
+        assert list(snapshot) == list(range(20))
+        assert 3 in snapshot
+        assert 30 not in snapshot
+        assert snapshot.get(7).metadata is None
+        assert [match.id for match in snapshot.query(7, distance=0)] == [7]
+        assert [match.id for match in database.query(7, distance=0)] == [27]
+        assert len(snapshot.find_all(distance=64)) == 20 * 19 // 2
+        assert [len(cluster) for cluster in snapshot.find_clusters(distance=64)] == [20]
+        assert snapshot.query(id=3, distance=0) == []
+
+
+def test_a_snapshot_survives_many_commits_that_reuse_pages(database):
+    database.insert_many(range(500), np.arange(500, dtype=np.uint64), ["m"] * 500)
+    with database.read() as snapshot:
+        for _ in range(20):
+            database.insert_many(range(500), np.arange(500, dtype=np.uint64), replace=True)
+
+        assert list(snapshot) == list(range(500))
+        assert {snapshot.get(id).metadata for id in range(0, 500, 50)} == {"m"}
+        assert len(snapshot.query_many(np.arange(500, dtype=np.uint64), distance=0).ids) == 500
+
+
+def test_a_closed_snapshot_refuses_every_verb(database):
+    snapshot = database.read()
+    snapshot.close()
+    snapshot.close()
+
+    for verb in (
+        lambda: snapshot.query(1),
+        lambda: snapshot.first("text"),
+        lambda: snapshot.query_many([1]),
+        lambda: snapshot.get(1),
+        lambda: len(snapshot),
+        lambda: 1 in snapshot,
+        lambda: list(snapshot),
+        snapshot.find_all,
+        snapshot.find_clusters,
+        snapshot.plan,
+    ):
+        with pytest.raises(simdb.ClosedError):
+            verb()
+
+
+def test_what_is_read_piece_by_piece_ends_with_the_snapshot(database, monkeypatch):
+    # Going on would read memory of pages that are used for something else by then.
+    monkeypatch.setattr("simdb.engine.queries.ITERATED_IDS", 10)
+    database.insert_many(range(50), [0] * 50)
+    database.compact()
+    with database.read() as snapshot:
+        pairs = snapshot.find_all()
+        ids = iter(snapshot)
+        assert next(ids) == 0
+
+    with pytest.raises(simdb.ClosedError):
+        next(iter(pairs))
+    with pytest.raises(simdb.ClosedError):
+        list(ids)
+
+
+def test_iterating_goes_on_in_the_state_it_began_in(database, monkeypatch):
+    monkeypatch.setattr("simdb.engine.queries.ITERATED_IDS", 10)
+    database.insert_many(range(50), range(50))
+    seen = []
+
+    for id in database:
+        seen.append(id)
+        if id % 10 == 0:
+            database.delete(id)
+            database.insert(f"new{id}", 5)
+
+    assert seen == list(range(50))
+    assert len(database) == 50
+
+
+def test_a_snapshot_that_nobody_holds_frees_its_slot(database):
+    database.insert(1, 1)
+    before = len(database.stats().readers)
+    snapshot = database.read()
+    assert len(database.stats().readers) == before + 1
+
+    del snapshot
+    gc.collect()
+
+    assert len(database.stats().readers) == before
+
+
+def test_pairs_that_nobody_reads_free_their_slot(database):
+    database.insert_many(range(9), [0] * 9)
+    before = len(database.stats().readers)
+    pairs = database.find_all()
+    assert len(database.stats().readers) == before + 1
+
+    del pairs
+    gc.collect()
+
+    assert len(database.stats().readers) == before
+
+
+def test_a_generator_left_half_way_frees_its_slot(database):
+    database.insert_many(range(9), [0] * 9)
+    before = len(database.stats().readers)
+    ids = iter(database)
+    next(ids)
+
+    del ids
+    gc.collect()
+
+    assert len(database.stats().readers) == before

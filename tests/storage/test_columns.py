@@ -1,0 +1,210 @@
+"""What is stored of a commit comes back: batches, metadata, tombstones, the manifest."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import fingerprints, ids
+
+import simdb
+from simdb import kernel
+from simdb.storage import codec, layout
+from simdb.storage.batch import Batch, decode_batch, encode_batch
+from simdb.storage.loose import Loose
+from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
+from simdb.storage.metadata import BLOCK_BYTES, decode_block, encode_blocks
+from simdb.storage.tombstones import (
+    encode_chunks,
+    is_deleted,
+    live_ordinals,
+    with_deleted,
+    with_room,
+)
+
+KEY = layout.number_key(3)
+
+
+def make_batch(bits, chosen_ids, width, seed=0):
+    count = len(bits)
+    generator = np.random.default_rng(seed)
+    offsets, content, hashes = kernel.encode_ids(chosen_ids)
+    return Batch(
+        np.array(bits, np.uint64),
+        generator.integers(0, 3, count, dtype=np.uint8),
+        generator.integers(0, 256, (count, width), dtype=np.uint8),
+        hashes,
+        offsets,
+        content,
+    )
+
+
+def assert_equal(left, right):
+    for name in ("fingerprints", "states", "vectors", "hashes", "offsets", "content"):
+        assert np.array_equal(getattr(left, name), getattr(right, name)), name
+
+
+rows = st.lists(
+    st.tuples(fingerprints, ids), max_size=30, unique_by=lambda row: (type(row[1]), row[1])
+)
+
+
+@given(rows=rows, width=st.sampled_from([0, 32, 64]))
+def test_a_batch_comes_back_as_it_was(rows, width):
+    batch = make_batch([bits for bits, _ in rows], [id for _, id in rows], width)
+
+    value = encode_batch(KEY, batch).tobytes()
+
+    assert_equal(decode_batch(KEY, value), batch)
+
+
+@given(rows=rows, cut=st.integers(0, 30))
+def test_a_batch_is_the_sum_of_its_parts(rows, cut):
+    batch = make_batch([bits for bits, _ in rows], [id for _, id in rows], 32)
+    cut = min(cut, len(rows))
+    loose = Loose(100, 32)
+
+    loose.append(batch.part(0, cut))
+    before = loose.view()
+    loose.append(batch.part(cut, len(rows)))
+
+    assert_equal(loose.view().batch, batch)
+    assert (len(before.batch), before.stop) == (cut, 100 + cut)
+    assert_equal(before.batch, batch.part(0, cut))
+    searchable = np.flatnonzero(batch.states != 0)
+    assert loose.view().ordinals.tolist() == (100 + searchable).tolist()
+    assert np.array_equal(loose.view().searchable, batch.fingerprints[searchable])
+
+
+@pytest.mark.parametrize("length", [0, 7, 8, 20, 100])
+def test_a_batch_that_was_cut_off_is_refused(length):
+    batch = make_batch(range(5), list("abcde"), 32)
+    payload = codec.decode_array(b"delt", KEY, encode_batch(KEY, batch), "u1")[:length]
+    value = codec.encode_array(b"delt", KEY, payload)
+
+    with pytest.raises(simdb.CorruptError):
+        decode_batch(KEY, value)
+
+
+def test_a_batch_with_offsets_that_descend_is_refused():
+    batch = make_batch(range(3), list("abc"), 0)
+    batch.offsets[[1, 2]] = batch.offsets[[2, 1]]
+
+    with pytest.raises(simdb.CorruptError, match="offsets"):
+        decode_batch(KEY, encode_batch(KEY, batch).tobytes())
+
+
+@given(lengths=st.lists(st.sampled_from([0, 1, 100, BLOCK_BYTES // 3, BLOCK_BYTES]), max_size=12))
+def test_metadata_comes_back_in_blocks_of_limited_size(lengths):
+    entries = [(3 * at + 2, bytes([at]) * length) for at, length in enumerate(lengths)]
+
+    blocks = list(encode_blocks(entries))
+
+    found = [entry for key, value in blocks for entry in decode_block(key, value.tobytes())]
+    assert found == entries
+    keys = [layout.key_number(key) for key, _ in blocks]
+    assert keys == sorted(keys)
+    assert all(len(value) <= 2 * BLOCK_BYTES for _, value in blocks)
+
+
+def test_many_small_metadata_share_a_block():
+    blocks = list(encode_blocks([(at, b"x") for at in range(1000)]))
+
+    assert [layout.key_number(key) for key, _ in blocks] == [0, 256, 512, 768]
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 11])
+def test_metadata_that_was_cut_off_is_refused(length):
+    ((key, value),) = encode_blocks([(5, b"abc")])
+    payload = codec.decode_array(b"meta", key, value, "u1")[:length]
+
+    with pytest.raises(simdb.CorruptError):
+        decode_block(key, codec.encode_array(b"meta", key, payload))
+
+
+def test_metadata_of_many_documents_is_found_among_those_without(database):
+    data = [{"n": at} if at % 3 == 0 else None for at in range(1000)]
+    database.insert_many(range(1000), np.arange(1000, dtype=np.uint64), data)
+    database.insert("last", 5)
+    database.delete_many(range(0, 1000, 2))
+
+    for step in ("delta", "compacted"):
+        found = [database.get(id).metadata for id in range(1, 1000, 2)]
+        assert found == data[1::2], step
+        database.compact()
+    assert database.get("last").metadata is None
+
+
+@given(
+    first=st.sets(st.integers(0, 40_000), max_size=20),
+    second=st.sets(st.integers(0, 40_000), max_size=20),
+)
+def test_tombstones_are_a_set(first, second):
+    count = 40_001
+    before = with_deleted(None, np.array(sorted(first), np.uint32), count)
+
+    after = with_deleted(before, np.array(sorted(second), np.uint32), count)
+
+    every = np.arange(count, dtype=np.uint32)
+    assert set(every[is_deleted(before, every)]) == first
+    assert set(every[is_deleted(after, every)]) == first | second
+    assert set(live_ordinals(after, 100, 200)) == set(range(100, 200)) - first - second
+    assert live_ordinals(None, 3, 5).tolist() == [3, 4]
+
+
+def test_only_the_chunks_that_changed_are_stored():
+    ordinals = np.array([5, 6, 3 * layout.CHUNK_ORDINALS], np.uint32)
+    bitmap = with_deleted(None, ordinals, 4 * layout.CHUNK_ORDINALS)
+
+    chunks = dict(encode_chunks(bitmap, ordinals))
+
+    assert [layout.key_number(key) for key in chunks] == [0, 3]
+    assert all(len(value) == 48 + layout.CHUNK_ORDINALS // 8 for value in chunks.values())
+
+
+def test_a_bitmap_gets_room_for_later_ordinals_and_keeps_its_bits():
+    bitmap = with_deleted(None, np.array([9], np.uint32), 10)
+
+    longer = with_room(bitmap, 10_000_000)
+
+    assert len(longer) * 8 >= 10_000_000
+    assert is_deleted(longer, np.array([9, 9_999_999], np.uint32)).tolist() == [True, False]
+    assert with_room(bitmap, 11) is bitmap
+    assert with_room(None, 5) is None
+
+
+RUNS = (RunInfo(4, 0, 10, 9, 10, 3), RunInfo(2, 10, 12, 2, 2, 0))
+GOOD = Manifest(runs=RUNS, next_run=5, next_ordinal=15, delta_start=12, document_count=15)
+
+
+def test_a_manifest_comes_back_as_it_was():
+    assert decode_manifest(encode_manifest(GOOD)) == GOOD
+    assert decode_manifest(encode_manifest(Manifest())) == Manifest()
+
+
+def stored(**changes):
+    value = codec.decode_object(b"mani", layout.MANIFEST_KEY, encode_manifest(GOOD))
+    return codec.encode_object(b"mani", layout.MANIFEST_KEY, {**value, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"runs": [[4, 0, 10, 9, 10, 3]]},
+        {"runs": [[4, 1, 12, 9, 10, 3]]},
+        {"runs": [[4, 0, 10, 9, 10, 3], [2, 11, 12, 1, 1, 0]]},
+        {"runs": [[4, 0, 10, 9, 10, 3], [2, 10, 10, 0, 0, 0], [1, 10, 12, 2, 2, 0]]},
+        {"runs": [[4, 0, 10]]},
+        {"runs": 5},
+        {"delta_start": 11},
+        {"next_ordinal": 11},
+        {"surprise": 1},
+    ],
+)
+def test_a_manifest_of_an_impossible_state_is_refused(changes):
+    with pytest.raises(simdb.CorruptError):
+        decode_manifest(stored(**changes))
+
+
+def test_a_manifest_that_is_no_dictionary_is_refused():
+    with pytest.raises(simdb.CorruptError):
+        decode_manifest(codec.encode_object(b"mani", layout.MANIFEST_KEY, [1, 2]))
