@@ -1,0 +1,105 @@
+"""Makes the stored database of the current format version, and the answers it must always give.
+
+    python tests/format/stored.py
+
+Run it once for each format version, when that is settled: it writes `tests/format/v<version>/`,
+`data.mdb` with documents of every kind in two runs and a delta, and `answers.json`.  What was
+written for a version is never written again.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import simdb
+from simdb.storage.codec import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+OPTIONS = simdb.Options(
+    sketch=simdb.Simhash(shingle=2, dimensions=64, seed=7, normalisation="nfkc"),
+    blocks=5,
+    leading=2,
+    delta_documents=16,
+    growth=2,
+)
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog",
+    "The quick brown fox jumped over the lazy dog",
+    "Ein \u00c4pfelchen f\u00e4llt nicht weit vom Stamm",
+    "\u5e8a\u524d\u660e\u6708\u5149\uff0c\u7591\u662f\u5730\u4e0a\u971c",
+    "\ufb01ne words of \uff21 width",
+    "one",
+    "",
+]
+
+
+def fill(path):
+    """A database with runs, a delta, tombstones, metadata and ids of every type."""
+    with simdb.open(path, "x", options=OPTIONS) as database:
+        bits = np.arange(120, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        database.insert_many(range(120), bits)
+        database.insert_many(
+            [f"text{at}" for at in range(7)], TEXTS, [{"n": at} for at in range(7)]
+        )
+        database.insert_many([-1, 2**63, 2**64 - 1, -(2**63), b"\0\xff", "\u00e9"], bits[:6])
+        database.insert_many(["t" * 600, b"u" * 20], [int(bits[7]) ^ 3, TEXTS[0].split()])
+        database.insert_many([f"near{at}" for at in range(20)], bits[:20] ^ np.uint64(0b101 << 40))
+        database.delete_many([3, 5, "text5", "near19"])
+        database.insert("late", TEXTS[0], "metadata")
+        database.insert(10, 0, [1, 2.5, None, b"\0"], replace=True)
+
+
+def answers(database):
+    """Everything that the database says, in plain types."""
+    ids = list(database)
+    bits = [database.get(id).fingerprint.bits for id in ids]
+    return {
+        "ids": [repr(id) for id in ids],
+        "bits": bits,
+        "empty": [repr(id) for id in ids if database.get(id).fingerprint.is_empty],
+        "metadata": [repr(database.get(id).metadata) for id in ids],
+        "vectors": {
+            repr(id): database.get(id).fingerprint.weights.astype(int).tolist()
+            for id in ids
+            if database.get(id).fingerprint.weights is not None
+        },
+        "queries": [
+            [[repr(match.id), match.distance] for match in database.query(each, distance=3)]
+            for each in bits
+        ],
+        "similar": [
+            [[repr(match.id), round(match.similarity, 4)] for match in row]
+            for row in database.query_many(TEXTS, similarity=0.5, recall=1.0)
+        ],
+        "pairs": sorted(
+            [repr(pair.left), repr(pair.right), pair.distance]
+            for pair in database.find_all(distance=3)
+        ),
+        "clusters": [
+            [repr(id) for id in cluster] for cluster in database.find_clusters(distance=3)
+        ],
+        "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
+        "options": repr(database.options),
+    }
+
+
+def main():
+    target = HERE / f"v{FORMAT_VERSION}"
+    if target.exists():
+        sys.exit(f"{target} is there already; what was stored stays as it is")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "db"
+        fill(path)
+        target.mkdir()
+        shutil.copyfile(path / "data.mdb", target / "data.mdb")
+        with simdb.open(path, "r") as database:
+            text = json.dumps(answers(database), indent=0, sort_keys=True)
+        (target / "answers.json").write_text(text + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

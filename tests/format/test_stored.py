@@ -1,0 +1,75 @@
+"""A database of each format version is kept; it must open and answer as it did, for ever."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import stored
+from soundness import assert_sound
+
+import simdb
+from simdb.storage.codec import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+VERSIONS = sorted(path.name for path in HERE.glob("v*") if path.is_dir())
+
+
+def plain(answers):
+    return json.loads(json.dumps(answers))
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request, tmp_path):
+    """A copy of a stored database and its answers."""
+    (tmp_path / "db").mkdir()
+    shutil.copyfile(HERE / request.param / "data.mdb", tmp_path / "db" / "data.mdb")
+    return tmp_path / "db", json.loads((HERE / request.param / "answers.json").read_text())
+
+
+def test_a_stored_database_answers_as_it_did(version):
+    path, answers = version
+
+    with simdb.open(path, "r") as database:
+        found = plain(stored.answers(database))
+
+    assert found == answers
+    assert_sound(path)
+
+
+def test_a_stored_database_can_be_written_and_compacted(version):
+    path, answers = version
+    with simdb.open(path, "w") as database:
+        database.insert_many([f"new{at}" for at in range(50)], range(50))
+        database.delete_many([f"new{at}" for at in range(50)])
+        database.compact()
+
+        assert plain(stored.answers(database)) == answers
+    assert_sound(path)
+
+
+def test_the_same_documents_give_the_same_answers_today(version, tmp_path):
+    _, answers = version
+    stored.fill(tmp_path / "today")
+
+    with simdb.open(tmp_path / "today") as database:
+        assert plain(stored.answers(database)) == answers
+
+
+def test_the_database_that_would_be_stored_holds_everything(tmp_path):
+    stored.fill(tmp_path / "db")
+
+    with simdb.open(tmp_path / "db") as database:
+        stats = database.stats()
+        answers = stored.answers(database)
+
+    assert len(stats.runs) >= 2
+    assert stats.delta_count > 0
+    assert stats.deleted_count > 0
+    assert len(answers["pairs"]) >= 15
+    assert any(len(row) > 1 for row in answers["similar"])
+    assert (tmp_path / "db" / "data.mdb").stat().st_size < 300_000
+
+
+def test_the_current_version_has_a_stored_database_once_it_is_released():
+    assert VERSIONS in ([], [f"v{number}" for number in range(1, FORMAT_VERSION + 1)])
