@@ -23,6 +23,7 @@ from simdb.engine.sweep import (
 )
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
+from simdb.reports import Plan
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import Bitmap, is_deleted, with_deleted
 from simdb.values import Clusters, object_array
@@ -38,7 +39,7 @@ def find_clusters(view: View, source: Source, criterion: Criterion) -> Clusters:
     copies = _link_equal(view, source, forest, left_out, is_measured=is_measured)
     if len(copies):
         left_out = with_deleted(left_out, copies, view.next_ordinal)
-    plan = view.plan(criterion, has_vectors=source.width > 0)
+    plan = view.plan(criterion, has_vectors=source.width > 0, is_swept=True)
     if plan.method == "bphs" and plan.flips == 0:
         tables = partial(whole_table, view, source, left_out)
         for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
@@ -50,7 +51,7 @@ def find_clusters(view: View, source: Source, criterion: Criterion) -> Clusters:
             _join(view, source, forest, couples, criterion)
     else:
         distinct = _distinct(view, source, left_out)
-        _join_by_lookup(view, source, forest, distinct.ordinals, criterion)
+        _join_by_lookup(view, source, forest, distinct.ordinals, criterion, plan)
     return _components(view, source, forest)
 
 
@@ -97,13 +98,18 @@ def _join(
 
 
 def _join_by_lookup(
-    view: View, source: Source, forest: kernel.Forest, ordinals: U32, criterion: Criterion
+    view: View,
+    source: Source,
+    forest: kernel.Forest,
+    ordinals: U32,
+    criterion: Criterion,
+    plan: Plan,
 ) -> None:
     """Join what every document finds among those after it."""
     for start in range(0, len(ordinals), LOOKUP_QUERIES):
         asked = ordinals[start : start + LOOKUP_QUERIES]
         sketches = stored_sketches(view, source, asked)
-        rows = search(view, source, sketches, criterion, after=asked)
+        rows = search(view, source, sketches, criterion, after=asked, plan=plan)
         forest.join(asked[rows.queries], rows.ordinals)
 
 

@@ -115,12 +115,14 @@ def search(
     limit: int | None = None,
     first: bool = False,
     after: U32 | None = None,
+    plan: Plan | None = None,
 ) -> Rows:
     """The matches of every sketch, best first; documents without features match nothing.
 
     `first`: any one match will do.  `after`: only ordinals greater than after[i] for query i.
+    `plan`: how, where that is decided already.
     """
-    plan = view.plan(criterion, has_vectors=source.width > 0)
+    plan = plan or view.plan(criterion, has_vectors=source.width > 0)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
     parts = []

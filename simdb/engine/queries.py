@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb.engine import lookup
 from simdb.engine.cluster import find_clusters
@@ -192,12 +193,29 @@ class Queries(Protocol):
 
     def get(self, id: Id) -> Document:
         """The stored document `id`; NotFoundError when there is none."""
+        return self.get_many([id])[0]
+
+    def get_many(self, ids: Iterable[Id]) -> list[Document]:
+        """The stored documents `ids`, in that order; NotFoundError for the first unknown one."""
+        listed = as_list(ids, "ids")
         view, source = self._enter()
         try:
-            ordinals = known_ordinals(view, source, [id])
+            ordinals = known_ordinals(view, source, listed)
             sketches = stored_sketches(view, source, ordinals)
-            metadata = self._metadata(int(ordinals[0]), source)
-            return Document(id, fingerprint_of(sketches), metadata)
+            return [
+                Document(id, fingerprint_of(sketches, at), self._metadata(int(ordinal), source))
+                for at, (id, ordinal) in enumerate(zip(listed, ordinals, strict=True))
+            ]
+        finally:
+            self._leave(source)
+
+    def contains_many(self, ids: Iterable[Id]) -> npt.NDArray[np.bool_]:
+        """Whether a document with each of these ids is stored: bool[n]."""
+        listed = as_list(ids, "ids")
+        view, source = self._enter()
+        try:
+            found: npt.NDArray[np.int64] = find_ids(view, source, listed)
+            return found >= 0
         finally:
             self._leave(source)
 

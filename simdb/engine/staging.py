@@ -16,11 +16,13 @@ import numpy.typing as npt
 from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import FullError
+from simdb.plan.compaction import merged_from
 from simdb.storage import codec
 from simdb.storage.batch import Batch
 from simdb.storage.contents import Contents
 from simdb.storage.loose import Loose
-from simdb.storage.run import Run, seal
+from simdb.storage.merge import merge_in_memory
+from simdb.storage.run import Run, Source, seal
 from simdb.storage.tombstones import Bitmap, with_deleted, with_room
 from simdb.values import BARE, EMPTY
 
@@ -30,10 +32,11 @@ ORDINALS_MAX = 2**32 - 2**20  # ordinals are uint32, and some room must stay for
 class Staging:
     """Changes on top of a committed state."""
 
-    def __init__(self, store: Store, base: Contents) -> None:
-        """None yet, on top of `base`."""
+    def __init__(self, store: Store, base: Contents, source: Source) -> None:
+        """None yet, on top of `base`, which `source` sees."""
         self._store = store
         self._base = base
+        self._source = source
         self._view: View | None = None
         # The delta and the new documents in one, made when a query or a run needs them so.
         self._joined: Loose | None = None
@@ -102,9 +105,10 @@ class Staging:
             return codec.unpack(self.metadata[at][1], f"metadata of ordinal {ordinal}")
         return None
 
-    def rebase(self, base: Contents) -> None:
-        """Stand on `base`, the same state read again."""
+    def rebase(self, base: Contents, source: Source) -> None:
+        """Stand on `base`, the same state read again through `source`."""
         self._base = base
+        self._source = source
         self._view = None
 
     def seal_loose(self) -> None:
@@ -114,7 +118,17 @@ class Staging:
             tables = len(permutations.masks)
             # The number is given when the run is written.
             self.sealed.append(seal(self._join().view(), permutations.write_keys, tables, -1))
+            self._merge_sealed()
             self.new = self._joined = Loose(self.next_ordinal, self._store.width)
+
+    def _merge_sealed(self) -> None:
+        """Keep the runs in memory few, as the commit does with those on disk."""
+        counts = [len(run.info) for run in self.sealed]
+        start = merged_from(counts, 1, self._store.options.growth)
+        if start < len(counts) - 1:
+            tables = self._store.options.table_count
+            merged = merge_in_memory(self.sealed[start:], self._source, table_count=tables)
+            self.sealed[start:] = [merged]
 
     def _join(self) -> Loose:
         if self._joined is None:

@@ -28,13 +28,13 @@ def known_ordinals(view: View, source: Source, ids: list[Any]) -> Any:
     return found.astype(np.uint32)
 
 
-def fingerprint_of(sketches: Sketches) -> Fingerprint:
-    """The fingerprint of one stored document."""
-    state = int(sketches.states[0])
-    bits = int(sketches.bits[0])
+def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
+    """The fingerprint of one of some stored documents."""
+    state = int(sketches.states[at])
+    bits = int(sketches.bits[at])
     if state != WEIGHTED:
         return Fingerprint(bits, None, is_empty=state == EMPTY)
-    halves = np.concatenate([sketches.vectors[0] & 15, sketches.vectors[0] >> 4])
+    halves = np.concatenate([sketches.vectors[at] & 15, sketches.vectors[at] >> 4])
     return Fingerprint(bits, (2.0 * halves - 15.0).astype(np.float32))
 
 

@@ -18,6 +18,7 @@ from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
 from simdb.plan.planner import Criterion
+from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.merge import merge_tables
 from simdb.storage.run import Source, Table
@@ -63,7 +64,7 @@ class Searched:
 
 def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
     """Every matching pair once, in chunks."""
-    plan = view.plan(criterion, has_vectors=source.width > 0)
+    plan = view.plan(criterion, has_vectors=source.width > 0, is_swept=True)
     if plan.method == "bphs" and criterion.similarity is None:
         tables = partial(whole_table, view, source, view.dead)
         for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
@@ -71,7 +72,7 @@ def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[C
     elif plan.method == "exhaustive" and plan.distance < 64:
         yield from _compare_all(view, source, criterion, plan.distance)
     else:
-        yield from _look_up_all(view, source, criterion)
+        yield from _look_up_all(view, source, criterion, plan)
 
 
 def sweep_tables(
@@ -154,13 +155,13 @@ def _compare_all(
             yield measured
 
 
-def _look_up_all(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
+def _look_up_all(view: View, source: Source, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     """Pairs by looking up every document among those with greater ordinals."""
     ordinals = searched(view, source, is_measured=criterion.similarity is not None).ordinals
     for start in range(0, len(ordinals), LOOKUP_QUERIES):
         asked = ordinals[start : start + LOOKUP_QUERIES]
         sketches = stored_sketches(view, source, asked)
-        rows = search(view, source, sketches, criterion, after=asked)
+        rows = search(view, source, sketches, criterion, after=asked, plan=plan)
         if len(rows.ordinals):
             yield _from_rows(rows, asked)
 

@@ -43,7 +43,7 @@ class WriteTransaction(Queries):
         except BaseException:
             store.end_write()
             raise
-        self._staging = Staging(store, self._base)
+        self._staging = Staging(store, self._base, self._source)
         self._is_closed = False
 
     def insert(
@@ -237,7 +237,7 @@ class WriteTransaction(Queries):
         finally:
             self._base_view, self._source = self._store.enter()
         self._base = self._store.contents(self._source)
-        self._staging.rebase(self._base)
+        self._staging.rebase(self._base, self._source)
 
     def _end(self) -> None:
         self._is_closed = True

@@ -42,7 +42,7 @@ class View:
         self.dead = with_room(dead, loose.stop)
         self.permutations = permutations
         self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
-        self._plans: dict[tuple[Criterion, bool], Plan] = {}
+        self._plans: dict[tuple[Criterion, bool, bool], Plan] = {}
         self._tables: Any = None
         self._id_tables: Any = None
         self.pieces = Pieces(self.runs, loose)
@@ -135,15 +135,16 @@ class View:
             self._unweighted = flags
         return self._unweighted
 
-    def plan(self, criterion: Criterion, *, has_vectors: bool) -> Plan:
-        """The planner's choice for this state, remembered."""
-        plan = self._plans.get((criterion, has_vectors))
+    def plan(self, criterion: Criterion, *, has_vectors: bool, is_swept: bool = False) -> Plan:
+        """The planner's choice for this state, remembered; `is_swept` for all pairs."""
+        key = (criterion, has_vectors, is_swept)
+        plan = self._plans.get(key)
         if plan is None:
-            plan = choose(criterion, self.population(has_vectors=has_vectors))
-            self._plans[(criterion, has_vectors)] = plan
+            population = self.population(has_vectors=has_vectors, is_swept=is_swept)
+            plan = self._plans[key] = choose(criterion, population)
         return plan
 
-    def population(self, *, has_vectors: bool) -> Population:
+    def population(self, *, has_vectors: bool, is_swept: bool = False) -> Population:
         """What the planner needs to know of this state."""
         counts = [run.info.entry_count for run in self.runs]
         return Population(
@@ -153,6 +154,7 @@ class View:
             self.permutations.header_bits,
             header_bits(max(counts, default=0)),
             has_vectors,
+            is_swept,
         )
 
     def _equal_ids(

@@ -20,6 +20,8 @@ PROBE_SECONDS = 13e-9  # a prefetched look-up of a header that was not asked lat
 COMPARE_SECONDS = 0.12e-9  # exclusive or, population count and comparison of one fingerprint
 MEASURE_SECONDS = 4.5e-9  # the similarity of one stored volatility vector, in their order
 CANDIDATE_SECONDS = 120e-9  # handing on what is within the distance, and measuring it
+SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
+SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
 FLIPS_MAX = 4
 # Shares of matches that the filter by distance may lose, where some loss is allowed at all.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
@@ -51,6 +53,7 @@ class Population:
     header_bits: int  # fewest leading bits of any table
     directory_bits: int  # width of the widest directory
     has_vectors: bool
+    is_swept: bool = False  # all pairs are asked for, each from one side
 
     @property
     def tables(self) -> int:
@@ -127,17 +130,21 @@ def _kept_by_filter(criterion: Criterion, limit: int) -> float:
 
 def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Plan:
     count = population.count
+    if population.is_swept:
+        count = -(-count // 2)
     if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
         return Plan(
             "exhaustive", 0, 0, 0, limit, criterion.similarity, 1.0, count * MEASURE_SECONDS,
-            f"every stored volatility vector is measured ({count} documents)",
+            f"every stored volatility vector is measured ({population.count} documents)",
         )  # fmt: skip
     share = _binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
-    cost = count * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
+    compare = SWEPT_SECONDS if population.is_swept else COMPARE_SECONDS
+    cost = count * (compare + share * CANDIDATE_SECONDS)
     recall = _kept_by_filter(criterion, limit)
     return Plan(
         "exhaustive", 0, 0, 0, limit, criterion.similarity, recall, cost,
-        f"each of {count} fingerprints is compared, those within distance {limit} are candidates",
+        f"each of {population.count} fingerprints is compared, those within distance {limit} are"
+        " candidates",
     )  # fmt: skip
 
 
@@ -147,6 +154,8 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
     compared = probes * (1 + population.count / 2**known_bits)
     share = _share_of_reached(known_bits, flips, limit)
     cost = probes * PROBE_SECONDS + compared * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
+    if population.is_swept and flips == 0:
+        cost = probes * SORTED_SECONDS + compared / 2 * SWEPT_SECONDS
     served = bits.distance_served(population.blocks, population.leading, flips)
     if criterion.distance is not None and criterion.distance <= served:
         recall = 1.0

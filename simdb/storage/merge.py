@@ -91,6 +91,24 @@ def merge_tables(tables: Sequence[Table]) -> Table:
     return left[0]
 
 
+def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) -> Run:
+    """One run in memory from several that follow each other; nothing is left out."""
+    tables = [
+        _merged([run.table(table, source) for run in runs], None, None)
+        for table in range(table_count)
+    ]
+    id_table = _merged([run.id_table(source) for run in runs], None, None)
+    info = RunInfo(
+        runs[-1].info.number,
+        runs[0].info.start,
+        runs[-1].info.stop,
+        len(tables[0].keys),
+        len(id_table.keys),
+        _weighted_count(runs, source, None),
+    )
+    return Run(info, tables, id_table, list(_aligned_segments(runs, source)))
+
+
 def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
     """Sub-database and key of every value of a run."""
     number = run.info.number
