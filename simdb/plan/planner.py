@@ -11,6 +11,7 @@ Costs are seconds of one core, measured on a machine with AVX-512; only their ra
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from simdb import bits
 from simdb.errors import OptionError
@@ -27,6 +28,9 @@ FLIPS_MAX = 4
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 # A plan with better recall is taken as long as it costs no more than so many times the cheapest.
 RECALL_WORTH = 1.5
+
+# In a transaction every insertion is followed by a new plan, mostly of the same probabilities.
+REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ def choose(criterion: Criterion, population: Population) -> Plan:
     return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
 
 
+@lru_cache(REMEMBERED)
 def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
     """Share of documents at `similarity` whose header some table reaches with `flips` flips.
 
@@ -101,6 +106,7 @@ def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
     return _reach_of_combinations(widths, leading, differs, flips)
 
 
+@lru_cache(REMEMBERED)
 def filter_distance(similarity: float, loss: float) -> int:
     """The distance beyond which a share of at most `loss` of the documents at `similarity` lies."""
     differs = math.acos(similarity) / math.pi
@@ -191,6 +197,7 @@ def _named_bphs(criterion: Criterion, population: Population) -> Plan:
     return _by_tables(criterion, population, _distances(criterion)[0], 0)
 
 
+@lru_cache(REMEMBERED)
 def _share_of_reached(header_bits: int, flips: int, distance: int) -> float:
     """Share of unrelated fingerprints within `distance`, of those that the probes reach.
 
@@ -204,6 +211,7 @@ def _share_of_reached(header_bits: int, flips: int, distance: int) -> float:
     return near / sum(ways)
 
 
+@lru_cache(REMEMBERED)
 def _binomial_below(trials: int, probability: float, most: int) -> float:
     """P(X <= `most`) for X binomial."""
     total = 0.0
