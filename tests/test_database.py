@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 
+import lmdb
 import numpy as np
 import pytest
 from soundness import TINY
 
 import simdb
 from simdb.storage import contents, registry
+from simdb.storage.environment import Environment
 
 
 @pytest.mark.parametrize("mode", ["r", "w"])
@@ -212,6 +214,45 @@ def test_opening_for_writing_waits_for_readers_of_this_process(open_database, sh
     snapshot.close()
     open_database(mode="w").insert(1, 1)
     assert list(reader) == [1]
+
+
+def test_a_reader_goes_on_when_opening_for_writing_fails(open_database, monkeypatch):
+    open_database(options=TINY).insert(1, 1)
+    for opened in list(registry._open.values()):
+        registry.release(opened)
+    reader = open_database(mode="r")
+    try_open = Environment._try_open
+
+    def refuse_writers(environment, size):
+        if not environment.is_read_only:
+            raise lmdb.ReadonlyError("refused")
+        return try_open(environment, size)
+
+    monkeypatch.setattr("simdb.storage.environment.OPEN_TRIES", 2)
+    monkeypatch.setattr(Environment, "_try_open", refuse_writers)
+    with pytest.raises(simdb.ReadOnlyError, match="may not be written"):
+        open_database(mode="w")
+    monkeypatch.undo()
+
+    assert list(reader) == [1]
+    open_database(mode="w").insert(2, 2)
+    assert list(reader) == [1, 2]
+
+
+def test_a_process_with_little_address_space_has_a_smaller_map(tmp_path):
+    script = (
+        "import resource, simdb, sys\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "with simdb.open(sys.argv[1]) as database:\n"
+        "    database.insert(1, 1)\n"
+        "    assert database.stats().map_bytes < 4 << 30\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
+
+    subprocess.run(command, check=True)
+
+    with simdb.open(tmp_path / "db") as database:
+        assert list(database) == [1]
 
 
 def test_two_databases_on_one_path_share_what_is_committed(open_database):

@@ -130,15 +130,22 @@ class Environment:
         with self._gate.alone("the data file is to be opened anew"):
             self.generation += 1
             self._lmdb.close()
-            names = list(self._names)
+            names, was_read_only = list(self._names), self.is_read_only
             self._names.clear()
-            if replacement is not None:
-                os.replace(replacement, os.path.join(self.path, DATA_FILE))
-                sync_directory(self.path)
-            if is_read_only is not None:
-                self.is_read_only = is_read_only
-            self._lmdb = self._open()
-            self.attach(names)
+            try:
+                if replacement is not None:
+                    os.replace(replacement, os.path.join(self.path, DATA_FILE))
+                    sync_directory(self.path)
+                if is_read_only is not None:
+                    self.is_read_only = is_read_only
+                self._lmdb = self._open()
+            except BaseException:
+                # Whoever has it open goes on as before.
+                self.is_read_only = was_read_only
+                self._lmdb = self._open()
+                raise
+            finally:
+                self.attach(names)
 
     def close(self) -> None:
         """Close; BusyError while transactions of this process do not end."""
@@ -198,7 +205,7 @@ class Environment:
                         pass
                 self._lmdb.copyfd(descriptor, compact=True)
             os.fsync(descriptor)
-        except lmdb.Error as error:
+        except (lmdb.Error, OSError) as error:
             translate(error, path)
         finally:
             os.close(descriptor)

@@ -9,8 +9,8 @@ from simdb.errors import CorruptError, Error, FormatError, FullError, ReadOnlyEr
 
 
 def translate(error: Exception, path: str) -> NoReturn:
-    """Raise our own error for one of LMDB's."""
-    code = getattr(error, "code", 0)
+    """Raise our own error for one of LMDB's or of the system."""
+    code = getattr(error, "code", 0) or getattr(error, "errno", 0)
     if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
     if code == errno.EIO:

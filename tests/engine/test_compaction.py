@@ -1,3 +1,4 @@
+import errno
 import os
 
 import numpy as np
@@ -132,6 +133,37 @@ def test_a_copy_that_fails_leaves_the_database_as_it_is(database, monkeypatch):
 
     assert list(database) == list(range(100))
     assert database.compact().note == ""
+
+
+def test_a_replacement_that_fails_leaves_the_database_open(database, monkeypatch):
+    fill(database)
+
+    def fail(source, target):
+        raise OSError(errno.EIO, "the disk is gone")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        database.compact()
+    monkeypatch.undo()
+
+    assert list(database) == list(range(100))
+    database.insert("later", 1)
+    assert not os.path.exists(os.path.join(database.path, compaction.COPY_FILE))
+
+
+def test_a_disk_that_fills_while_copying_is_a_full_disk(database, monkeypatch):
+    fill(database)
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(simdb.FullError, match="No space left"):
+        database.copy(database.path + ".copy")
+    monkeypatch.undo()
+
+    assert not os.path.exists(database.path + ".copy")
+    assert len(database) == 100
 
 
 def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database(open_database):
