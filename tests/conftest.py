@@ -11,8 +11,8 @@ from simdb.storage import gate
 
 settings.register_profile(
     "default",
-    max_examples=30,
-    stateful_step_count=25,
+    max_examples=80,
+    stateful_step_count=30,
     derandomize=True,
     deadline=None,
     database=None,
