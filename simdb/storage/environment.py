@@ -274,7 +274,7 @@ class Environment:
     def _try_open(self, size: int) -> Any:
         is_synced = self.durability == "full"
         environment = lmdb.open(
-            self.path,
+            os.fsencode(self.path),
             map_size=size,
             max_dbs=SUBDATABASES_MAX,
             max_readers=READERS_MAX,
