@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from types import TracebackType
@@ -47,6 +48,7 @@ class Database(Queries):
         self._path = path
         self._mode = mode
         self._durability = durability
+        self._closing = threading.Lock()
         # Snapshots and transactions hold the store, so they may outlive the database.
         self._release = weakref.finalize(store, registry.release, store.environment)
         # The end of the process closes everything without our help.
@@ -72,13 +74,14 @@ class Database(Queries):
 
         BusyError while snapshots or write transactions of this process are open.
         """
-        if self._store.is_closed:
-            return
-        self._store.end_streams()
-        self._store.forget_views()
-        registry.release(self._store.environment)
-        self._release.detach()
-        self._store.is_closed = True
+        with self._closing:
+            if self._store.is_closed:
+                return
+            self._store.end_streams()
+            self._store.forget_views()
+            registry.release(self._store.environment)
+            self._release.detach()
+            self._store.is_closed = True
 
     def read(self) -> Snapshot:
         """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
@@ -229,7 +232,7 @@ class Database(Queries):
     def __reduce__(self) -> tuple[Any, ...]:
         """Unpickling opens the same directory again, there and then."""
         mode = "r" if self._mode == "r" else "w"
-        return _reopen, (self._path, mode, self._durability, self._store.timeout)
+        return _reopen, (self._store.environment.path, mode, self._durability, self._store.timeout)
 
     def __repr__(self) -> str:
         """Where it is, and whether it is open."""
