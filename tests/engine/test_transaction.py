@@ -63,6 +63,26 @@ def test_a_replaced_document_takes_new_metadata_and_none_if_none_is_given(databa
     assert database.get(1).metadata is None
 
 
+def test_a_refused_verb_leaves_the_transaction_as_it_was(database):
+    database.insert_many([1, 2], [1, 2])
+
+    with database.write() as transaction:
+        transaction.insert(3, 3)
+        for ids, documents in (([4, 4], [4, 4]), ([4, 1], [4, b"\xff"]), ([4, "x"], [4])):
+            with pytest.raises(simdb.InputError):
+                transaction.insert_many(ids, documents, replace=True)
+        with pytest.raises(simdb.NotFoundError):
+            transaction.delete(9)
+        with pytest.raises(simdb.ExistsError):
+            transaction.insert_many([4, 2], [4, 4])
+        with pytest.raises(simdb.OptionError):
+            transaction.add_if_new(4, 4, distance=99)
+        assert list(transaction) == [1, 2, 3]
+        transaction.insert(5, 5)
+
+    assert list(database) == [1, 2, 3, 5]
+
+
 def test_an_id_can_be_deleted_and_inserted_again_in_one_transaction(database):
     database.insert("a", 1)
 

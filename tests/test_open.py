@@ -1,0 +1,206 @@
+"""Opening: modes, options, creation by several at once, paths of every kind."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+from soundness import TINY
+
+import simdb
+from simdb.storage import contents, registry
+
+
+@pytest.mark.parametrize("mode", ["r", "w"])
+def test_a_missing_database_is_not_made_by_modes_that_must_find_it(tmp_path, mode):
+    with pytest.raises(simdb.NotFoundError, match="mode 'c' creates"):
+        simdb.open(tmp_path / "none", mode)
+
+    assert not (tmp_path / "none").exists()
+
+
+def test_x_refuses_an_existing_database(open_database, tmp_path):
+    open_database().insert(1, 1)
+
+    with pytest.raises(simdb.ExistsError, match="mode 'w' opens it"):
+        simdb.open(tmp_path / "db", "x")
+
+
+def test_another_mode_is_refused_by_name(tmp_path):
+    with pytest.raises(simdb.OptionError, match="'a'"):
+        simdb.open(tmp_path / "db", "a")
+
+
+@pytest.mark.parametrize("size", [0, -1, 2**19, 2.5e9, "1 GB", True, 2**70])
+def test_a_map_size_that_cannot_be_is_refused(tmp_path, size):
+    with pytest.raises(simdb.OptionError, match="map_size"):
+        simdb.open(tmp_path / "db", map_size=size)
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "1", True])
+def test_a_timeout_that_cannot_be_is_refused(tmp_path, timeout):
+    with pytest.raises(simdb.OptionError, match="timeout"):
+        simdb.open(tmp_path / "db", timeout=timeout)
+
+
+def test_a_durability_that_cannot_be_is_refused(tmp_path):
+    with pytest.raises(simdb.OptionError, match=r"'full', 'process', 'none', not 'some'"):
+        simdb.open(tmp_path / "db", durability="some")
+
+
+def test_options_that_are_no_options_are_refused(tmp_path):
+    with pytest.raises(simdb.OptionError, match="dict"):
+        simdb.open(tmp_path / "db", options={"blocks": 4})
+
+
+def test_other_options_than_stored_are_refused_each_by_name(open_database, tmp_path):
+    open_database(options=simdb.Options(blocks=5, sketch=simdb.Simhash(shingle=2)))
+
+    with pytest.raises(simdb.OptionError) as caught:
+        simdb.open(tmp_path / "db", options=simdb.Options(distance=4))
+
+    for part in ("blocks is 5, not 4", "sketch.shingle is 2, not 3", "distance is 3, not 4"):
+        assert part in str(caught.value)
+    assert "similarity" not in str(caught.value)
+
+
+def test_options_are_stored(open_database):
+    chosen = simdb.Options(blocks=6, leading=3, distance=5, sketch=simdb.Simhash(unit="characters"))
+    open_database(options=chosen).close()
+
+    assert open_database().options == chosen
+
+
+def test_a_process_with_little_address_space_has_a_smaller_map(tmp_path):
+    script = (
+        "import resource, simdb, sys\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "with simdb.open(sys.argv[1]) as database:\n"
+        "    database.insert(1, 1)\n"
+        "    assert database.stats().map_bytes < 4 << 30\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
+
+    subprocess.run(command, check=True)
+
+    with simdb.open(tmp_path / "db") as database:
+        assert list(database) == [1]
+
+
+def test_a_path_may_have_any_bytes(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9 \xff"
+
+    with simdb.open(path) as database:
+        database.insert(1, 1)
+        assert database.stats().document_count == 1
+        with simdb.open(os.fsdecode(path), "r") as same:
+            assert list(same) == [1]
+    assert os.path.exists(path + b"/data.mdb")
+
+
+def test_a_link_leads_to_the_same_database(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        os.symlink(tmp_path / "db", tmp_path / "link")
+        with simdb.open(tmp_path / "link") as linked:
+            linked.insert(1, 1)
+
+        assert list(database) == [1]
+
+
+def test_two_that_create_at_once_make_one_database(open_database, tmp_path, monkeypatch):
+    # Both see an empty directory; the second to write must not wipe out what the first stored.
+    create = contents.create
+    script = (
+        "import simdb, sys\n"
+        "with simdb.open(sys.argv[1], options=simdb.Options(blocks=5)) as database:\n"
+        "    database.insert('theirs', 1)\n"
+    )
+
+    def create_late(environment, transaction, options):
+        return create(environment, transaction, options)
+
+    def after_another(environment, change):
+        monkeypatch.undo()
+        subprocess.run([sys.executable, "-W", "ignore", "-c", script, environment.path], check=True)
+        return environment.write(change)
+
+    monkeypatch.setattr(contents, "create", create_late)
+    monkeypatch.setattr("simdb.storage.environment.Environment.write", after_another)
+    database = open_database()
+
+    assert list(database) == ["theirs"]
+    assert database.options.blocks == 5
+
+
+def test_many_threads_that_open_a_new_path_at_once_get_one_database(tmp_path):
+    barrier = threading.Barrier(8)
+    opened = []
+
+    def open_and_insert(number):
+        barrier.wait()
+        database = simdb.open(tmp_path / "db", options=TINY)
+        database.insert(number, number)
+        opened.append(database)
+
+    threads = [threading.Thread(target=open_and_insert, args=[at]) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(opened[0]) == list(range(8))
+    for database in opened:
+        database.close()
+
+
+def test_a_database_made_in_the_place_of_a_removed_one_is_empty(tmp_path):
+    # The new directory may have the number of the old one, which this process still has open.
+    old = simdb.open(tmp_path / "db")
+    old.insert(1, 1)
+    os.rename(tmp_path / "db" / "data.mdb", tmp_path / "data.mdb.away")
+    for left in os.listdir(tmp_path / "db"):
+        os.unlink(tmp_path / "db" / left)
+
+    new = simdb.open(tmp_path / "db")
+    new.insert(2, 2)
+
+    assert list(new) == [2]
+    assert list(old) == [1]
+    old.close()
+    new.close()
+    with simdb.open(tmp_path / "db") as again:
+        assert list(again) == [2]
+
+
+def test_a_creation_that_fails_can_be_repeated(tmp_path, monkeypatch):
+    def fail(environment, transaction, options):
+        environment.create_subdatabases([b"meta"], transaction)
+        raise RuntimeError("power failure")
+
+    monkeypatch.setattr(contents, "create", fail)
+    with pytest.raises(RuntimeError, match="power failure"):
+        simdb.open(tmp_path / "db")
+    monkeypatch.undo()
+
+    with pytest.raises(simdb.FormatError, match="empty"):
+        simdb.open(tmp_path / "db", "w")
+    with simdb.open(tmp_path / "db") as database:
+        database.insert(1, 1)
+        assert list(database) == [1]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_directory_can_be_read_and_not_written(open_database, tmp_path):
+    open_database().insert(1, 1)
+    for database in list(registry._open.values()):
+        registry.release(database)
+    os.chmod(tmp_path / "db", 0o500)
+    os.chmod(tmp_path / "db" / "data.mdb", 0o400)
+
+    with pytest.raises(simdb.ReadOnlyError):
+        simdb.open(tmp_path / "db", "w")
+    with simdb.open(tmp_path / "db", "r") as reader:
+        assert list(reader) == [1]
+    shutil.rmtree(tmp_path / "db", ignore_errors=True)
