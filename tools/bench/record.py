@@ -82,7 +82,7 @@ class Record:
         """A line for `count` things done in each turn; returns the median rate."""
         if timing.share < DISTURBED and statistics.median(timing.processor):
             rate = count / statistics.median(timing.processor)
-            note = f"{note} {_amount(rate)} {unit} by processor time".strip()
+            note = f"{note} {amount(rate)} {unit} by processor time".strip()
         self.add(what, count / timing.median, unit, timing, note)
         return count / timing.median
 
@@ -174,6 +174,12 @@ def latencies(
         record.add(f"{what}, {name}", statistics.median(each), "us", note=note)
 
 
+def amount(figure: float) -> str:
+    """A figure with as many digits as are worth reading."""
+    digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
+    return f"{figure:,.{digits}f}"
+
+
 def short(count: int) -> str:
     """10000000 as 10M."""
     for suffix, size in (("M", 1_000_000), ("k", 1_000)):
@@ -194,16 +200,11 @@ def _processor_seconds() -> float:
 
 
 def _line(row: dict[str, Any]) -> str:
-    text = f"{row['what']:<58} {_amount(row['figure']):>14} {row['unit']:<12}"
+    text = f"{row['what']:<58} {amount(row['figure']):>14} {row['unit']:<12}"
     if "best_seconds" in row:
         text += f" median {row['median_seconds']:.4f} s, best {row['best_seconds']:.4f} s"
         text += f", processor {row['processor_share']:.0%}"
     return f"{text}  {row['note']}".rstrip()
-
-
-def _amount(figure: float) -> str:
-    digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
-    return f"{figure:,.{digits}f}"
 
 
 def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> dict[str, Any]:
