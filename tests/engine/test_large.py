@@ -23,9 +23,9 @@ def test_a_million_documents_are_inserted_found_deleted_and_compacted(open_datab
     report = database.compact()
 
     assert len(pairs) >= 1000
-    assert set(zip(range(0, count, 1000), range(1, count, 1000), strict=True)) <= set(
+    assert set(zip(range(0, count, 1000), range(1, count, 1000), strict=True)) <= {
         (pair.left, pair.right) for pair in pairs
-    )
+    }
     assert (np.diff(found.offsets) >= 1).all()
     assert set(range(0, count, 10)) <= set(found.ids)
     assert len(database) == count // 2

@@ -66,7 +66,7 @@ def outcomes(content, answer, path, bits):
 
 
 def test_flipped_bits_are_found_or_harmless(content, tmp_path):
-    content, _ = content
+    content, answer = content
     bits = random.Random(1).sample(range(8 * 4096 * 2, 8 * len(content)), 16)
 
     results = list(outcomes(content, answer, tmp_path, bits))
@@ -80,7 +80,7 @@ def test_flipped_bits_are_found_or_harmless(content, tmp_path):
 
 @pytest.mark.slow
 def test_many_flipped_bits_are_found_or_harmless(content, tmp_path):
-    content, _ = content
+    content, answer = content
     bits = random.Random(2).sample(range(8 * len(content)), 100)
 
     results = list(outcomes(content, answer, tmp_path, bits))
