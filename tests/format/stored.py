@@ -83,7 +83,6 @@ def answers(database):
             [repr(id) for id in cluster] for cluster in database.find_clusters(distance=3)
         ],
         "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
-        "options": repr(database.options),
     }
 
 
