@@ -65,19 +65,12 @@ class Rows:
         return self.chosen(np.flatnonzero(rank < limit))
 
 
-def make_criterion(
-    options: Options,
-    *,
-    similarity: float | None,
-    distance: int | None,
-    recall: float | None,
-    method: str | None,
-    is_weighted: bool,
-) -> Criterion:
+def make_criterion(options: Options, asked: Asked, *, is_weighted: bool) -> Criterion:
     """What a query asks, with the database's defaults for what it leaves open.
 
     Without either bound, documents with weights are matched by similarity and others by distance.
     """
+    similarity, distance, recall, method = asked
     if similarity is None and distance is None:
         if is_weighted and options.sketch.store_volatility:
             similarity = options.similarity
@@ -137,15 +130,7 @@ def search(
 
 def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
     """The plan for a query by a ready fingerprint, remembered by what was asked."""
-    similarity, distance, recall, method = asked
-    criterion = make_criterion(
-        options,
-        similarity=similarity,
-        distance=distance,
-        recall=recall,
-        method=method,
-        is_weighted=False,
-    )
+    criterion = make_criterion(options, asked, is_weighted=False)
     plan = view.plan(criterion, has_vectors=source.width > 0)
     view.bit_plans[asked] = plan
     return plan

@@ -84,11 +84,10 @@ class Queries(Protocol):
         Raises InputError for a document that cannot be taken, OptionError for a request that
         cannot be served, NotFoundError for an unknown `id`.
         """
+        asked = (similarity, distance, recall, method)
         if type(document) is int and id is None:
-            return self._query_bits(document, (similarity, distance, recall, method), limit)
-        return self._query_one(
-            document, id, similarity, distance, recall, method, limit, errors, first=False
-        )
+            return self._query_bits(document, asked, limit, first=False)
+        return self._query_one(document, id, asked, limit, errors, first=False)
 
     def first(
         self,
@@ -102,12 +101,11 @@ class Queries(Protocol):
         errors: str = "strict",
     ) -> Match | None:
         """Any one match, as fast as possible; None where there is none.  See `query`."""
+        asked = (similarity, distance, recall, method)
         if type(document) is int and id is None:
-            found = self._query_bits(document, (similarity, distance, recall, method), None, True)
+            found = self._query_bits(document, asked, None, first=True)
         else:
-            found = self._query_one(
-                document, id, similarity, distance, recall, method, None, errors, first=True
-            )
+            found = self._query_one(document, id, asked, None, errors, first=True)
         return found[0] if found else None
 
     def query_many(
@@ -137,7 +135,7 @@ class Queries(Protocol):
                 after = ordinals
             else:
                 sketches = sketch_many(self._store.sketcher, documents, errors)
-            criterion = self._criterion(sketches, similarity, distance, recall, method)
+            criterion = self._criterion(sketches, (similarity, distance, recall, method))
             wanted = limit if after is None or limit is None else limit + 1
             rows = lookup.search(view, source, sketches, criterion, limit=wanted)
             if after is not None:
@@ -162,7 +160,7 @@ class Queries(Protocol):
         """
         view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(source, similarity, distance, recall, method)
+            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
             view.plan(criterion, has_vectors=source.width > 0)
         except BaseException:
             self._leave(source)
@@ -186,7 +184,7 @@ class Queries(Protocol):
         """
         view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(source, similarity, distance, recall, method)
+            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
             return find_clusters(view, source, criterion)
         finally:
             self._leave(source)
@@ -230,7 +228,7 @@ class Queries(Protocol):
         """How a query with this criterion would be answered, and why."""
         view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(source, similarity, distance, recall, method)
+            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
             return view.plan(criterion, has_vectors=source.width > 0)
         finally:
             self._leave(source)
@@ -264,7 +262,7 @@ class Queries(Protocol):
             self._leave(source)
 
     def _query_bits(
-        self, bits: int, asked: lookup.Asked, limit: int | None, first: bool = False
+        self, bits: int, asked: lookup.Asked, limit: int | None, first: bool
     ) -> list[Match]:
         """The matches of one ready fingerprint: the common case where microseconds count."""
         view, source = self._enter()
@@ -288,10 +286,7 @@ class Queries(Protocol):
         self,
         document: Any,
         id: Id | None,
-        similarity: float | None,
-        distance: int | None,
-        recall: float | None,
-        method: str | None,
+        asked: lookup.Asked,
         limit: int | None,
         errors: str,
         first: bool,
@@ -300,13 +295,11 @@ class Queries(Protocol):
         view, source = self._enter()
         try:
             if id is not None:
-                return self._query_stored(
-                    document, view, source, id, similarity, distance, recall, method, limit
-                )
+                return self._query_stored(document, view, source, id, asked, limit)
             if document is None:
                 raise InputError("query needs a document, or the id= of a stored one")
             sketches = self._store.sketcher.sketch([document], errors=errors)
-            criterion = self._criterion(sketches, similarity, distance, recall, method)
+            criterion = self._criterion(sketches, asked)
             rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
             return lookup.as_list(view, source, rows)
         finally:
@@ -318,17 +311,14 @@ class Queries(Protocol):
         view: View,
         source: Source,
         id: Id,
-        similarity: float | None,
-        distance: int | None,
-        recall: float | None,
-        method: str | None,
+        asked: lookup.Asked,
         limit: int | None,
     ) -> list[Match]:
         if document is not None:
             raise InputError("query takes a document or the id= of a stored one, not both")
         ordinals = known_ordinals(view, source, [id])
         sketches = stored_sketches(view, source, ordinals)
-        criterion = self._criterion(sketches, similarity, distance, recall, method)
+        criterion = self._criterion(sketches, asked)
         rows = lookup.search(view, source, sketches, criterion)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
@@ -336,45 +326,33 @@ class Queries(Protocol):
     def _criterion(
         self,
         sketches: Sketches,
-        similarity: float | None,
-        distance: int | None,
-        recall: float | None,
-        method: str | None,
+        asked: lookup.Asked,
     ) -> Criterion:
         """The criterion for these queries; documents without features go with the others."""
         is_bare = bool((sketches.states == BARE).any())
-        is_open = similarity is None and distance is None
-        if is_bare and is_open and (sketches.states == WEIGHTED).any():
+        has_bound = asked[0] is not None or asked[1] is not None
+        if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
             raise InputError(
                 "some of these documents have weights and some have not; say similarity= or"
                 " distance="
             )
         return lookup.make_criterion(
             self._store.options,
-            similarity=similarity,
-            distance=distance,
-            recall=recall,
-            method=method,
+            asked,
             is_weighted=not is_bare,
         )
 
     def _pairs_criterion(
         self,
         source: Source,
-        similarity: float | None,
-        distance: int | None,
-        recall: float | None,
-        method: str | None,
+        asked: lookup.Asked,
     ) -> Criterion:
         """The criterion for pairs: by distance where no stored document has weights."""
         counts = self._counts(source)
         is_bare = counts.bare_count == counts.document_count - counts.empty_count
         return lookup.make_criterion(
             self._store.options,
-            similarity=similarity,
-            distance=distance,
-            recall=recall,
-            method=method,
+            asked,
             is_weighted=not is_bare or not counts.bare_count,
         )
 

@@ -149,7 +149,7 @@ class WriteTransaction(Queries):
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(encoded), errors=errors, progress=None
         )
-        criterion = self._criterion(sketches, similarity, distance, recall, method)
+        criterion = self._criterion(sketches, (similarity, distance, recall, method))
         return claim.add_new(
             self._store,
             self._staging,
