@@ -118,6 +118,23 @@ def test_many_documents_can_follow_one_deletion(database):
     assert [match.id for match in database.query(5 << 9, distance=0)] == [15]
 
 
+def test_a_transaction_that_claims_many_keeps_few_runs_and_sees_all(database):
+    bits = np.arange(3000, dtype=np.uint64) << np.uint64(7)
+    with database.write() as transaction:
+        for start in range(0, 3000, 10):
+            transaction.add_many_if_new(
+                range(start, start + 10), bits[start : start + 10], distance=0
+            )
+            if start % 500 == 0:
+                transaction.delete(start)
+
+        assert len(transaction._staging.sealed) <= 10
+        assert transaction.query(1234 << 7, distance=0) == [simdb.Match(1234, 0)]
+        kept = list(transaction)
+
+    assert list(database) == kept
+
+
 def test_an_ended_transaction_refuses_every_verb(database):
     with database.write() as transaction:
         transaction.insert(1, 1)

@@ -232,6 +232,20 @@ class DatabaseMachine(RuleBasedStateMachine):
         assert found.fingerprint.is_empty == (stored.bits is None)
         assert stored.bits is None or found.fingerprint.bits == stored.bits
 
+    @rule(asked=st.lists(ids, max_size=8))
+    def get_many(self, asked):
+        known = [id for id in asked if id in self.oracle.documents]
+
+        assert self.database.contains_many(asked).tolist() == [
+            id in self.oracle.documents for id in asked
+        ]
+        assert [(each.id, each.metadata) for each in self.database.get_many(known)] == [
+            (id, self.oracle.documents[id].metadata) for id in known
+        ]
+        if len(known) < len(asked):
+            with pytest.raises(simdb.NotFoundError):
+                self.database.get_many(asked)
+
     @invariant()
     def holds_the_same_documents(self):
         if hasattr(self, "database"):
