@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracle import Oracle, Stored, distances
+from pricing import tables_first
 from strategies import SHAPES, fingerprints
 
 import simdb
@@ -44,12 +45,13 @@ def rows_of(matches):
     distance=st.integers(0, 12),
     method=st.sampled_from([None, "auto", "exhaustive", "bphs"]),
     recall=st.sampled_from([None, 0.5, 1.0]),
+    prefers_tables=st.booleans(),
 )
 def test_every_method_equals_the_oracle(
-    tmp_path_factory, shape, stored, asked, distance, method, recall
+    tmp_path_factory, shape, stored, asked, distance, method, recall, prefers_tables
 ):
     oracle = Oracle({id: Stored(bits) for id, bits in enumerate(stored)})
-    with open_with(tmp_path_factory, *shape) as database:
+    with tables_first(prefers_tables), open_with(tmp_path_factory, *shape) as database:
         for start in range(0, len(stored), 7):
             part = stored[start : start + 7]
             database.insert_many(range(start, start + len(part)), part)
@@ -81,11 +83,14 @@ def test_every_method_equals_the_oracle(
 
 @pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (6, 3), (8, 1), (1, 1), (16, 1)])
 @pytest.mark.parametrize("distance", [0, 3, 8])
-def test_thousands_of_documents_are_found_exactly(tmp_path_factory, blocks, leading, distance):
+@pytest.mark.parametrize("prefers_tables", [False, True])
+def test_thousands_of_documents_are_found_exactly(
+    tmp_path_factory, blocks, leading, distance, prefers_tables
+):
     bits = neighbourhood(blocks * 100 + distance, 1500)
     asked = np.concatenate([bits[::100], neighbourhood(1, 50)])
     live = np.flatnonzero(np.arange(1500) % 7)
-    with open_with(tmp_path_factory, blocks, leading) as database:
+    with tables_first(prefers_tables), open_with(tmp_path_factory, blocks, leading) as database:
         for start in range(0, 1500, 400):
             database.insert_many(range(start, min(start + 400, 1500)), bits[start : start + 400])
         database.delete_many(range(0, 1500, 7))

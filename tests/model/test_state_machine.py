@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from oracle import Oracle, Stored, quantised
+from pricing import tables_first
 from soundness import assert_sound
 from strategies import fingerprints, ids, metadata, options, texts
 
@@ -38,8 +39,10 @@ class AbortError(Exception):
 class DatabaseMachine(RuleBasedStateMachine):
     """A database, the oracle, and snapshots each with the oracle of its time."""
 
-    @initialize(chosen=options())
-    def create(self, chosen):
+    @initialize(chosen=options(), prefers_tables=st.booleans())
+    def create(self, chosen, prefers_tables):
+        self.pricing = tables_first(prefers_tables)
+        self.pricing.__enter__()
         self.directory = Path(tempfile.mkdtemp(prefix="simdb-model-"))
         self.path = self.directory / "db"
         self.sketch = chosen.sketch
@@ -51,6 +54,7 @@ class DatabaseMachine(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "directory"):
             return
+        self.pricing.__exit__(None, None, None)
         self.close_snapshots()
         self.database.close()
         assert_sound(self.path)
