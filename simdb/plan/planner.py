@@ -123,7 +123,8 @@ def _distances(criterion: Criterion) -> list[int]:
     if criterion.recall >= 1.0 or criterion.similarity is None:
         return [bits.FINGERPRINT_BITS]
     losses = [loss for loss in FILTER_LOSSES if loss < 1.0 - criterion.recall]
-    return [filter_distance(criterion.similarity, loss) for loss in losses or FILTER_LOSSES[:1]]
+    found = [filter_distance(criterion.similarity, loss) for loss in losses]
+    return found or [bits.FINGERPRINT_BITS]
 
 
 def _kept_by_filter(criterion: Criterion, limit: int) -> float:
