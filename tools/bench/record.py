@@ -137,13 +137,13 @@ def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[st
         times[name] = 1 + int(TURN_SECONDS / (time.perf_counter() - started + 1e-9))
     for _ in range(repeats):
         for name, task in tasks.items():
+            gc.collect()
             measure(task, timings[name], times[name])
     return timings
 
 
 def measure(task: Callable[[], object], timing: Timing, times: int = 1) -> Any:
     """Run `task` and note how long it took; returns its result."""
-    gc.collect()
     processor, wall = _processor_seconds(), time.perf_counter()
     for _ in range(times):
         result = task()
