@@ -207,9 +207,7 @@ class Database(Queries):
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
         self._check_open()
         target = os.fspath(path)
-        if os.path.exists(target):
-            raise ExistsError(f"{target} exists already; a copy goes to a new directory")
-        os.makedirs(target, mode=0o700)
+        place.make_new(target)
         try:
             self._store.environment.copy_to(os.path.join(target, place.DATA_FILE))
         except BaseException:

@@ -272,3 +272,10 @@ def test_a_reader_can_copy(open_database, tmp_path):
     open_database(mode="r").copy(tmp_path / "copy")
 
     assert list(open_database(tmp_path / "copy")) == [1]
+
+
+def test_a_copy_to_an_impossible_place_is_refused_by_name(database, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(simdb.InputError, match="file"):
+        database.copy(tmp_path / "file" / "copy")

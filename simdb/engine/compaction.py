@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simdb.engine.commit import Writer, drop_run
 from simdb.engine.store import Store
+from simdb.errors import BusyError
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
@@ -148,6 +149,8 @@ def _shrink(store: Store) -> str:
             environment.copy_to(copy)
             store.forget_views()
             environment.reopen(copy)
+        except BusyError:
+            return "the file was not shrunk: snapshots of this process are open"
         finally:
             if os.path.exists(copy):
                 os.unlink(copy)

@@ -186,7 +186,10 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
 
 
 def _named_bphs(criterion: Criterion, population: Population) -> Plan:
-    """The plan for method="bphs": exact for a distance, the tables' own reach for a similarity."""
+    """The plan for method="bphs": exact for a distance, flips for a similarity.
+
+    Where no number of flips gives the recall asked for, the best there is; the plan tells it.
+    """
     served = bits.distance_served(population.blocks, population.leading, 0)
     if criterion.distance is not None and criterion.distance > served:
         raise OptionError(
@@ -195,7 +198,21 @@ def _named_bphs(criterion: Criterion, population: Population) -> Plan:
             f" create the database with blocks={criterion.distance + population.leading}, or ask"
             " with method='auto' or 'exhaustive'"
         )
-    return _by_tables(criterion, population, _distances(criterion)[0], 0)
+    plans = [
+        _by_tables(criterion, population, limit, flips)
+        for flips in range(FLIPS_MAX + 1 if criterion.distance is None else 1)
+        for limit in _distances(criterion)
+    ]
+    able = [plan for plan in plans if plan.recall >= criterion.recall]
+    if able:
+        return min(able, key=lambda plan: plan.cost_seconds)
+    if criterion.recall >= 1.0:
+        raise OptionError(
+            f"method='bphs' cannot promise to find every document at"
+            f" similarity={criterion.similarity:g}; ask with method='exhaustive', or for recall"
+            " below 1"
+        )
+    return max(plans, key=lambda plan: plan.recall)
 
 
 @lru_cache(REMEMBERED)

@@ -82,7 +82,7 @@ class Environment:
     def end(self, holder: Holder) -> None:
         """End the holder's transaction; more often than once is fine."""
         transaction, holder.transaction = holder.transaction, None
-        if transaction is not None and self._pid == os.getpid():
+        if transaction is not None:  # as it is in a forked child, see leave_to_parent
             transaction.abort()
         self._gate.leave(holder)
 

@@ -79,18 +79,20 @@ class Gathered:
         self._pieces = pieces
         self._make = make
         self._held: tuple[frozenset[int], Any] = (frozenset(), None)
+        self._whole: Any = None  # the object once it is over all pieces
 
     def over(self, source: Source, ordinals: U32 | None) -> Any:
         """The object, over the pieces of these ordinals at least, or over all."""
-        held, made = self._held
-        if made is not None and len(held) == len(self._pieces):
-            return made
+        if self._whole is not None:
+            return self._whole
         if ordinals is None:
             return self._with(source, range(len(self._pieces)))
         return self._with(source, np.unique(self._pieces.which(ordinals)).tolist())
 
     def over_one(self, source: Source, ordinal: int) -> Any:
         """The object, over the piece of one ordinal at least."""
+        if self._whole is not None:
+            return self._whole
         held, made = self._held
         number = self._pieces.which_one(ordinal)
         return made if number in held else self._with(source, [number])
@@ -102,4 +104,6 @@ class Gathered:
             made = self._make([self._pieces[number] for number in sorted(held)], source)
             # One assignment, so that another thread sees either the old or the new.
             self._held = (held, made)
+            if len(held) == len(self._pieces):
+                self._whole = made
         return made

@@ -57,6 +57,18 @@ def test_a_distance_is_always_answered_for_certain(distance, count, blocks, lead
     )
 
 
+def test_bphs_by_name_flips_as_many_bits_as_a_similarity_needs():
+    plan = choose(by_similarity(0.9, "bphs"), population(1_000_000))
+
+    assert plan.flips > 0
+    assert plan.recall >= 0.95
+
+
+def test_bphs_by_name_promises_no_certainty_about_similarities():
+    with pytest.raises(OptionError, match="exhaustive"):
+        choose(by_similarity(0.9, "bphs", recall=1.0), population(1_000_000))
+
+
 def test_bphs_by_name_refuses_what_it_cannot_serve_and_names_the_option():
     assert choose(by_distance(3, "bphs"), population(10)).method == "bphs"
 
