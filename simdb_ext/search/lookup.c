@@ -9,6 +9,7 @@ enum {
     PENDING = 64,      /* whose ordinals are fetched together */
     SORTED_MIN = 1024, /* queries from which on sorting may pay, */
     SHARING = 16,      /* and does, with a query for so many values of a header */
+    AHEAD = 16,        /* sorted queries between asking for memory and using it */
     LINE = 8,          /* keys of a cache line */
     LONG = 4 * LINE,   /* a bucket of more keys than this is long */
     FETCHED_MAX = 256, /* keys of a bucket that are fetched in advance */
@@ -164,6 +165,37 @@ static void fetch_middle(const uint64_t *start, const uint64_t *stop)
         __builtin_prefetch(line, 0, 2);
 }
 
+/* The directory entry where the keys begin that lead like `header`. */
+static inline uint64_t first_entry(const struct search_column *column, uint64_t header)
+{
+    return (column->shift < 64 ? header >> column->shift : 0) << column->spread;
+}
+
+struct range {
+    uint64_t start, stop;
+};
+
+static inline struct range range_at(const struct search_column *column, uint64_t first)
+{
+    uint64_t start = column->directory[first];
+    uint64_t stop = column->directory[first + ((uint64_t)1 << column->spread)];
+
+    /* A damaged directory may miss keys but not lead out of them. */
+    return (struct range){start, stop < column->count ? stop : column->count};
+}
+
+/* Have a range fetched; `fetched` is where the long one before began, which need not be again. */
+static inline void fetch(const struct search_column *column, struct range range, uint64_t *fetched)
+{
+    __builtin_prefetch(column->keys + range.start);
+    __builtin_prefetch(column->keys + range.start + LINE);
+    __builtin_prefetch(column->keys + range.stop - 1);
+    if (range.stop - range.start > LONG && range.start != *fetched) {
+        fetch_middle(column->keys + range.start, column->keys + range.stop);
+        *fetched = range.start;
+    }
+}
+
 /* Look the probes up in their directories, and have the buckets fetched. */
 static void resolve(struct probing *probing)
 {
@@ -171,21 +203,11 @@ static void resolve(struct probing *probing)
 
     for (size_t i = 0; i < probing->probe_count; i++) {
         const struct probe *probe = &probing->probes[i];
-        const struct search_column *column = probe->column;
-        uint64_t start = column->directory[probe->first];
-        uint64_t stop = column->directory[probe->first + ((uint64_t)1 << column->spread)];
-        /* A damaged directory may miss keys but not lead out of them. */
-        stop = stop < column->count ? stop : column->count;
-        if (start >= stop || is_done(probing, probe->query))
+        struct range range = range_at(probe->column, probe->first);
+        if (range.start >= range.stop || is_done(probing, probe->query))
             continue;
-        __builtin_prefetch(column->keys + start);
-        __builtin_prefetch(column->keys + start + LINE);
-        __builtin_prefetch(column->keys + stop - 1);
-        if (stop - start > LONG && start != fetched) {
-            fetch_middle(column->keys + start, column->keys + stop);
-            fetched = start;
-        }
-        add_bucket(probing, column, start, stop, probe->key, probe->query);
+        fetch(probe->column, range, &fetched);
+        add_bucket(probing, probe->column, range.start, range.stop, probe->key, probe->query);
     }
     probing->probe_count = 0;
 }
@@ -209,11 +231,10 @@ static inline void add_probe(struct probing *probing, const struct search_column
                              uint64_t header, uint64_t key, uint32_t query)
 {
     struct probe *probe = &probing->probes[probing->probe_count];
-    uint64_t value = column->shift < 64 ? header >> column->shift : 0;
 
     probe->column = column;
     probe->key = key;
-    probe->first = value << column->spread;
+    probe->first = first_entry(column, header);
     probe->query = query;
     __builtin_prefetch(column->directory + probe->first);
     __builtin_prefetch(column->directory + probe->first + ((uint64_t)1 << column->spread));
@@ -245,6 +266,27 @@ static void add_probes(struct probing *probing, const struct search_column *colu
     }
 }
 
+/* Probe for the headers of sorted keys.  Their directory entries and buckets follow each other in
+   memory, so that nothing but the buckets need be asked for in advance. */
+static void probe_sorted(struct probing *probing, const struct search_column *column,
+                         const uint64_t *keys, const uint32_t *numbers, size_t count)
+{
+    uint64_t fetched = UINT64_MAX;
+
+    finish(probing);
+    for (size_t i = 0; i < count; i++) {
+        struct range range = range_at(column, first_entry(column, keys[i]));
+        if (i + AHEAD < count)
+            fetch(column, range_at(column, first_entry(column, keys[i + AHEAD])), &fetched);
+        if (range.start >= range.stop || is_done(probing, numbers[i]))
+            continue;
+        add_bucket(probing, column, range.start, range.stop, keys[i], numbers[i]);
+        if (probing->bucket_count == GROUP)
+            measure(probing);
+    }
+    measure(probing);
+}
+
 static void probe_table(struct probing *probing, size_t table, const uint64_t *keys,
                         const uint32_t *numbers, size_t count)
 {
@@ -252,6 +294,10 @@ static void probe_table(struct probing *probing, size_t table, const uint64_t *k
 
     for (size_t run = 0; run < tables->run_count; run++) {
         const struct search_column *column = &tables->columns[run * tables->table_count + table];
+        if (numbers != NULL && probing->flips == 0) {
+            probe_sorted(probing, column, keys, numbers, count);
+            continue;
+        }
         for (size_t i = 0; i < count; i++) {
             uint32_t query = numbers != NULL ? numbers[i] : (uint32_t)i;
             if (!is_done(probing, query))
