@@ -1,0 +1,123 @@
+"""Writes docs/REFERENCE.md: every public name with its signature and docstring, from the source.
+
+python tools/reference.py
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "docs" / "REFERENCE.md"
+HEAD = """# Reference
+
+Every public name of `simdb`, with its signature.  Made by `tools/reference.py` from the source;
+`make test` says when it is out of date.  The command line is in [CLI.md](CLI.md).
+"""
+# Names first that a reader looks for first; the others follow in alphabetical order.
+FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash"]
+# What several classes share stands once, with the class that the reader knows.
+SHARED = {"Database": "Queries"}
+
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+def main() -> None:
+    """Write the file."""
+    TARGET.write_text(reference(), encoding="utf-8")
+
+
+def reference() -> str:
+    """The whole text."""
+    places = public_places()
+    rest = sorted(set(places) - set(FIRST), key=lambda name: (name.lower(), name))
+    parts = [HEAD]
+    for name in [*FIRST, *rest]:
+        parts += describe(name, definition(places[name], name), places[name])
+    return "\n".join(parts)
+
+
+def public_places() -> dict[str, Path]:
+    """The file of each name that the package exports."""
+    tree = ast.parse((ROOT / "simdb" / "__init__.py").read_text(encoding="utf-8"))
+    return {
+        alias.name: ROOT / (str(node.module).replace(".", "/") + ".py")
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def definition(path: Path, name: str) -> Definition:
+    """The function or class `name` of a file."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return node
+    raise LookupError(f"{name} is not defined in {path}")
+
+
+def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
+    """Heading, signature and docstring of one name and of its public members."""
+    yield f"\n## {name}\n"
+    if isinstance(node, ast.FunctionDef):
+        yield from signature(f"simdb.{name}", node)
+        return
+    yield (ast.get_docstring(node) or "") + "\n"
+    if fields := [ast.unparse(each) for each in node.body if isinstance(each, ast.AnnAssign)]:
+        yield "```python\n" + "\n".join(fields) + "\n```\n"
+    members = public_functions(node)
+    if name in SHARED:
+        shared = definition(ROOT / "simdb" / "engine" / "queries.py", SHARED[name])
+        assert isinstance(shared, ast.ClassDef)
+        yield "`Snapshot` and `WriteTransaction` have the reading verbs, `query` to `plan`, too.\n"
+        members = [*public_functions(shared), *members]
+    for member in members:
+        yield f"### {name}.{member.name}\n"
+        yield from signature(member.name, member)
+
+
+def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Methods and properties without an underscore."""
+    return [
+        each
+        for each in node.body
+        if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
+    ]
+
+
+def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
+    """The signature as code, and the docstring."""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    if "property" in decorators:
+        yield f"```python\n{name}{returns.replace(' ->', ':', 1)}\n```\n"
+    else:
+        arguments = [each for each in split(node.args) if each != "self"]
+        yield f"```python\n{name}({wrapped(arguments)}){returns}\n```\n"
+    yield (ast.get_docstring(node) or "") + "\n"
+
+
+def split(arguments: ast.arguments) -> list[str]:
+    """Each parameter as it is written."""
+    whole = ast.parse(f"def f({ast.unparse(arguments)}): pass").body[0]
+    assert isinstance(whole, ast.FunctionDef)
+    parts, depth, start = [], 0, 0
+    text = ast.unparse(whole.args)
+    for at, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()] if text else []
+
+
+def wrapped(arguments: list[str]) -> str:
+    """Parameters on one line, or one to a line where they are many."""
+    line = ", ".join(arguments)
+    if len(line) <= 80:
+        return line
+    return "\n    " + ",\n    ".join(arguments) + ",\n"
+
+
+if __name__ == "__main__":
+    main()
