@@ -83,10 +83,9 @@ def drop_run(writer: Writer, run: Run) -> None:
 
 def _append_to_delta(writer: Writer, staging: Staging) -> None:
     """Store the new documents that are in no run as one value of the delta."""
-    new = staging.new.view()
-    if len(new.batch):
-        key = layout.number_key(new.start)
-        writer.put(layout.DELTA, key, encode_batch(key, new.batch))
+    if staging.new_count:
+        key = layout.number_key(staging.new_start)
+        writer.put(layout.DELTA, key, encode_batch(key, staging.new_batch()))
 
 
 def _write_sealed(
@@ -115,7 +114,7 @@ def _write_sealed(
         manifest,
         runs=(*kept, info),
         next_run=number + 1,
-        delta_start=staging.new.start,
+        delta_start=staging.new_start,
         delta_version=manifest.delta_version + 1,
     )
 

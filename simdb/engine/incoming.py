@@ -95,7 +95,12 @@ def sketch_many(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
 def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
     """The columns of these documents."""
     return Batch(
-        sketches.bits, sketches.states, sketches.vectors, ids.hashes, ids.offsets, ids.content
+        sketches.bits.copy(),  # they may be the caller's own array
+        sketches.states,
+        sketches.vectors,
+        ids.hashes,
+        ids.offsets,
+        ids.content,
     )
 
 

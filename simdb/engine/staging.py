@@ -18,9 +18,9 @@ from simdb.engine.view import View
 from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import codec
-from simdb.storage.batch import Batch
+from simdb.storage.batch import Batch, concatenate
 from simdb.storage.contents import Contents
-from simdb.storage.loose import Loose
+from simdb.storage.loose import Loose, as_loose
 from simdb.storage.merge import merge_in_memory
 from simdb.storage.run import Run, Source, seal
 from simdb.storage.tombstones import Bitmap, with_deleted, with_room
@@ -38,9 +38,12 @@ class Staging:
         self._base = base
         self._source = source
         self._view: View | None = None
-        # The delta and the new documents in one, made when a query or a run needs them so.
+        # The delta and the new documents in one, made when a query needs them so.
         self._joined: Loose | None = None
-        self.new = Loose(base.manifest.next_ordinal, store.width)
+        # New documents that are in no run, and the ordinal of the first of them.
+        self._batches: list[Batch] = []
+        self.new_count = 0
+        self.new_start = base.manifest.next_ordinal
         self.sealed: list[Run] = []
         self.deleted: list[npt.NDArray[np.uint32]] = []
         self.dead: Bitmap | None = base.dead
@@ -52,17 +55,21 @@ class Staging:
     @property
     def has_changes(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(len(self.new) or self.sealed or self.deleted)
+        return bool(self.new_count or self.sealed or self.deleted)
 
     @property
     def next_ordinal(self) -> int:
         """The ordinal of the next document."""
-        return self.new.start + len(self.new)
+        return self.new_start + self.new_count
 
     @property
     def loose_count(self) -> int:
         """Number of loose documents: those of the delta, if they are not sealed yet, and new."""
-        return len(self.new) + (0 if self.sealed else len(self._base.loose.batch))
+        return self.new_count + (0 if self.sealed else len(self._base.loose.batch))
+
+    def new_batch(self) -> Batch:
+        """The new documents that are in no run; there are some."""
+        return concatenate(self._batches)
 
     def view(self, base_view: View) -> View:
         """The state with all changes, prepared for queries; `base_view` is of the base."""
@@ -84,8 +91,9 @@ class Staging:
                 f"the database has used {first} of {ORDINALS_MAX} document numbers;"
                 " compact() frees those of deleted documents"
             )
-        self.new.append(batch)
-        if self._joined is not None and self._joined is not self.new:
+        self._batches.append(batch)
+        self.new_count += len(batch)
+        if self._joined is not None:
             self._joined.append(batch)
         self.dead = with_room(self.dead, self.next_ordinal)
         self.metadata += [(first + at, packed) for at, packed in metadata]
@@ -117,9 +125,11 @@ class Staging:
             permutations = self._store.permutations
             tables = len(permutations.masks)
             # The number is given when the run is written.
-            self.sealed.append(seal(self._join().view(), permutations.write_keys, tables, -1))
+            loose = as_loose(self._loose_start, concatenate(self._loose_batches()))
+            self.sealed.append(seal(loose, permutations.write_keys, tables, -1))
             self._merge_sealed()
-            self.new = self._joined = Loose(self.next_ordinal, self._store.width)
+            self.new_start, self.new_count, self._batches = self.next_ordinal, 0, []
+            self._joined = None
 
     def _merge_sealed(self) -> None:
         """Keep the runs in memory few, as the commit does with those on disk."""
@@ -132,12 +142,19 @@ class Staging:
 
     def _join(self) -> Loose:
         if self._joined is None:
-            base = self._base.loose
-            self._joined = Loose(base.start, self._store.width)
-            for batch in (base.batch, self.new.view().batch):
-                if len(batch):
-                    self._joined.append(batch)
+            self._joined = Loose(self._loose_start, self._store.width)
+            for batch in self._loose_batches():
+                self._joined.append(batch)
         return self._joined
+
+    @property
+    def _loose_start(self) -> int:
+        return self.new_start if self.sealed else self._base.loose.start
+
+    def _loose_batches(self) -> list[Batch]:
+        """The loose documents: those of the delta, if they are not sealed yet, and new ones."""
+        base = self._base.loose.batch
+        return [*([] if self.sealed or not len(base) else [base]), *self._batches]
 
     def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:
         self._view = None

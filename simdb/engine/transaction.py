@@ -18,6 +18,7 @@ from simdb.engine.view import View
 from simdb.errors import ClosedError, ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.environment import MapFull
+from simdb.storage.loose import Loose
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
 
@@ -230,7 +231,7 @@ class WriteTransaction(Queries):
     def _grow(self) -> None:
         """Make the map larger.  No pointer into it survives, so the base is read again."""
         self._source.end()
-        self._base_view = View([], self._staging.new.view(), None, self._store.permutations)
+        self._base_view = View([], Loose(0, 0).view(), None, self._store.permutations)
         self._store.forget_views()
         try:
             self._store.environment.grow(GROWTH_BYTES)

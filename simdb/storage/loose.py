@@ -34,6 +34,15 @@ class LooseView:
         return self.start + len(self.batch)
 
 
+def as_loose(start: int, batch: Batch) -> LooseView:
+    """The documents of `batch`, the first of them with the ordinal `start`."""
+    ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
+    if not (batch.states == EMPTY).any():
+        return LooseView(start, batch, batch.fingerprints, ordinals)
+    kept = batch.states != EMPTY
+    return LooseView(start, batch, batch.fingerprints[kept], ordinals[kept])
+
+
 class Loose:
     """Columns that grow at the end."""
 
@@ -63,13 +72,9 @@ class Loose:
             self._columns[name].append(getattr(batch, name))
         self._columns["offsets"].append(batch.offsets[1:] + self._columns["content"].count)
         self._columns["content"].append(batch.content)
-        if (batch.states == EMPTY).any():
-            chosen = np.flatnonzero(batch.states != EMPTY)
-            self._columns["searchable"].append(batch.fingerprints[chosen])
-            self._columns["ordinals"].append((chosen + stop).astype(np.uint32))
-        else:
-            self._columns["searchable"].append(batch.fingerprints)
-            self._columns["ordinals"].append(np.arange(stop, stop + len(batch), dtype=np.uint32))
+        loose = as_loose(stop, batch)
+        self._columns["searchable"].append(loose.searchable)
+        self._columns["ordinals"].append(loose.ordinals)
 
     def view(self) -> LooseView:
         """What it holds now."""

@@ -246,3 +246,12 @@ def test_pairs_of_an_ended_transaction_are_refused(database):
 
     with pytest.raises(simdb.ClosedError):
         list(pairs)
+
+
+def test_an_array_may_be_changed_once_it_was_inserted(database):
+    bits = np.array([1, 2, 3], np.uint64)
+    with database.write() as transaction:
+        transaction.insert_many(["a", "b", "c"], bits)
+        bits[:] = 0
+
+    assert [database.get(id).fingerprint.bits for id in "abc"] == [1, 2, 3]
