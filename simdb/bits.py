@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 FINGERPRINT_BITS = 64
+Flags = npt.NDArray[np.bool_]
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
 
 
@@ -55,6 +56,12 @@ def set_bits(mask: int) -> Iterator[int]:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
         mask ^= lowest
+
+
+def is_set(flags: npt.NDArray[np.uint8], positions: npt.NDArray[np.uint32]) -> Flags:
+    """Whether the bit of each of `positions` is set in a `bitmap`."""
+    found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)
+    return np.asarray(found & 1, np.bool_)
 
 
 def bitmap(positions: npt.NDArray[np.integer], count: int) -> npt.NDArray[np.uint8]:

@@ -338,6 +338,11 @@ def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
     return array
 
 
+def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Where each of consecutive pieces of these lengths starts, and the last ends: int64[n + 1]."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
 def known(similarity: Any) -> float | None:
     """A similarity as a float, None for NaN."""
     value = float(similarity)

@@ -21,7 +21,7 @@ from simdb.plan.planner import Criterion
 from simdb.storage.batch import Batch
 from simdb.storage.loose import Loose
 from simdb.storage.run import Source
-from simdb.values import Matches, Sketches
+from simdb.values import Matches, Sketches, offsets_of
 
 GROUP_DOCUMENTS = 512
 
@@ -96,7 +96,7 @@ def _decide(
             counts[at] = 1
             rows.append(best[1])
     matches = Rows(
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        offsets_of(counts),
         np.array([row[0] for row in rows], np.uint32),
         np.array([row[1] for row in rows], np.uint8),
         np.array([row[2] for row in rows], np.float32),

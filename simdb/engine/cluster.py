@@ -26,7 +26,7 @@ from simdb.plan.planner import Criterion
 from simdb.reports import Plan
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import Bitmap, is_deleted, with_deleted
-from simdb.values import Clusters, object_array
+from simdb.values import Clusters, object_array, offsets_of
 
 U32 = npt.NDArray[np.uint32]
 
@@ -122,5 +122,5 @@ def _components(view: View, source: Source, forest: kernel.Forest) -> Clusters:
     owners = np.concatenate([firsts, labels[joined]])
     members = members[np.lexsort((members, owners))]
     sizes = np.bincount(np.searchsorted(firsts, owners), minlength=len(firsts))
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = offsets_of(sizes)
     return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))

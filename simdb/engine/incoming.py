@@ -12,7 +12,7 @@ from simdb.errors import InputError
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.batch import Batch
 from simdb.storage.metadata import pack_metadata
-from simdb.values import Fingerprints, Sketches
+from simdb.values import Fingerprints, Sketches, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
 
@@ -127,7 +127,7 @@ def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
         batch.states[chosen],
         batch.vectors[chosen],
         batch.hashes[chosen],
-        np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64),
+        offsets_of(lengths[chosen]),
         np.concatenate([np.empty(0, np.uint8), *content]),
     )
 

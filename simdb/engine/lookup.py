@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import is_set
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.options import METHODS, Options
@@ -18,7 +19,7 @@ from simdb.plan.planner import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.run import Source
-from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known
+from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
 
 PART_QUERIES = 1 << 17
 # Candidates of a measured batch are kept until they are measured, a few dozen for a query.
@@ -53,7 +54,7 @@ class Rows:
         """The matches at positions `order`, which are grouped by query."""
         counts = np.bincount(self.queries[order], minlength=len(self.offsets) - 1)
         return Rows(
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            offsets_of(counts),
             self.ordinals[order],
             self.distances[order],
             self.similarities[order],
@@ -177,7 +178,7 @@ def joined(parts: list[Rows]) -> Rows:
     """The rows of batches that follow each other."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     return Rows(
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        offsets_of(counts),
         np.concatenate([part.ordinals for part in parts]),
         np.concatenate([part.distances for part in parts]),
         np.concatenate([part.similarities for part in parts]),
@@ -224,7 +225,7 @@ def _without_empty(
     rows = _search_part(view, source, chosen, criterion, plan, first, later)
     counts = np.zeros(len(sketches), np.int64)
     counts[asked] = np.diff(rows.offsets)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_of(counts)
     return Rows(offsets, rows.ordinals, rows.distances, rows.similarities)
 
 
@@ -279,8 +280,7 @@ def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ord
         return np.full(len(ordinals), np.nan, np.float32)
     vectors = view.vectors(source, ordinals)
     similarities: F32 = vectors.similarity(sketches.vectors, offsets, ordinals)
-    unweighted = view.unweighted(source)
-    lacking = (unweighted[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
+    lacking = is_set(view.unweighted(source), ordinals)
     lacking |= np.repeat(sketches.states != WEIGHTED, np.diff(offsets))
     similarities[lacking] = np.nan
     return similarities

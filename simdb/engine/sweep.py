@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import is_set
 from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
@@ -177,6 +178,5 @@ def _estimated(view: View, source: Source, couples: Couples) -> Couples:
     similarities = view.vectors(source).between(couples.left, couples.right)
     unweighted = view.unweighted(source)
     for ordinals in (couples.left, couples.right):
-        lacking = (unweighted[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)) & 1 != 0
-        similarities[lacking] = np.nan
+        similarities[is_set(unweighted, ordinals)] = np.nan
     return Couples(couples.left, couples.right, couples.distances, similarities)

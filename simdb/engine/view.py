@@ -21,7 +21,7 @@ from simdb.storage.loose import LooseView
 from simdb.storage.pieces import Gathered, Piece, Pieces
 from simdb.storage.run import Run, Source, header_bits
 from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
-from simdb.values import WEIGHTED
+from simdb.values import WEIGHTED, offsets_of
 
 U32 = npt.NDArray[np.uint32]
 
@@ -167,7 +167,7 @@ class View:
     ) -> npt.NDArray[np.bool_]:
         """Whether the id of each ordinal is content[first:last]: hashes may agree by chance."""
         lengths = last - first
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = offsets_of(lengths)
         positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
         wanted = np.ascontiguousarray(content[positions])
         same = self.identifiers(source, ordinals).equal(ordinals, offsets, wanted)

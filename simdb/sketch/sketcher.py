@@ -24,6 +24,7 @@ from simdb.values import (
     Fingerprints,
     Sketches,
     describe,
+    offsets_of,
 )
 
 ERRORS = ("strict", "replace")
@@ -199,7 +200,7 @@ def _project_features(
     documents: Sequence[Features],
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     counts = np.array([len(document.hashes) for document in documents], np.int64)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_of(counts)
     hashes = np.concatenate([document.hashes for document in documents])
     weights = np.concatenate(
         [

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
+from simdb.values import offsets_of
 
 _COUNTS = struct.Struct("<II")
 
@@ -62,7 +63,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         np.concatenate([each.states for each in batches]),
         np.concatenate([each.vectors for each in batches]),
         np.concatenate([each.hashes for each in batches]),
-        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
+        offsets_of(np.concatenate(lengths)),
         np.concatenate([each.content for each in batches]),
     )
 

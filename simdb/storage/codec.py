@@ -112,11 +112,6 @@ def verify_value(key: bytes, value: Any) -> None:
         raise CorruptError(f"{name(kind, key)} is not what was written: its checksum differs")
 
 
-def kind_of(value: Any) -> bytes:
-    """The kind that a stored value says it is; b"" when it is too short to say."""
-    return bytes(memoryview(value)[4:8])
-
-
 def name(kind: bytes, key: bytes) -> str:
     """What a value is called in a message."""
     return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"

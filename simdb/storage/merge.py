@@ -17,7 +17,7 @@ from simdb.storage import codec, layout
 from simdb.storage.manifest import RunInfo
 from simdb.storage.run import Run, Segment, Source, Table, make_table
 from simdb.storage.tombstones import Bitmap, live_ordinals
-from simdb.values import WEIGHTED
+from simdb.values import WEIGHTED, offsets_of
 
 Put = Callable[[bytes, bytes, Any], None]
 
@@ -208,14 +208,14 @@ def _taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
         for column, array in part.columns.items()
         if column != layout.OFFSET
     }
-    starts = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.uint32)
+    starts = offsets_of(lengths[chosen]).astype(np.uint32)
     return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
 def _joined(parts: list[Segment], start: int) -> Segment:
     """One segment from parts that follow each other."""
     lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.uint32)
+    offsets = offsets_of(np.concatenate(lengths)).astype(np.uint32)
     columns = {
         column: _allocated_join([part.columns[column] for part in parts])
         for column in layout.COLUMN_KINDS

@@ -16,6 +16,7 @@ import numpy as np
 
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
+from simdb.values import offsets_of
 
 BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16
@@ -96,7 +97,7 @@ def _encode_block(entries: list[tuple[int, bytes]]) -> tuple[bytes, Any]:
     key = layout.number_key(entries[0][0])
     ordinals = np.array([ordinal for ordinal, _ in entries], np.uint32)
     lengths = [len(packed) for _, packed in entries]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint32)
+    offsets = offsets_of(lengths).astype(np.uint32)
     content = b"".join(packed for _, packed in entries)
     payload = _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content
     array = np.frombuffer(payload, np.uint8)

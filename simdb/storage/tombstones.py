@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.bits import is_set
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
 
@@ -63,8 +64,7 @@ def is_deleted(bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32]) -> npt.N
     """Whether each of `ordinals` is deleted."""
     if bitmap is None:
         return np.zeros(len(ordinals), np.bool_)
-    bits = bitmap[ordinals >> 3] >> (ordinals & 7).astype(np.uint8)
-    return np.asarray(bits & 1, np.bool_)
+    return is_set(bitmap, ordinals)
 
 
 def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> npt.NDArray[np.uint32]:
