@@ -5,19 +5,28 @@ database (durability, largest size, waiting time) is not stored and belongs to `
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import FormatError, OptionError
+from simdb.idf import IdfTable
 
-UNITS = ("words", "characters")
-NORMALISATIONS = ("none", "nfkc")
-WEIGHTINGS = ("tf",)
+UNITS = ("words", "characters", "whitespace", "moz")
+NORMALISATIONS = ("none", "nfc", "nfkc")
+MARKUPS = ("none", "html")
+# How often a feature stands in a document counts as 1, as it is, or as 1 + ln of it; with "idf"
+# that is multiplied by the weight of an `IdfTable`.
+WEIGHTINGS = ("binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf")
 DIMENSIONS = (64, 128)
 METHODS = ("auto", "exhaustive", "bphs")
+FEATURE_OPTIONS = (
+    "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
+    "stop_words", "stemming", "shingle", "seed",
+)  # fmt: skip
 SHINGLE_MAX = 64
+VECTOR_LENGTH_MAX = 2**31 - 1
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 
 
@@ -25,37 +34,125 @@ TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 class Simhash:
     """How a document becomes 64 bits and a volatility vector (Sood & Loguinov 2011, section 3).
 
-    `unit`: "words" (Unicode words; each CJK character is one) or "characters".  `shingle`: how
-    many consecutive tokens make a feature.  `weighting`: "tf", each occurrence counts 1.
-    `lowercase` and `normalisation` ("none", "nfkc") apply to text before it is cut.  `seed` of
-    the feature hash.  `dimensions` of the volatility vector, 4 bits each: 128 or 64.
-    `store_volatility`: keep the vectors; without them there is no `similarity=`.
+    A text goes through these steps, each set by the options beside it:
+
+    1. `markup`: "none", or "html": the visible text is taken, with the title unless `html_title`
+       is False, and with the targets of links where `html_links` is True.
+    2. `normalisation`: "none", "nfc" or "nfkc".
+    3. `unit`: "words" (Unicode words; each CJK character is one), "characters" (white space
+       folded), "whitespace" (what stands between white space) or "moz" (see `moz`); or
+       `tokeniser`, the name "package.module:function" of a callable from str to a list of str,
+       which `simdb.open` imports only if it is among those allowed.
+    4. `lowercase`: by the one-to-one Unicode mapping.
+    5. `stop_words`: a language ("english") or the words themselves: tokens to leave out.
+    6. `stemming`: a language of Snowball, whose stems take the place of the tokens.
+    7. `shingle`: how many consecutive tokens make a feature.
+    8. `weighting`: what a feature of a document counts: "binary" 1, "tf" the number of times it
+       stands there, "log-tf" 1 + ln of that; "binary-idf", "tf-idf" and "log-tf-idf" the same
+       times its weight in `idf`, an `IdfTable`.
+
+    A list of tokens enters at step 5.  `vector_length`: of dense or sparse vectors given as
+    documents; 0 for any.  `seed` of the feature hash and of the projection of vectors.
+    `dimensions` of the volatility vector, 4 bits each: 128 or 64.  `store_volatility`: keep the
+    vectors; without them there is no `similarity=`.
     """
 
+    markup: str = "none"
+    html_title: bool = True
+    html_links: bool = False
+    normalisation: str = "none"
     unit: str = "words"
+    tokeniser: str = ""
+    lowercase: bool = True
+    stop_words: str | tuple[str, ...] = ""
+    stemming: str = ""
     shingle: int = 3
     weighting: str = "tf"
-    lowercase: bool = True
-    normalisation: str = "none"
+    idf: IdfTable | None = None
+    vector_length: int = 0
     seed: int = 0
     dimensions: int = 128
     store_volatility: bool = True
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value that cannot be."""
+        _one_of("markup", self.markup, MARKUPS)
+        _flag("html_title", self.html_title)
+        _flag("html_links", self.html_links)
+        _one_of("normalisation", self.normalisation, NORMALISATIONS)
         _one_of("unit", self.unit, UNITS)
+        _callable_name("tokeniser", self.tokeniser)
+        _flag("lowercase", self.lowercase)
+        if not isinstance(self.stop_words, str):
+            object.__setattr__(self, "stop_words", _words("stop_words", self.stop_words))
+        _language("stemming", self.stemming)
         _whole("shingle", self.shingle, 1, SHINGLE_MAX)
         _one_of("weighting", self.weighting, WEIGHTINGS)
-        _flag("lowercase", self.lowercase)
-        _one_of("normalisation", self.normalisation, NORMALISATIONS)
+        _whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
         _whole("seed", self.seed, 0, 2**32 - 1)
         _one_of("dimensions", self.dimensions, DIMENSIONS)
         _flag("store_volatility", self.store_volatility)
+        self._check_together()
+
+    @classmethod
+    def paper(cls, idf: IdfTable | None = None, *, language: str = "english") -> "Simhash":
+        """The setting of Sood & Loguinov 2011, section 6: words without stop words, stemmed.
+
+        Weights are TF-IDF and hashes 64-bit Murmur.  `idf`: a table made by
+        `simdb.fit_idf(documents, simdb.Simhash.paper())`; nothing can be sketched without one.
+        """
+        return cls(shingle=1, stop_words=language, stemming=language, weighting="tf-idf", idf=idf)
+
+    @classmethod
+    def moz(cls, *, window: int = 3) -> "Simhash":
+        """The fingerprint of simhash-cpp: a cyclic hash over each `window` of tokens."""
+        return cls(unit="moz", shingle=window, lowercase=False, dimensions=64)
 
     @property
     def vector_bytes(self) -> int:
         """Stored bytes of one volatility vector."""
         return self.dimensions // 2 if self.store_volatility else 0
+
+    @property
+    def uses_idf(self) -> bool:
+        """Whether features are weighted by an IDF table."""
+        return self.weighting.endswith("idf")
+
+    @property
+    def feature_settings(self) -> dict[str, Any]:
+        """The options that decide what a feature is: all but the weights and what is stored."""
+        return {name: getattr(self, name) for name in FEATURE_OPTIONS}
+
+    def _check_together(self) -> None:
+        is_cut = bool(self.tokeniser)
+        if is_cut and self.unit != "words":
+            raise OptionError(f"unit={self.unit!r} has no meaning beside a tokeniser; leave it out")
+        has_words = self.unit in ("words", "whitespace")
+        for name in ("stop_words", "stemming"):
+            if getattr(self, name) and not has_words:
+                raise OptionError(f"{name} need words, but unit is {self.unit!r}")
+        if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
+            raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
+        if self.idf is not None:
+            self._check_idf(self.idf)
+
+    def _check_idf(self, idf: IdfTable) -> None:
+        if not isinstance(idf, IdfTable):
+            raise OptionError(
+                f"idf is an IdfTable, as simdb.fit_idf makes, not {type(idf).__name__}"
+            )
+        if not self.uses_idf:
+            raise OptionError(f"weighting={self.weighting!r} takes no idf; use 'tf-idf'")
+        differing = [
+            f"{name} was {idf.settings.get(name)!r}, not {value!r}"
+            for name, value in self.feature_settings.items()
+            if idf.settings.get(name) != value
+        ]
+        if differing:
+            raise OptionError(
+                f"the IDF table was fitted with other options: {'; '.join(differing)}; fit one"
+                " with simdb.fit_idf(documents, sketch)"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +262,26 @@ def _whole(name: str, value: Any, least: int, most: int) -> None:
 def _flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
         raise OptionError(f"{name} is True or False, not {value!r}")
+
+
+def _callable_name(name: str, value: Any) -> None:
+    module, _, function = value.partition(":") if isinstance(value, str) else ("", "", "")
+    is_named = all(part.isidentifier() for part in (*module.split("."), function))
+    if value != "" and not is_named:
+        raise OptionError(f"{name} is a name like 'package.module:function', not {value!r}")
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    is_many = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
+    words = tuple(value) if is_many else (None,)
+    if not all(isinstance(word, str) and word for word in words):
+        raise OptionError(f"{name} is a language or a list of words, not {value!r}")
+    return tuple(sorted(set(words)))
+
+
+def _language(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise OptionError(f"{name} is the name of a language or '', not {value!r}")
 
 
 def _share(name: str, value: Any) -> None:

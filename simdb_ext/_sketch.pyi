@@ -3,7 +3,7 @@
 Every operation has a scalar definition in C and answers like `simdb.fallback.sketch`, to the bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,30 @@ def select(variant: str) -> str:
 def murmur(content: bytes, seed: int) -> tuple[int, int]:
     """Both words of MurmurHash3_x64_128, equal to mmh3's."""
 
+class Vocabulary:
+    """What becomes of tokens before they make shingles: stop words go, others get their stem.
+
+    `stop_words`: tokens to leave out, as they stand after lower-casing.  `stem`: called with a
+    list of distinct tokens, returns the stem of each ("" leaves the token out); None keeps them.
+    A token of more than 255 bytes of UTF-8 is kept as it is.  Stems are remembered by the tokens'
+    hashes under `seed`, `limit` of them or more while one call needs them.  May be shared by
+    threads.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        stop_words: Sequence[str],
+        stem: Callable[[list[str]], list[str]] | None,
+        *,
+        limit: int = ...,
+    ) -> None: ...
+    @property
+    def seed(self) -> int: ...
+
+# (entries, directory, default) of a `simdb.idf.IdfTable`.
+Idf = tuple[U64, U32, int]
+
 def project_texts(
     texts: Sequence[str | bytes],
     *,
@@ -33,8 +57,11 @@ def project_texts(
     seed: int,
     replace: bool,
     start: int,
-) -> tuple[I32, I64]:
-    """Weights int32[n, 128] and the number of features int64[n] of each text.
+    counting: str = "tf",
+    vocabulary: Vocabulary | None = None,
+    idf: Idf | None = None,
+) -> tuple[I32 | F32, I64]:
+    """Weights [n, 128] and the number of features int64[n] of each text.
 
     A text is cut into tokens, `shingle` consecutive tokens are a feature (a text of fewer tokens
     has one feature: all of them; of none, none), and each occurrence of a feature counts 1:
@@ -43,15 +70,24 @@ def project_texts(
     word of the hash, least significant first, 64 to 127 the second.
 
     `unit` "words": every CJK character (kana, Han, Hangul) is a token, every other longest
-    sequence of letters, marks, numbers and connector punctuation is one.  "characters": every
-    character is a token, white space (Unicode White_Space) folded to one space and cut off at both
-    ends.  `lowercase`: by the one-to-one (simple) Unicode mapping.  Character properties are those
-    of the table built in, not of the running Python.
+    sequence of letters, marks, numbers and connector punctuation is one.  "whitespace": every
+    longest sequence without white space (Unicode White_Space) is one.  "characters": every
+    character is a token, white space folded to one space and cut off at both ends.  `lowercase`:
+    by the one-to-one (simple) Unicode mapping.  Character properties are those of the table built
+    in, not of the running Python.
 
     The hash (a, b) of a token is both words of MurmurHash3_x64_128 of its UTF-8 under `seed`.
     That of a feature of one token is the token's.  That of k > 1 tokens (a_1, b_1) .. (a_k, b_k)
     is (fmix64(A), fmix64(B)), A = xor of rotl64(a_i, 23 (k - i) mod 64), B likewise, with fmix64
     the finaliser of MurmurHash3_x64_128.
+
+    `vocabulary`: what becomes of the tokens; of the same seed.  `counting`: a feature that occurs
+    n times counts n ("tf"), 1 ("binary") or 1 + ln n ("log-tf": in units of 1/1024, rounded, n at
+    most 65535).  `idf` multiplies that with the weight of the feature, found by the highest 48
+    bits of the first word of its hash, or with the default; a product with 1 + ln n is rounded to
+    units (a half up).  Weights are int32 for "tf" without `idf`, otherwise sums in units, divided
+    by 1024 and rounded to float32 once.  The number of features is that of the occurrences for
+    "tf", of distinct features (hashes) otherwise.
 
     bytes are UTF-8 text.  Raises InputError that begins with "document {start + i}" for the first
     text that is neither str nor bytes, is not valid UTF-8 or has a lone surrogate, with the
@@ -66,12 +102,43 @@ def project_tokens(
     seed: int,
     replace: bool,
     start: int,
-) -> tuple[I32, I64]:
+    counting: str = "tf",
+    vocabulary: Vocabulary | None = None,
+    idf: Idf | None = None,
+) -> tuple[I32 | F32, I64]:
     """The same for documents whose tokens are given; each token is hashed as it is.
 
-    A bytes token need not be UTF-8, and an empty token is one.  A document that is itself a str or
-    bytes is an InputError.
+    A bytes token need not be UTF-8 (such a one has no stem), and an empty token is one.  A
+    document that is itself a str or bytes is an InputError.
     """
+
+def count_texts(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[I64, U64, U32]:
+    """The distinct features of each text, in the order in which they first occur.
+
+    offsets int64[n + 1], hashes uint64[f] (first words) and numbers of occurrences uint32[f]; those
+    of text i at offsets[i] .. offsets[i + 1].  The other arguments as above.
+    """
+
+def count_tokens(
+    documents: Sequence[Sequence[str | bytes]],
+    *,
+    shingle: int,
+    seed: int,
+    replace: bool,
+    start: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[I64, U64, U32]:
+    """The same for documents whose tokens are given."""
 
 def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
     """Weights float32[n, 128] of documents given as features with weights (1 where None).

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent / "simdb"
 
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
-    ["errors", "bits", "options", "values", "reports"],
+    ["errors", "bits", "idf", "options", "values", "reports"],
     [
         "fallback.unicode_table", "fallback.sketch", "fallback.vectors", "fallback.search",
         "fallback.arrange",
@@ -41,6 +41,9 @@ DOORS = {
     "msgpack": ["storage"],
     "xxhash": ["storage"],
     "mmh3": ["sketch", "fallback"],
+    "snowballstemmer": ["sketch"],
+    "stop_words": ["sketch"],
+    "selectolax": ["sketch"],
     "simdb_ext": ["kernel"],
     "typer": ["cli"],
     "rich": ["cli"],
