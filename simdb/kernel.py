@@ -49,6 +49,9 @@ Tables = _search.Tables
 Vectors = _search.Vectors
 sweep = _search.sweep
 
+Vocabulary = _sketch.Vocabulary
+count_texts = _sketch.count_texts
+count_tokens = _sketch.count_tokens
 murmur = _sketch.murmur
 project_features = _sketch.project_features
 project_texts = _sketch.project_texts

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent / "simdb"
 FLOORS = [
     ["errors", "bits", "idf", "options", "values", "reports"],
     [
-        "fallback.unicode_table", "fallback.sketch", "fallback.vectors", "fallback.search",
-        "fallback.arrange",
+        "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
+        "fallback.sketch", "fallback.vectors", "fallback.search", "fallback.arrange",
     ],
     ["kernel"],
     ["sketch", "index", "plan", "storage"],

@@ -1,20 +1,20 @@
 """Text to features to weights to fingerprints and packed volatility vectors, in numpy.
 
 The same functions with the same answers as `simdb_ext._sketch`, whose stub says what each does;
-for machines without a compiled kernel, and the readable definition of it.  Texts are arrays of
-code points; their properties come from a table of our own, so that a fingerprint does not change
-with the Unicode version of the running Python.
+for machines without a compiled kernel, and the readable definition of it.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
 import mmh3
 import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.fallback.unicode_table import CLASS_RANGES, LOWER_RANGES
+from simdb.fallback import bags
+from simdb.fallback.bags import Idf
+from simdb.fallback.text import CUTS, code_points, contents_of, cut
+from simdb.fallback.vocabulary import Vocabulary
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -28,7 +28,6 @@ Bool = npt.NDArray[np.bool_]
 DIMENSIONS = 128
 SHINGLE_MAX = 1024
 FEATURES_MAX = 2**31 - 1  # or a weight could overflow
-WORD, CJK, SPACE = 1, 2, 3  # classes of characters
 
 # Consecutive tokens of a shingle are told apart by rotating their hashes; 23 is coprime to 64.
 ROTATION = 23
@@ -70,19 +69,14 @@ def project_texts(
     seed: int,
     replace: bool,
     start: int,
-) -> tuple[I32, I64]:
-    """Weights int32[n, 128] and the number of features int64[n] of each text."""
-    if unit not in ("words", "characters"):
-        raise ValueError(f"unit is {unit!r}, not 'words' or 'characters'")
-    _check_shingle(shingle)
-    _check_seed(seed)
-    cut = _words if unit == "words" else _characters
-    projections = []
-    for position, text in enumerate(texts, start):
-        codes = _code_points(text, position, "replace" if replace else "strict")
-        tokens = cut(codes, _lower_case(codes) if lowercase else codes)
-        projections.append(_project(_hash_tokens(tokens, seed), shingle, position))
-    return _stacked(projections)
+    counting: str = "tf",
+    vocabulary: Vocabulary | None = None,
+    idf: Idf | None = None,
+) -> tuple[I32 | F32, I64]:
+    """Weights [n, 128] and the number of features int64[n] of each text."""
+    _check_counting(counting, idf)
+    features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary)
+    return _projected(features, counting, idf, start)
 
 
 def project_tokens(
@@ -92,15 +86,44 @@ def project_tokens(
     seed: int,
     replace: bool,
     start: int,
-) -> tuple[I32, I64]:
+    counting: str = "tf",
+    vocabulary: Vocabulary | None = None,
+    idf: Idf | None = None,
+) -> tuple[I32 | F32, I64]:
     """The same for documents whose tokens are given; each token is hashed as it is."""
-    _check_shingle(shingle)
-    _check_seed(seed)
-    projections = []
-    for position, tokens in enumerate(documents, start):
-        contents = _contents(tokens, position, "replace" if replace else "strict")
-        projections.append(_project(_hash_tokens(contents, seed), shingle, position))
-    return _stacked(projections)
+    _check_counting(counting, idf)
+    features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
+    return _projected(features, counting, idf, start)
+
+
+def count_texts(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[I64, U64, U32]:
+    """The distinct features of each text, in the order in which they first occur."""
+    return _counted(
+        _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary)
+    )
+
+
+def count_tokens(
+    documents: Sequence[Sequence[str | bytes]],
+    *,
+    shingle: int,
+    seed: int,
+    replace: bool,
+    start: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[I64, U64, U32]:
+    """The same for documents whose tokens are given."""
+    return _counted(_features_of_tokens(documents, shingle, seed, replace, start, vocabulary))
 
 
 def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
@@ -145,104 +168,12 @@ def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     return fingerprints, halves[:, :width] | halves[:, width:] << 4
 
 
-def _code_points(text: str | bytes, position: int, errors: str) -> U32:
-    """The characters of document number `position`, checked."""
-    try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8", errors)
-        if isinstance(text, str):
-            return np.frombuffer(text.encode("utf-32-le", errors), "<u4")
-    except UnicodeDecodeError as error:
-        raise InputError(f"document {position} is not valid UTF-8: {error}") from error
-    except UnicodeEncodeError as error:
-        raise InputError(f"document {position} has a lone surrogate: {error}") from error
-    raise InputError(f"document {position} is {type(text).__name__}, not str or bytes")
-
-
-def _contents(tokens: Sequence[str | bytes], position: int, errors: str) -> list[bytes]:
-    """The UTF-8 of each token of document number `position`."""
-    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise InputError(f"document {position} is {type(tokens).__name__}, not a list of tokens")
-    contents = []
-    for number, token in enumerate(tokens):
-        if isinstance(token, bytes):
-            contents.append(token)
-        elif isinstance(token, str):
-            try:
-                contents.append(token.encode("utf-8", errors))
-            except UnicodeEncodeError as error:
-                message = f"document {position} has a lone surrogate in token {number}: {error}"
-                raise InputError(message) from error
-        else:
-            what = f"a {type(token).__name__} as token {number}, not str or bytes"
-            raise InputError(f"document {position} has {what}")
-    return contents
-
-
-def _words(codes: U32, shown: U32) -> list[bytes]:
-    """The words of a text, cut by the classes of `codes`, spelled as in `shown`."""
-    classes = _properties()[0][codes]
-    is_word = classes == WORD
-    is_single = classes == CJK
-    starts = is_single | (is_word & ~np.concatenate([[False], is_word[:-1]]))
-    stops = is_single | (is_word & ~np.concatenate([is_word[1:], [False]]))
-    return _spell(shown, np.flatnonzero(starts), np.flatnonzero(stops) + 1)
-
-
-def _characters(codes: U32, shown: U32) -> list[bytes]:
-    """The characters of a text, white space folded to one space and cut off at both ends."""
-    is_space = _properties()[0][codes] == SPACE
-    follows_space = np.concatenate([[True], is_space[:-1]])
-    kept = np.where(is_space, np.uint32(ord(" ")), shown)[~(is_space & follows_space)]
-    if is_space.size and is_space[-1]:
-        kept = kept[:-1]
-    return _spell(kept, np.arange(len(kept)), np.arange(1, len(kept) + 1))
-
-
-def _spell(codes: U32, starts: npt.NDArray[np.intp], stops: npt.NDArray[np.intp]) -> list[bytes]:
-    """The UTF-8 of codes[starts[i]:stops[i]] for every i."""
-    lengths = np.full(len(codes), 1) + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    content = codes.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
-    bounds = zip(offsets[starts].tolist(), offsets[stops].tolist(), strict=True)
-    return [content[start:stop] for start, stop in bounds]
-
-
-def _lower_case(codes: U32) -> U32:
-    """The one-to-one lower-case mapping of every character."""
-    return (codes + _properties()[1][codes]).astype(np.uint32)
-
-
-@cache
-def _properties() -> tuple[U8, I32]:
-    """Class of, and what to add for the lower case of, every code point."""
-    classes = np.zeros(0x110000, np.uint8)
-    code = 0
-    for skipped, count, kind in np.fromstring(CLASS_RANGES, np.int32, sep=" ").reshape(-1, 3):
-        code += skipped
-        classes[code : code + count] = kind
-        code += count
-    deltas = np.zeros(0x110000, np.int32)
-    for first, count, step, delta in np.fromstring(LOWER_RANGES, np.int32, sep=" ").reshape(-1, 4):
-        deltas[first : first + count * step : step] = delta
-    return classes, deltas
-
-
-def _hash_tokens(tokens: list[bytes], seed: int) -> U64:
-    """Both words of the hash of every token: uint64[n, 2]."""
+def _hash_tokens(tokens: list[bytes], seed: int, vocabulary: Vocabulary | None) -> U64:
+    """Both words of the hash of every token that stays: uint64[n, 2]."""
+    if vocabulary is not None:
+        tokens = vocabulary.translate(tokens)
     hashes = [mmh3.hash64(token, seed, signed=False) for token in tokens]
     return np.array(hashes, np.uint64).reshape(-1, 2)
-
-
-def _project(tokens: U64, shingle: int, position: int) -> tuple[I32, int]:
-    """Weights and number of the features of one document."""
-    features = _features(tokens, shingle)
-    if len(features) > FEATURES_MAX:
-        raise InputError(f"document {position} has {len(features)} features, over {FEATURES_MAX}")
-    counts = np.zeros(DIMENSIONS, np.int64)
-    for first in range(0, len(features), _HASH_BATCH):
-        counts += _bits(features[first : first + _HASH_BATCH]).sum(axis=0, dtype=np.int64)
-    return (2 * counts - len(features)).astype(np.int32), len(features)
 
 
 def _features(tokens: U64, shingle: int) -> U64:
@@ -271,16 +202,104 @@ def _bits(words: U64) -> U8:
     return np.unpackbits(content, axis=1, bitorder="little")
 
 
-def _stacked(projections: list[tuple[I32, int]]) -> tuple[I32, I64]:
-    weights = np.zeros((len(projections), DIMENSIONS), np.int32)
-    for row, (projection, _) in zip(weights, projections, strict=True):
-        row[:] = projection
-    return weights, np.array([count for _, count in projections], np.int64)
+def _features_of_texts(
+    texts: Sequence[str | bytes],
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    vocabulary: Vocabulary | None,
+) -> Iterator[U64]:
+    """Both words of the hash of every feature of each text, occurrence by occurrence."""
+    _check_unit(unit)
+    _check_shingle(shingle)
+    _check_seed(seed, vocabulary)
+    for position, text in enumerate(texts, start):
+        codes = code_points(text, position, "replace" if replace else "strict")
+        tokens = cut(codes, unit, lowercase)
+        yield _features(_hash_tokens(tokens, seed, vocabulary), shingle)
 
 
-def _check_seed(seed: int) -> None:
+def _features_of_tokens(
+    documents: Sequence[Sequence[str | bytes]],
+    shingle: int,
+    seed: int,
+    replace: bool,
+    start: int,
+    vocabulary: Vocabulary | None,
+) -> Iterator[U64]:
+    _check_shingle(shingle)
+    _check_seed(seed, vocabulary)
+    for position, tokens in enumerate(documents, start):
+        contents = contents_of(tokens, position, "replace" if replace else "strict")
+        yield _features(_hash_tokens(contents, seed, vocabulary), shingle)
+
+
+def _projected(
+    documents: Iterator[U64], counting: str, idf: Idf | None, start: int
+) -> tuple[I32 | F32, I64]:
+    """Weights and numbers of features of documents given by their features."""
+    is_whole = counting == "tf" and idf is None
+    rows, counts = [], []
+    for position, features in enumerate(documents, start):
+        if len(features) > FEATURES_MAX:
+            raise InputError(
+                f"document {position} has {len(features)} features, over {FEATURES_MAX}"
+            )
+        weights = np.ones(len(features), np.int64)
+        if not is_whole:
+            features, weights = bags.units(features, counting, idf)
+        rows.append(_sum(features, weights))
+        counts.append(len(features))
+    sums = np.array(rows, np.int64).reshape(-1, DIMENSIONS)
+    if is_whole:
+        return sums.astype(np.int32), np.array(counts, np.int64)
+    return (sums / bags.UNITS).astype(np.float32), np.array(counts, np.int64)
+
+
+def _sum(features: U64, weights: I64) -> I64:
+    """The sum of the weights of features, negative where a bit is not set: int64[128]."""
+    ones = np.zeros(DIMENSIONS, np.int64)
+    for first in range(0, len(features), _HASH_BATCH):
+        batch = slice(first, first + _HASH_BATCH)
+        ones += weights[batch] @ _bits(features[batch]).astype(np.int64)
+    return np.asarray(2 * ones - weights.sum(), np.int64)
+
+
+def _counted(documents: Iterator[U64]) -> tuple[I64, U64, U32]:
+    hashes, counts, lengths = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], [0]
+    for features in documents:
+        rows, numbers = bags.distinct(features)
+        hashes.append(rows[:, 0])
+        counts.append(numbers)
+        lengths.append(len(rows))
+    return (
+        np.cumsum(lengths).astype(np.int64),
+        np.concatenate(hashes),
+        np.concatenate(counts).astype(np.uint32),
+    )
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in CUTS:
+        raise ValueError(f"unit is {unit!r}, not one of {', '.join(map(repr, CUTS))}")
+
+
+def _check_counting(counting: str, idf: Idf | None) -> None:
+    if counting not in bags.COUNTINGS:
+        known = ", ".join(map(repr, bags.COUNTINGS))
+        raise ValueError(f"counting is {counting!r}, not one of {known}")
+    if idf is not None:
+        bags.check_idf(idf)
+
+
+def _check_seed(seed: int, vocabulary: Vocabulary | None = None) -> None:
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is {seed}, not from 0 to 2**32 - 1")
+    if vocabulary is not None and vocabulary.seed != seed:
+        raise ValueError(f"the vocabulary has seed {vocabulary.seed}, not {seed}")
 
 
 def _check_shingle(shingle: int) -> None:

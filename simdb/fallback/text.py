@@ -1,0 +1,121 @@
+"""Texts as arrays of code points, cut into tokens, in numpy.
+
+Character properties come from a table of our own, so that a fingerprint does not change with the
+Unicode version of the running Python.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import InputError
+from simdb.fallback.unicode_table import CLASS_RANGES, LOWER_RANGES
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+I32 = npt.NDArray[np.int32]
+Bool = npt.NDArray[np.bool_]
+
+WORD, CJK, SPACE = 1, 2, 3  # classes of characters
+
+
+def code_points(text: str | bytes, position: int, errors: str) -> U32:
+    """The characters of document number `position`, checked."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", errors)
+        if isinstance(text, str):
+            return np.frombuffer(text.encode("utf-32-le", errors), "<u4")
+    except UnicodeDecodeError as error:
+        raise InputError(f"document {position} is not valid UTF-8: {error}") from error
+    except UnicodeEncodeError as error:
+        raise InputError(f"document {position} has a lone surrogate: {error}") from error
+    raise InputError(f"document {position} is {type(text).__name__}, not str or bytes")
+
+
+def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> list[bytes]:
+    """The UTF-8 of each token of document number `position`."""
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+        raise InputError(f"document {position} is {type(tokens).__name__}, not a list of tokens")
+    contents = []
+    for number, token in enumerate(tokens):
+        if isinstance(token, bytes):
+            contents.append(token)
+        elif isinstance(token, str):
+            try:
+                contents.append(token.encode("utf-8", errors))
+            except UnicodeEncodeError as error:
+                message = f"document {position} has a lone surrogate in token {number}: {error}"
+                raise InputError(message) from error
+        else:
+            what = f"a {type(token).__name__} as token {number}, not str or bytes"
+            raise InputError(f"document {position} has {what}")
+    return contents
+
+
+def cut(codes: U32, unit: str, lowercase: bool) -> list[bytes]:
+    """The UTF-8 of the tokens of a text."""
+    return CUTS[unit](codes, _lower_case(codes) if lowercase else codes)
+
+
+def _words(codes: U32, shown: U32) -> list[bytes]:
+    """The words of a text, cut by the classes of `codes`, spelled as in `shown`."""
+    classes = _properties()[0][codes]
+    return _stretches(shown, classes == WORD, classes == CJK)
+
+
+def _between_spaces(codes: U32, shown: U32) -> list[bytes]:
+    """What stands between white space."""
+    is_black = _properties()[0][codes] != SPACE
+    return _stretches(shown, is_black, np.zeros_like(is_black))
+
+
+def _stretches(shown: U32, is_word: Bool, is_single: Bool) -> list[bytes]:
+    """Longest stretches of `is_word`, and every `is_single` by itself."""
+    starts = is_single | (is_word & ~np.concatenate([[False], is_word[:-1]]))
+    stops = is_single | (is_word & ~np.concatenate([is_word[1:], [False]]))
+    return _spell(shown, np.flatnonzero(starts), np.flatnonzero(stops) + 1)
+
+
+def _characters(codes: U32, shown: U32) -> list[bytes]:
+    """The characters of a text, white space folded to one space and cut off at both ends."""
+    is_space = _properties()[0][codes] == SPACE
+    follows_space = np.concatenate([[True], is_space[:-1]])
+    kept = np.where(is_space, np.uint32(ord(" ")), shown)[~(is_space & follows_space)]
+    if is_space.size and is_space[-1]:
+        kept = kept[:-1]
+    return _spell(kept, np.arange(len(kept)), np.arange(1, len(kept) + 1))
+
+
+def _spell(codes: U32, starts: npt.NDArray[np.intp], stops: npt.NDArray[np.intp]) -> list[bytes]:
+    """The UTF-8 of codes[starts[i]:stops[i]] for every i."""
+    lengths = np.full(len(codes), 1) + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    content = codes.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
+    bounds = zip(offsets[starts].tolist(), offsets[stops].tolist(), strict=True)
+    return [content[start:stop] for start, stop in bounds]
+
+
+def _lower_case(codes: U32) -> U32:
+    """The one-to-one lower-case mapping of every character."""
+    return (codes + _properties()[1][codes]).astype(np.uint32)
+
+
+@cache
+def _properties() -> tuple[U8, I32]:
+    """Class of, and what to add for the lower case of, every code point."""
+    classes = np.zeros(0x110000, np.uint8)
+    code = 0
+    for skipped, count, kind in np.fromstring(CLASS_RANGES, np.int32, sep=" ").reshape(-1, 3):
+        code += skipped
+        classes[code : code + count] = kind
+        code += count
+    deltas = np.zeros(0x110000, np.int32)
+    for first, count, step, delta in np.fromstring(LOWER_RANGES, np.int32, sep=" ").reshape(-1, 4):
+        deltas[first : first + count * step : step] = delta
+    return classes, deltas
+
+
+CUTS = {"words": _words, "characters": _characters, "whitespace": _between_spaces}

@@ -1,0 +1,51 @@
+"""What becomes of tokens before they make shingles, in Python: stop words go, others get a stem."""
+
+from collections.abc import Callable, Sequence
+
+Stem = Callable[[list[str]], list[str]]
+
+TOKEN_BYTES_MAX = 255  # a longer token is kept as it is
+LIMIT = 1 << 20
+
+
+class Vocabulary:
+    """Stop words, and stems remembered by their tokens."""
+
+    def __init__(
+        self, seed: int, stop_words: Sequence[str], stem: Stem | None, *, limit: int = LIMIT
+    ) -> None:
+        """Leave out `stop_words`; put `stem` of the others in their place unless it is None."""
+        self._seed = seed
+        self._stop_words = dict.fromkeys((word.encode("utf-8") for word in stop_words), b"")
+        self._stem = stem
+        self._limit = limit
+        self._known = dict(self._stop_words)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the hashes of tokens."""
+        return self._seed
+
+    def translate(self, tokens: list[bytes]) -> list[bytes]:
+        """What takes the place of some tokens."""
+        if len(self._known) > self._limit:
+            self._known = dict(self._stop_words)
+        if self._stem is not None:
+            self._learn(tokens, self._stem)
+        translated = [self._known.get(token, token) for token in tokens]
+        # Nothing in the place of something leaves it out; a token given as b"" stays one.
+        return [new for old, new in zip(tokens, translated, strict=True) if new or not old]
+
+    def _learn(self, tokens: list[bytes], stem: Stem) -> None:
+        words = {}
+        for token in tokens:
+            if 0 < len(token) <= TOKEN_BYTES_MAX and token not in self._known:
+                try:
+                    words[token] = token.decode("utf-8")
+                except UnicodeDecodeError:
+                    self._known[token] = token
+        stems = stem(list(words.values())) if words else []
+        if len(stems) != len(words):
+            raise ValueError(f"stem returned {len(stems)} stems for {len(words)} tokens")
+        for token, word in zip(words, stems, strict=True):
+            self._known[token] = word.encode("utf-8")
