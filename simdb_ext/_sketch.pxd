@@ -52,38 +52,99 @@ cdef extern from "text.h" nogil:
     bint sketch_is_ascii(const uint8_t *content, int64_t length)
 
 
-cdef extern from "project.h" nogil:
+cdef extern from "bag.h" nogil:
+    struct sketch_bag:
+        uint64_t *first
+        uint64_t *second
+        uint32_t *counts
+        uint32_t *slots
+        int64_t room
+        int64_t count
+
+
+cdef extern from "idf.h" nogil:
+    struct sketch_idf:
+        const uint64_t *entries
+        int64_t count
+        const uint32_t *directory
+        int bits
+        uint32_t absent
+
+
+cdef extern from "vocabulary.h" nogil:
+    enum:
+        VOCABULARY_TOKEN_MAX
+
+    struct sketch_meaning:
+        uint64_t first
+        uint64_t second
+
+    struct sketch_vocabulary:
+        uint64_t *keys
+        sketch_meaning *meanings
+        uint64_t mask
+        int is_complete
+
+    struct sketch_unknown:
+        const uint8_t *content
+        int64_t size
+
+    uint64_t sketch_vocabulary_place(const sketch_vocabulary *vocabulary, uint64_t first)
+
+
+cdef extern from "scratch.h" nogil:
     enum:
         SKETCH_SHINGLE_MAX
-        SKETCH_FEATURES_MAX
         SKETCH_DIMENSIONS
+
+    enum sketch_unit:
+        SKETCH_WORDS
+        SKETCH_CHARACTERS
+        SKETCH_WHITESPACE
+
+    enum sketch_counting:
+        SKETCH_TF
+        SKETCH_BINARY
+        SKETCH_LOG_TF
+        SKETCH_COLLECT
 
     struct sketch_settings:
         int shingle
         uint32_t seed
-        int is_characters
+        sketch_unit unit
         int is_lowercase
         int is_replaced
+        sketch_counting counting
+        const sketch_vocabulary *vocabulary
+        const sketch_idf *idf
+
+    struct sketch_scratch:
+        sketch_bag bag
+        sketch_unknown unknown
+
+
+cdef extern from "project.h" nogil:
+    enum:
+        SKETCH_FEATURES_MAX
 
     struct sketch_token:
         const uint8_t *content
         int64_t length
 
-    struct sketch_scratch:
-        pass
-
     enum sketch_outcome:
         SKETCH_DONE
         SKETCH_SURROGATE
         SKETCH_TOO_MANY
+        SKETCH_FULL
 
+    void sketch_project_begin()
     sketch_outcome sketch_project_texts(
         const sketch_text *texts, int64_t count, const sketch_settings *settings,
-        sketch_scratch *scratch, int32_t *weights, int64_t *features, int64_t *done
+        sketch_scratch *scratch, void *weights, int64_t *features, int64_t *done
     )
     sketch_outcome sketch_project_tokens(
         const sketch_token *tokens, const int64_t *offsets, int64_t count,
-        const sketch_settings *settings, sketch_scratch *scratch, int32_t *weights,
+        const sketch_settings *settings, sketch_scratch *scratch, void *weights,
         int64_t *features, int64_t *done
     )
 

@@ -5,21 +5,27 @@ calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from threading import RLock
 
 import numpy as np
 
-# How much is collected with the GIL held before it is released for one call.
+# Distinct features of a document for which there is room at first.
 cdef enum:
-    CHUNK_TEXTS = 1024
-    CHUNK_CHARACTERS = 1 << 20
-    CHUNK_TOKENS = 1 << 16
+    BAG_FIRST = 1 << 12
 
 cdef list VARIANTS = ["scalar", "avx2", "avx512"][: cpu_best() + 1]
 cdef str used = VARIANTS[cpu_best()]
 
 unicode_unfold()
+sketch_project_begin()
 sketch_select(cpu_best())
+
+include "sketch/intake.pxi"
+include "sketch/vocabulary.pxi"
+include "sketch/working.pxi"
 
 
 def variants():
@@ -48,68 +54,171 @@ def murmur(bytes content not None, seed):
     return hash.first, hash.second
 
 
-def project_texts(texts, *, str unit not None, shingle, lowercase, seed, replace, start):
-    """Weights int32[n, 128] and the number of features int64[n] of each text."""
-    if unit not in ("words", "characters"):
-        raise ValueError(f"unit is {unit!r}, not 'words' or 'characters'")
-    cdef sketch_settings settings = sketch_settings(
-        checked_shingle(shingle), checked_seed(seed), unit == "characters", bool(lowercase),
-        bool(replace)
+def project_texts(
+    texts, *, unit, shingle, lowercase, seed, replace, start, counting="tf", vocabulary=None,
+    idf=None
+):
+    """Weights [n, 128] and the number of features int64[n] of each text."""
+    check_counting(counting)
+    cdef Working call = Working(
+        unit, shingle, lowercase, seed, replace, counting, vocabulary, idf
     )
-    cdef tuple documents = tuple(texts)
-    cdef Texts chunk = Texts("replace" if replace else "strict", start)
-    weights = np.empty((len(documents), SKETCH_DIMENSIONS), np.int32)
-    features = np.zeros(len(documents), np.int64)
-    cdef int32_t[:, ::1] weights_out = weights
-    cdef int64_t[::1] features_out = features
-    cdef Py_ssize_t first = 0
-    cdef int64_t done
-    cdef sketch_outcome outcome
-
-    while first < len(documents):
-        chunk.collect(documents, first)
-        if chunk.count > 0:
-            with nogil:
-                outcome = sketch_project_texts(
-                    chunk.texts, chunk.count, &settings, chunk.scratch, &weights_out[first, 0],
-                    &features_out[first], &done
-                )
-            if outcome == SKETCH_SURROGATE:
-                raise_surrogate(documents[first + done], start + first + done)
-            if outcome == SKETCH_TOO_MANY:
-                raise_too_many(features[first + done], start + first + done)
-        if chunk.error is not None:
-            raise chunk.error
-        first += chunk.count
+    cdef tuple all_texts = tuple(texts)
+    weights, features = room_for(call, len(all_texts))
+    project_all_texts(call, all_texts, start, weights, features, None)
     return weights, features
 
 
-def project_tokens(documents, *, shingle, seed, replace, start):
+def project_tokens(
+    documents, *, shingle, seed, replace, start, counting="tf", vocabulary=None, idf=None
+):
     """The same for documents whose tokens are given; each token is hashed as it is."""
-    cdef sketch_settings settings = sketch_settings(
-        checked_shingle(shingle), checked_seed(seed), 0, 0, bool(replace)
+    check_counting(counting)
+    cdef Working call = Working(
+        "words", shingle, False, seed, replace, counting, vocabulary, idf
     )
     cdef tuple lists = tuple(documents)
-    cdef Tokens chunk = Tokens("replace" if replace else "strict", start)
-    weights = np.empty((len(lists), SKETCH_DIMENSIONS), np.int32)
-    features = np.zeros(len(lists), np.int64)
-    cdef int32_t[:, ::1] weights_out = weights
+    weights, features = room_for(call, len(lists))
+    project_all_tokens(call, lists, start, weights, features, None)
+    return weights, features
+
+
+def count_texts(texts, *, unit, shingle, lowercase, seed, replace, start, vocabulary=None):
+    """The distinct features of each text, in the order in which they first occur."""
+    cdef Working call = Working(unit, shingle, lowercase, seed, replace, "", vocabulary, None)
+    cdef Collected collected = Collected()
+    cdef tuple all_texts = tuple(texts)
+    weights, features = room_for(call, len(all_texts))
+    project_all_texts(call, all_texts, start, weights, features, collected)
+    return collected.arrays()
+
+
+def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
+    """The same for documents whose tokens are given."""
+    cdef Working call = Working("words", shingle, False, seed, replace, "", vocabulary, None)
+    cdef Collected collected = Collected()
+    cdef tuple lists = tuple(documents)
+    weights, features = room_for(call, len(lists))
+    project_all_tokens(call, lists, start, weights, features, collected)
+    return collected.arrays()
+
+
+cdef tuple room_for(Working call, Py_ssize_t count):
+    """Arrays of weights and of numbers of features, these all negative: not known yet."""
+    is_collected = call.settings.counting == SKETCH_COLLECT
+    is_whole = call.settings.counting == SKETCH_TF and call.settings.idf == NULL
+    weights = np.empty(
+        (0 if is_collected else count, SKETCH_DIMENSIONS), np.int32 if is_whole else np.float32
+    )
+    return weights, np.full(count, -1, np.int64)
+
+
+cdef int project_all_texts(
+    Working call, tuple documents, start, weights, features, Collected collected
+) except -1:
+    """Fill both arrays, or collect the features."""
+    cdef Texts chunk = Texts("replace" if call.settings.is_replaced else "strict", start)
+    cdef uint8_t[:, ::1] weights_out = weights.view(np.uint8)
     cdef int64_t[::1] features_out = features
     cdef Py_ssize_t first = 0
-    cdef int64_t done
-    cdef sketch_outcome outcome
+    cdef Py_ssize_t i
+    call.enter()
+    try:
+        while first < len(documents):
+            chunk.collect(documents, first)
+            call.begin_chunk()
+            if collected is not None:
+                for i in range(chunk.count):
+                    project_texts_chunk(
+                        call, chunk.texts + i, 1, NULL, &features_out[first + i], documents,
+                        start, first + i
+                    )
+                    collected.add(&call.scratch.bag)
+            elif chunk.count > 0:
+                project_texts_chunk(
+                    call, chunk.texts, chunk.count, &weights_out[first, 0],
+                    &features_out[first], documents, start, first
+                )
+            if chunk.error is not None:
+                raise chunk.error
+            first += chunk.count
+    finally:
+        call.leave()
+    return 0
 
-    while first < len(lists):
-        chunk.collect(lists, first)
+
+cdef int project_texts_chunk(
+    Working call, const sketch_text *texts, int64_t count, void *weights, int64_t *features,
+    tuple documents, start, Py_ssize_t first
+) except -1:
+    """Some texts, again until no token is unknown."""
+    cdef sketch_outcome outcome
+    cdef int64_t done
+    while True:
+        with nogil:
+            outcome = sketch_project_texts(
+                texts, count, &call.settings, call.scratch, weights, features, &done
+            )
+        if outcome == SKETCH_SURROGATE:
+            raise_surrogate(documents[first + done], start + first + done)
+        if outcome == SKETCH_TOO_MANY:
+            raise_too_many(features[done], start + first + done)
+        if outcome == SKETCH_FULL:
+            call.widen_bag()
+        elif not call.learn():
+            return 0
+
+
+cdef int project_all_tokens(
+    Working call, tuple documents, start, weights, features, Collected collected
+) except -1:
+    """Fill both arrays, or collect the features."""
+    cdef Tokens chunk = Tokens("replace" if call.settings.is_replaced else "strict", start)
+    cdef uint8_t[:, ::1] weights_out = weights.view(np.uint8)
+    cdef int64_t[::1] features_out = features
+    cdef Py_ssize_t first = 0
+    cdef Py_ssize_t i
+    call.enter()
+    try:
+        while first < len(documents):
+            chunk.collect(documents, first)
+            call.begin_chunk()
+            if collected is not None:
+                for i in range(chunk.count):
+                    project_tokens_chunk(
+                        call, chunk.tokens, chunk.offsets + i, 1, NULL, &features_out[first + i],
+                        start + first + i
+                    )
+                    collected.add(&call.scratch.bag)
+            else:
+                project_tokens_chunk(
+                    call, chunk.tokens, chunk.offsets, chunk.count, &weights_out[first, 0],
+                    &features_out[first], start + first
+                )
+            first += chunk.count
+    finally:
+        call.leave()
+    return 0
+
+
+cdef int project_tokens_chunk(
+    Working call, const sketch_token *tokens, const int64_t *offsets, int64_t count,
+    void *weights, int64_t *features, position
+) except -1:
+    """Some documents, again until no token is unknown."""
+    cdef sketch_outcome outcome
+    cdef int64_t done
+    while True:
         with nogil:
             outcome = sketch_project_tokens(
-                chunk.tokens, chunk.offsets, chunk.count, &settings, chunk.scratch,
-                &weights_out[first, 0], &features_out[first], &done
+                tokens, offsets, count, &call.settings, call.scratch, weights, features, &done
             )
         if outcome == SKETCH_TOO_MANY:
-            raise_too_many(features[first + done], start + first + done)
-        first += chunk.count
-    return weights, features
+            raise_too_many(features[done], position + done)
+        if outcome == SKETCH_FULL:
+            call.widen_bag()
+        elif not call.learn():
+            return 0
 
 
 def project_features(
@@ -162,165 +271,16 @@ def quantise(weights):
     return fingerprints, vectors
 
 
-cdef class Texts:
-    """Where the characters of some texts are, and what keeps them there."""
-
-    cdef sketch_text *texts
-    cdef sketch_scratch *scratch
-    cdef int64_t count
-    cdef object error
-    cdef list kept
-    cdef str errors
-    cdef object start
-
-    def __cinit__(self, str errors, start):
-        self.errors = errors
-        self.start = start
-        self.texts = <sketch_text *>malloc(CHUNK_TEXTS * sizeof(sketch_text))
-        self.scratch = <sketch_scratch *>malloc(sizeof(sketch_scratch))
-        if self.texts == NULL or self.scratch == NULL:
-            raise MemoryError()
-
-    def __dealloc__(self):
-        free(self.texts)
-        free(self.scratch)
-
-    cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
-        """Take documents from `first` on: a chunk, or those before one with an error."""
-        cdef int64_t characters = 0
-        self.count = 0
-        self.kept = []
-        self.error = None
-        try:
-            while (
-                first < len(documents)
-                and self.count < CHUNK_TEXTS
-                and characters < CHUNK_CHARACTERS
-            ):
-                self.take(documents[first], &self.texts[self.count], first)
-                characters += self.texts[self.count].length
-                self.count += 1
-                first += 1
-        except InputError as error:
-            self.error = error
-        return 0
-
-    cdef int take(self, object text, sketch_text *taken, Py_ssize_t position) except -1:
-        if isinstance(text, bytes):
-            taken.characters = PyBytes_AS_STRING(text)
-            taken.length = PyBytes_GET_SIZE(text)
-            taken.width = 1
-            taken.is_ascii = True
-            if sketch_is_ascii(<const uint8_t *>taken.characters, taken.length):
-                return 0
-            try:
-                text = text.decode("utf-8", self.errors)
-            except UnicodeDecodeError as error:
-                message = f"document {self.start + position} is not valid UTF-8: {error}"
-                raise InputError(message) from error
-            self.kept.append(text)
-        if not isinstance(text, str):
-            found = f"{type(text).__name__}, not str or bytes"
-            raise InputError(f"document {self.start + position} is {found}")
-        make_ready(text)
-        taken.characters = PyUnicode_DATA(text)
-        taken.length = PyUnicode_GET_LENGTH(text)
-        taken.width = PyUnicode_KIND(text)
-        taken.is_ascii = PyUnicode_IS_ASCII(text)
-        return 0
-
-
-cdef class Tokens:
-    """Where the bytes of the tokens of some documents are, and what keeps them there."""
-
-    cdef sketch_token *tokens
-    cdef sketch_scratch *scratch
-    cdef int64_t offsets[CHUNK_TEXTS + 1]
-    cdef int64_t room
-    cdef int64_t count
-    cdef list kept
-    cdef str errors
-    cdef object start
-
-    def __cinit__(self, str errors, start):
-        self.errors = errors
-        self.start = start
-        self.scratch = <sketch_scratch *>malloc(sizeof(sketch_scratch))
-        if self.scratch == NULL:
-            raise MemoryError()
-
-    def __dealloc__(self):
-        free(self.tokens)
-        free(self.scratch)
-
-    cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
-        """Take documents from `first` on, a chunk."""
-        self.count = 0
-        self.offsets[0] = 0
-        self.kept = []
-        while (
-            first < len(documents)
-            and self.count < CHUNK_TEXTS
-            and self.offsets[self.count] < CHUNK_TOKENS
-        ):
-            self.take_document(documents[first], first)
-            first += 1
-        return 0
-
-    cdef int take_document(self, object document, Py_ssize_t position) except -1:
-        cdef int64_t used = self.offsets[self.count]
-        cdef tuple tokens
-        if isinstance(document, (str, bytes)) or not hasattr(document, "__iter__"):
-            found = f"{type(document).__name__}, not a list of tokens"
-            raise InputError(f"document {self.start + position} is {found}")
-        tokens = tuple(document)
-        self.kept.append(tokens)
-        self.make_room(used + len(tokens))
-        for token in tokens:
-            self.take(token, &self.tokens[used], position, used - self.offsets[self.count])
-            used += 1
-        self.count += 1
-        self.offsets[self.count] = used
-        return 0
-
-    cdef int make_room(self, int64_t wanted) except -1:
-        cdef int64_t room = max(wanted, 2 * self.room)
-        if wanted <= self.room:
-            return 0
-        tokens = <sketch_token *>realloc(self.tokens, room * sizeof(sketch_token))
-        if tokens == NULL:
-            raise MemoryError()
-        self.tokens = tokens
-        self.room = room
-        return 0
-
-    cdef int take(
-        self, object token, sketch_token *taken, Py_ssize_t position, int64_t number
-    ) except -1:
-        if isinstance(token, str):
-            make_ready(token)
-            if PyUnicode_IS_ASCII(token):
-                taken.content = <const uint8_t *>PyUnicode_DATA(token)
-                taken.length = PyUnicode_GET_LENGTH(token)
-                return 0
-            try:
-                token = token.encode("utf-8", self.errors)
-            except UnicodeEncodeError as error:
-                where = f"a lone surrogate in token {number}: {error}"
-                raise InputError(f"document {self.start + position} has {where}") from error
-            self.kept.append(token)
-        if not isinstance(token, bytes):
-            what = f"a {type(token).__name__} as token {number}, not str or bytes"
-            raise InputError(f"document {self.start + position} has {what}")
-        taken.content = <const uint8_t *>PyBytes_AS_STRING(token)
-        taken.length = PyBytes_GET_SIZE(token)
-        return 0
-
-
 cdef uint32_t checked_seed(seed) except? 0:
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is {seed}, not from 0 to 2**32 - 1")
     return seed
+
+
+cdef int check_counting(counting) except -1:
+    if counting not in ("tf", "binary", "log-tf"):
+        raise ValueError(f"counting is {counting!r}, not one of 'tf', 'binary', 'log-tf'")
+    return 0
 
 
 cdef int checked_shingle(shingle) except -1:

@@ -216,6 +216,8 @@ def _features_of_texts(
     _check_unit(unit)
     _check_shingle(shingle)
     _check_seed(seed, vocabulary)
+    if unit == "characters" and vocabulary is not None:
+        raise ValueError("unit 'characters' takes no vocabulary")
     for position, text in enumerate(texts, start):
         codes = code_points(text, position, "replace" if replace else "strict")
         tokens = cut(codes, unit, lowercase)

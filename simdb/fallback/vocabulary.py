@@ -16,7 +16,8 @@ class Vocabulary:
     ) -> None:
         """Leave out `stop_words`; put `stem` of the others in their place unless it is None."""
         self._seed = seed
-        self._stop_words = dict.fromkeys((word.encode("utf-8") for word in stop_words), b"")
+        words = (word.encode("utf-8") for word in stop_words)
+        self._stop_words = {word: b"" for word in words if len(word) <= TOKEN_BYTES_MAX}
         self._stem = stem
         self._limit = limit
         self._known = dict(self._stop_words)

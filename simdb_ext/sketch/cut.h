@@ -15,6 +15,9 @@ typedef int64_t sketch_cut_function(const struct sketch_text *text, int64_t star
 
 #define CUT_SLACK 64
 
+/* The same, where a token is what stands between white space. */
+sketch_cut_function sketch_cut_spaces;
+
 extern sketch_cut_function *sketch_cut;
 void sketch_cut_select(int variant);
 

@@ -55,7 +55,7 @@ CPU_AVX2 static int64_t cut_avx2(const struct sketch_text *text, int64_t start, 
         if (stop - i >= 32 && load_ascii_avx2(text, i, &characters))
             cut_ascii_avx2(&cut, characters, i, lowercase);
         else
-            cut_some(&cut, text, i, next, lowercase);
+            cut_some(&cut, text, i, next, lowercase, CUT_WORDS, CUT_SINGLES);
     }
     return cut_end(&cut, stop, open);
 }

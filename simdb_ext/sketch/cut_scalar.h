@@ -6,6 +6,9 @@
 #include "text.h"
 #include "unicode.h"
 
+#define CUT_WORDS (1u << CLASS_WORD)
+#define CUT_SINGLES (1u << CLASS_SINGLE)
+
 /* How far a text is cut. */
 struct cut {
     const struct sketch_tokens *tokens;
@@ -17,17 +20,18 @@ struct cut {
     int after_token;
 };
 
-/* Every character is copied, and of each it is decided without a branch whether a token ends or
+/* Characters of the classes whose bits are set in `words` make tokens together, of those in
+   `singles` alone.  Every character is copied, and of each it is decided without a branch whether a token ends or
    begins there: in running text that cannot be foreseen. */
 static inline void cut_some(struct cut *cut, const struct sketch_text *text, int64_t start,
-                            int64_t stop, int lowercase)
+                            int64_t stop, int lowercase, unsigned words, unsigned singles)
 {
     struct cut now = *cut;
 
     for (int64_t i = start; i < stop; i++) {
         uint32_t code = character_at(text, i);
-        int is_word = unicode_class(code) == CLASS_WORD;
-        int is_token = is_word | (unicode_class(code) == CLASS_SINGLE);
+        int is_word = words >> unicode_class(code) & 1;
+        int is_token = (words | singles) >> unicode_class(code) & 1;
         int is_parted = !(now.after_word & is_word);
 
         now.tokens->stops[now.stopped] = now.size;
@@ -56,7 +60,7 @@ static int64_t cut_scalar(const struct sketch_text *text, int64_t start, int64_t
 {
     struct cut cut = {.tokens = tokens, .opened = start};
 
-    cut_some(&cut, text, start, stop, lowercase);
+    cut_some(&cut, text, start, stop, lowercase, CUT_WORDS, CUT_SINGLES);
     return cut_end(&cut, stop, open);
 }
 

@@ -1,19 +1,78 @@
 #include "project.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "murmur.h"
-#include "unicode.h"
+#include "units.h"
 
-static void begin(struct sketch_scratch *scratch)
+#define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
+
+#define WORD_CHARACTERS 6 /* with what follows it, in running text */
+
+/* A feature that occurs more often weighs as if this often, so that its weight has few bits. */
+#define COUNT_MAX 65535u
+
+/* 1 + ln n in units, of the numbers that are frequent. */
+static uint32_t logarithms[256];
+
+static uint32_t logarithm(uint32_t count)
+{
+    return (uint32_t)floor(UNIT * (1.0 + log(count)) + 0.5);
+}
+
+void sketch_project_begin(void)
+{
+    for (uint32_t i = 1; i < 256; i++)
+        logarithms[i] = logarithm(i);
+}
+
+static int is_whole(const struct sketch_settings *settings)
+{
+    return settings->counting == SKETCH_TF && settings->idf == NULL;
+}
+
+/* Begin a document of about `expected` features. */
+static void begin(struct sketch_scratch *scratch, const struct sketch_settings *settings,
+                  int64_t expected)
 {
     memset(scratch->ones, 0, sizeof scratch->ones);
     scratch->held = 0;
     scratch->features = 0;
+    scratch->is_incomplete = 0;
+    scratch->is_full = 0;
+    if (is_whole(settings))
+        return;
+    memset(scratch->sums, 0, sizeof scratch->sums);
+    scratch->total = 0;
+    if (settings->counting != SKETCH_TF)
+        sketch_bag_clear(&scratch->bag, expected);
+}
+
+/* Add features that weigh scratch->units each. */
+static void add_units(struct sketch_scratch *scratch, const uint64_t *first,
+                      const uint64_t *second, int64_t count)
+{
+    sketch_units(first, second, scratch->units, count, scratch->sums);
+    for (int64_t i = 0; i < count; i++)
+        scratch->total += scratch->units[i];
+}
+
+static void add_features(struct sketch_scratch *scratch, int64_t count,
+                         const struct sketch_settings *settings)
+{
+    if (is_whole(settings)) {
+        sketch_counts(scratch->first, scratch->second, count, scratch->ones);
+    } else if (settings->counting == SKETCH_TF) {
+        sketch_idf_weights(settings->idf, scratch->first, count, scratch->units);
+        add_units(scratch, scratch->first, scratch->second, count);
+    } else if (!sketch_bag_add(&scratch->bag, scratch->first, scratch->second, count)) {
+        scratch->is_full = 1;
+    }
 }
 
 /* Count the features of `length` tokens each that the held hashes make; the rest stays held. */
-static void count_features(struct sketch_scratch *scratch, int length)
+static void count_features(struct sketch_scratch *scratch, int length,
+                           const struct sketch_settings *settings)
 {
     int64_t count = scratch->held - length + 1;
 
@@ -23,183 +82,141 @@ static void count_features(struct sketch_scratch *scratch, int length)
         sketch_shingles(scratch->first, count, length);
         sketch_shingles(scratch->second, count, length);
     }
-    sketch_counts(scratch->first, scratch->second, count, scratch->ones);
+    add_features(scratch, count, settings);
     scratch->features += count;
     scratch->held = length - 1;
     memmove(scratch->first, scratch->first + count, 8 * (size_t)scratch->held);
     memmove(scratch->second, scratch->second + count, 8 * (size_t)scratch->held);
 }
 
-/* A text that is shorter than a shingle has one feature: all its tokens. */
-static enum sketch_outcome finish(struct sketch_scratch *scratch, int32_t *weights,
-                                  int64_t *features)
+/* The units that `count` features of the bag weigh, from `start` on. */
+static void weigh_bag(struct sketch_scratch *scratch, int64_t start, int64_t count,
+                      const struct sketch_settings *settings)
 {
-    if (scratch->features == 0 && scratch->held > 0)
-        count_features(scratch, (int)scratch->held);
-    *features = scratch->features;
-    if (scratch->features > SKETCH_FEATURES_MAX)
-        return SKETCH_TOO_MANY;
+    const uint32_t *counts = scratch->bag.counts + start;
+    uint32_t *units = scratch->units;
+
+    if (settings->idf != NULL)
+        sketch_idf_weights(settings->idf, scratch->bag.first + start, count, units);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t each = counts[i] < COUNT_MAX ? counts[i] : COUNT_MAX;
+        uint64_t weight = UNIT;
+        if (settings->counting == SKETCH_LOG_TF)
+            weight = each < 256 ? logarithms[each] : logarithm(each);
+        units[i] = (uint32_t)(settings->idf ? (weight * units[i] + UNIT / 2) / UNIT : weight);
+    }
+}
+
+static void add_bag(struct sketch_scratch *scratch, const struct sketch_settings *settings)
+{
+    const struct sketch_bag *bag = &scratch->bag;
+
+    for (int64_t i = 0, count; i < bag->count; i += count) {
+        count = bag->count - i < SKETCH_WINDOW ? bag->count - i : SKETCH_WINDOW;
+        weigh_bag(scratch, i, count, settings);
+        add_units(scratch, bag->first + i, bag->second + i, count);
+    }
+}
+
+static void write_weights(const struct sketch_scratch *scratch, int32_t *whole, float *weights)
+{
     for (int j = 0; j < SKETCH_DIMENSIONS; j++)
-        weights[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->features);
+        if (whole != NULL)
+            whole[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->features);
+        else
+            weights[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
+}
+
+/* A text that is shorter than a shingle has one feature: all its tokens. */
+static enum sketch_outcome finish(struct sketch_scratch *scratch,
+                                  const struct sketch_settings *settings, int64_t at,
+                                  void *weights, int64_t *features)
+{
+    int is_int = is_whole(settings);
+
+    if (scratch->features == 0 && scratch->held > 0)
+        count_features(scratch, (int)scratch->held, settings);
+    if (scratch->is_full)
+        return SKETCH_FULL;
+    features[at] = scratch->is_incomplete ? -1 : scratch->features;
+    if (scratch->features > SKETCH_FEATURES_MAX) {
+        features[at] = scratch->features;
+        return SKETCH_TOO_MANY;
+    }
+    if (scratch->is_incomplete)
+        return SKETCH_DONE;
+    if (settings->counting != SKETCH_TF)
+        features[at] = scratch->bag.count;
+    if (settings->counting == SKETCH_COLLECT)
+        return SKETCH_DONE;
+    if (settings->counting != SKETCH_TF)
+        add_bag(scratch, settings);
+    write_weights(scratch, is_int ? (int32_t *)weights + SKETCH_DIMENSIONS * at : NULL,
+                  is_int ? NULL : (float *)weights + SKETCH_DIMENSIONS * at);
     return SKETCH_DONE;
 }
 
-static void hold(struct sketch_scratch *scratch, const struct sketch_murmur *hash)
-{
-    scratch->first[scratch->held] = hash->first;
-    scratch->second[scratch->held++] = hash->second;
-}
-
-static void hold_tokens(struct sketch_scratch *scratch, int64_t count, uint32_t seed)
-{
-    sketch_hash(scratch->copy, scratch->starts, scratch->stops, count, seed,
-                scratch->first + scratch->held, scratch->second + scratch->held);
-    scratch->held += count;
-}
-
-static void hold_letters(struct sketch_scratch *scratch, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        scratch->first[scratch->held + i] = scratch->letters[scratch->copy[i]][0];
-        scratch->second[scratch->held + i] = scratch->letters[scratch->copy[i]][1];
-    }
-    scratch->held += count;
-}
-
-/* A word that is longer than a window is hashed as it is read; returns where it ends. */
-static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketch_text *text,
-                              int64_t position, const struct sketch_settings *settings)
-{
-    struct sketch_murmur hash;
-    int64_t size = 0;
-
-    sketch_murmur_begin(&hash, settings->seed);
-    for (; position < text->length; position++) {
-        uint32_t code = character_at(text, position);
-        if (unicode_class(code) != CLASS_WORD)
-            break;
-        code = settings->is_lowercase ? unicode_lower(code) : code;
-        size += unicode_encode(code, scratch->copy + size);
-        if (size >= SKETCH_WINDOW) {
-            sketch_murmur_blocks(&hash, scratch->copy, size / 16);
-            memcpy(scratch->copy, scratch->copy + size / 16 * 16, (size_t)(size % 16));
-            size %= 16;
-        }
-    }
-    sketch_murmur_blocks(&hash, scratch->copy, size / 16);
-    sketch_murmur_end(&hash, scratch->copy + size / 16 * 16, size % 16);
-    hold(scratch, &hash);
-    return position;
-}
-
-/* Hold the words of the window [start, stop); returns where the next window begins. */
-static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_text *text,
-                          int64_t start, int64_t stop, const struct sketch_settings *settings)
-{
-    struct sketch_tokens tokens = {scratch->copy, scratch->starts, scratch->stops};
-    int64_t count, open = stop;
-
-    if (text->is_ascii) {
-        count = sketch_words((const uint8_t *)text->characters + start, stop - start,
-                             settings->is_lowercase, tokens.copy, tokens.starts, tokens.stops);
-        if (count > 0 && tokens.stops[count - 1] == stop - start)
-            open = start + tokens.starts[count - 1];
-    } else {
-        count = sketch_cut(text, start, stop, settings->is_lowercase, &tokens, &open);
-    }
-    if (open == stop || stop == text->length) {
-        hold_tokens(scratch, count, settings->seed);
-        return stop;
-    }
-    /* The last word may go on beyond the window: it is left to the next. */
-    if (open == start)
-        return hold_long_word(scratch, text, start, settings);
-    hold_tokens(scratch, count - 1, settings->seed);
-    return open;
-}
-
-static int64_t hold_characters(struct sketch_scratch *scratch, const struct sketch_text *text,
-                               int64_t start, int64_t stop, struct sketch_space *space,
-                               const struct sketch_settings *settings)
-{
-    struct sketch_tokens tokens = {scratch->copy, scratch->starts, scratch->stops};
-
-    if (text->is_ascii) {
-        const uint8_t *content = (const uint8_t *)text->characters + start;
-        hold_letters(scratch, sketch_fold(content, stop - start, settings->is_lowercase, space,
-                                          tokens.copy));
-    } else {
-        hold_tokens(scratch, sketch_fold_any(text, start, stop, settings->is_lowercase, space,
-                                             &tokens), settings->seed);
-    }
-    return stop;
-}
-
-static void project_text(const struct sketch_text *text, const struct sketch_settings *settings,
-                         struct sketch_scratch *scratch)
+static void read_text(const struct sketch_text *text, const struct sketch_settings *settings,
+                      struct sketch_scratch *scratch)
 {
     struct sketch_space space = {0, 0};
-    int64_t position = 0;
+    int is_characters = settings->unit == SKETCH_CHARACTERS;
 
-    begin(scratch);
-    while (position < text->length) {
-        int64_t stop = text->length - position <= SKETCH_WINDOW ? text->length
-                                                                : position + SKETCH_WINDOW;
-        if (settings->is_characters)
-            position = hold_characters(scratch, text, position, stop, &space, settings);
-        else
-            position = hold_words(scratch, text, position, stop, settings);
-        count_features(scratch, settings->shingle);
+    begin(scratch, settings, is_characters ? text->length : text->length / WORD_CHARACTERS);
+    for (int64_t position = 0; position < text->length && !scratch->is_full;) {
+        position = sketch_hold_window(scratch, text, position, &space, settings);
+        count_features(scratch, settings->shingle, settings);
     }
+}
+
+static void read_tokens(const struct sketch_token *tokens, int64_t count,
+                        const struct sketch_settings *settings, struct sketch_scratch *scratch)
+{
+    begin(scratch, settings, count);
+    for (int64_t i = 0; i < count && !scratch->is_full; i++) {
+        sketch_hold_token(scratch, &tokens[i], settings);
+        if (scratch->held >= SKETCH_WINDOW)
+            count_features(scratch, settings->shingle, settings);
+    }
+    count_features(scratch, settings->shingle, settings);
 }
 
 enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_t count,
                                          const struct sketch_settings *settings,
-                                         struct sketch_scratch *scratch, int32_t *weights,
+                                         struct sketch_scratch *scratch, void *weights,
                                          int64_t *features, int64_t *done)
 {
-    enum sketch_outcome outcome = SKETCH_DONE;
-
-    for (int i = 0; i < 128; i++) {
-        struct sketch_murmur hash;
-        uint8_t letter = (uint8_t)i;
-        sketch_murmur(&hash, &letter, 1, settings->seed);
-        scratch->letters[i][0] = hash.first;
-        scratch->letters[i][1] = hash.second;
-    }
+    scratch->unknown.size = 0;
+    sketch_tokens_begin(scratch, settings);
     for (*done = 0; *done < count; ++*done) {
         const struct sketch_text *text = &texts[*done];
+        if (features[*done] >= 0)
+            continue;
         if (!settings->is_replaced && sketch_has_surrogate(text))
             return SKETCH_SURROGATE;
-        project_text(text, settings, scratch);
-        outcome = finish(scratch, weights + SKETCH_DIMENSIONS * *done, &features[*done]);
+        read_text(text, settings, scratch);
+        enum sketch_outcome outcome = finish(scratch, settings, *done, weights, features);
         if (outcome != SKETCH_DONE)
-            break;
+            return outcome;
     }
-    return outcome;
+    return SKETCH_DONE;
 }
 
 enum sketch_outcome sketch_project_tokens(const struct sketch_token *tokens,
                                           const int64_t *offsets, int64_t count,
                                           const struct sketch_settings *settings,
-                                          struct sketch_scratch *scratch, int32_t *weights,
+                                          struct sketch_scratch *scratch, void *weights,
                                           int64_t *features, int64_t *done)
 {
-    enum sketch_outcome outcome = SKETCH_DONE;
-
-    for (*done = 0; *done < count && outcome == SKETCH_DONE; ++*done) {
-        begin(scratch);
-        for (int64_t i = offsets[*done]; i < offsets[*done + 1]; i++) {
-            struct sketch_murmur hash;
-            sketch_murmur(&hash, tokens[i].content, tokens[i].length, settings->seed);
-            hold(scratch, &hash);
-            if (scratch->held >= SKETCH_WINDOW)
-                count_features(scratch, settings->shingle);
-        }
-        count_features(scratch, settings->shingle);
-        outcome = finish(scratch, weights + SKETCH_DIMENSIONS * *done, &features[*done]);
+    scratch->unknown.size = 0;
+    for (*done = 0; *done < count; ++*done) {
+        if (features[*done] >= 0)
+            continue;
+        read_tokens(tokens + offsets[*done], offsets[*done + 1] - offsets[*done], settings,
+                    scratch);
+        enum sketch_outcome outcome = finish(scratch, settings, *done, weights, features);
         if (outcome != SKETCH_DONE)
-            break;
+            return outcome;
     }
-    return outcome;
+    return SKETCH_DONE;
 }

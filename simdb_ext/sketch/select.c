@@ -3,9 +3,11 @@
 #include "counts.h"
 #include "cut.h"
 #include "fold.h"
+#include "idf.h"
 #include "murmur.h"
 #include "quantise.h"
 #include "shingles.h"
+#include "units.h"
 #include "weigh.h"
 #include "words.h"
 
@@ -15,8 +17,10 @@ void sketch_select(int variant)
     sketch_cut_select(variant);
     sketch_fold_select(variant);
     sketch_hash_select(variant);
+    sketch_idf_select(variant);
     sketch_quantise_select(variant);
     sketch_shingles_select(variant);
+    sketch_units_select(variant);
     sketch_weigh_select(variant);
     sketch_words_select(variant);
 }

@@ -1,0 +1,60 @@
+/* The definition of sketch_idf_weights. */
+
+#ifndef SIMDB_IDF_SCALAR_H
+#define SIMDB_IDF_SCALAR_H
+
+#include "idf.h"
+
+#define IDF_WEIGHT_BITS 16
+#define IDF_WEIGHT_MASK ((1u << IDF_WEIGHT_BITS) - 1)
+
+/* Look-ups under way at once: while one waits for memory the others are asked for. */
+#define IDF_GROUP 64
+
+static inline int64_t idf_slot(const struct sketch_idf *idf, uint64_t hash)
+{
+    return idf->bits ? (int64_t)(hash >> (64 - idf->bits)) : 0;
+}
+
+static inline int64_t idf_bound(const struct sketch_idf *idf, int64_t slot)
+{
+    int64_t place = idf->directory[slot];
+    return place < idf->count ? place : idf->count;
+}
+
+static inline uint32_t idf_from(const struct sketch_idf *idf, uint64_t hash, int64_t start,
+                                int64_t stop)
+{
+    for (int64_t i = start; i < stop; i++)
+        if (idf->entries[i] >> IDF_WEIGHT_BITS == hash >> IDF_WEIGHT_BITS)
+            return idf->entries[i] & IDF_WEIGHT_MASK;
+    return idf->absent;
+}
+
+/* Where the entries of a group begin, with the memory there on its way. */
+static inline void idf_starts(const struct sketch_idf *idf, const uint64_t *hashes,
+                              int64_t count, int64_t *starts)
+{
+    for (int64_t i = 0; i < count; i++)
+        __builtin_prefetch(idf->directory + idf_slot(idf, hashes[i]));
+    for (int64_t i = 0; i < count; i++) {
+        starts[i] = idf_bound(idf, idf_slot(idf, hashes[i]));
+        __builtin_prefetch(idf->entries + starts[i]);
+    }
+}
+
+static void idf_scalar(const struct sketch_idf *idf, const uint64_t *hashes, int64_t count,
+                       uint32_t *weights)
+{
+    for (int64_t i = 0; i < count; i += IDF_GROUP) {
+        int64_t starts[IDF_GROUP], group = count - i < IDF_GROUP ? count - i : IDF_GROUP;
+
+        idf_starts(idf, hashes + i, group, starts);
+        for (int64_t j = 0; j < group; j++) {
+            int64_t stop = idf_bound(idf, idf_slot(idf, hashes[i + j]) + 1);
+            weights[i + j] = idf_from(idf, hashes[i + j], starts[j], stop);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,154 @@
+# Where the characters and tokens of documents are, collected with the GIL held, for `_sketch.pyx`.
+
+# How much is collected before the GIL is released for one call.
+cdef enum:
+    CHUNK_TEXTS = 1024
+    CHUNK_CHARACTERS = 1 << 20
+    CHUNK_TOKENS = 1 << 16
+
+
+cdef class Texts:
+    """Where the characters of some texts are, and what keeps them there."""
+
+    cdef sketch_text *texts
+    cdef int64_t count
+    cdef object error
+    cdef list kept
+    cdef str errors
+    cdef object start
+
+    def __cinit__(self, str errors, start):
+        self.errors = errors
+        self.start = start
+        self.texts = <sketch_text *>malloc(CHUNK_TEXTS * sizeof(sketch_text))
+        if self.texts == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.texts)
+
+    cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
+        """Take documents from `first` on: a chunk, or those before one with an error."""
+        cdef int64_t characters = 0
+        self.count = 0
+        self.kept = []
+        self.error = None
+        try:
+            while (
+                first < len(documents)
+                and self.count < CHUNK_TEXTS
+                and characters < CHUNK_CHARACTERS
+            ):
+                self.take(documents[first], &self.texts[self.count], first)
+                characters += self.texts[self.count].length
+                self.count += 1
+                first += 1
+        except InputError as error:
+            self.error = error
+        return 0
+
+    cdef int take(self, object text, sketch_text *taken, Py_ssize_t position) except -1:
+        if isinstance(text, bytes):
+            taken.characters = PyBytes_AS_STRING(text)
+            taken.length = PyBytes_GET_SIZE(text)
+            taken.width = 1
+            taken.is_ascii = True
+            if sketch_is_ascii(<const uint8_t *>taken.characters, taken.length):
+                return 0
+            try:
+                text = text.decode("utf-8", self.errors)
+            except UnicodeDecodeError as error:
+                message = f"document {self.start + position} is not valid UTF-8: {error}"
+                raise InputError(message) from error
+            self.kept.append(text)
+        if not isinstance(text, str):
+            found = f"{type(text).__name__}, not str or bytes"
+            raise InputError(f"document {self.start + position} is {found}")
+        make_ready(text)
+        taken.characters = PyUnicode_DATA(text)
+        taken.length = PyUnicode_GET_LENGTH(text)
+        taken.width = PyUnicode_KIND(text)
+        taken.is_ascii = PyUnicode_IS_ASCII(text)
+        return 0
+
+
+cdef class Tokens:
+    """Where the bytes of the tokens of some documents are, and what keeps them there."""
+
+    cdef sketch_token *tokens
+    cdef int64_t offsets[CHUNK_TEXTS + 1]
+    cdef int64_t room
+    cdef int64_t count
+    cdef list kept
+    cdef str errors
+    cdef object start
+
+    def __cinit__(self, str errors, start):
+        self.errors = errors
+        self.start = start
+
+    def __dealloc__(self):
+        free(self.tokens)
+
+    cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
+        """Take documents from `first` on, a chunk."""
+        self.count = 0
+        self.offsets[0] = 0
+        self.kept = []
+        while (
+            first < len(documents)
+            and self.count < CHUNK_TEXTS
+            and self.offsets[self.count] < CHUNK_TOKENS
+        ):
+            self.take_document(documents[first], first)
+            first += 1
+        return 0
+
+    cdef int take_document(self, object document, Py_ssize_t position) except -1:
+        cdef int64_t used = self.offsets[self.count]
+        cdef tuple tokens
+        if isinstance(document, (str, bytes)) or not hasattr(document, "__iter__"):
+            found = f"{type(document).__name__}, not a list of tokens"
+            raise InputError(f"document {self.start + position} is {found}")
+        tokens = tuple(document)
+        self.kept.append(tokens)
+        self.make_room(used + len(tokens))
+        for token in tokens:
+            self.take(token, &self.tokens[used], position, used - self.offsets[self.count])
+            used += 1
+        self.count += 1
+        self.offsets[self.count] = used
+        return 0
+
+    cdef int make_room(self, int64_t wanted) except -1:
+        cdef int64_t room = max(wanted, 2 * self.room)
+        if wanted <= self.room:
+            return 0
+        tokens = <sketch_token *>realloc(self.tokens, room * sizeof(sketch_token))
+        if tokens == NULL:
+            raise MemoryError()
+        self.tokens = tokens
+        self.room = room
+        return 0
+
+    cdef int take(
+        self, object token, sketch_token *taken, Py_ssize_t position, int64_t number
+    ) except -1:
+        if isinstance(token, str):
+            make_ready(token)
+            if PyUnicode_IS_ASCII(token):
+                taken.content = <const uint8_t *>PyUnicode_DATA(token)
+                taken.length = PyUnicode_GET_LENGTH(token)
+                return 0
+            try:
+                token = token.encode("utf-8", self.errors)
+            except UnicodeEncodeError as error:
+                where = f"a lone surrogate in token {number}: {error}"
+                raise InputError(f"document {self.start + position} has {where}") from error
+            self.kept.append(token)
+        if not isinstance(token, bytes):
+            what = f"a {type(token).__name__} as token {number}, not str or bytes"
+            raise InputError(f"document {self.start + position} has {what}")
+        taken.content = <const uint8_t *>PyBytes_AS_STRING(token)
+        taken.length = PyBytes_GET_SIZE(token)
+        return 0

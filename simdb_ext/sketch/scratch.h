@@ -1,0 +1,66 @@
+/* What a call is asked for, and its working memory. */
+
+#ifndef SIMDB_SCRATCH_H
+#define SIMDB_SCRATCH_H
+
+#include <stdint.h>
+
+#include "bag.h"
+#include "counts.h"
+#include "cut.h"
+#include "fold.h"
+#include "idf.h"
+#include "shingles.h"
+#include "text.h"
+#include "vocabulary.h"
+#include "words.h"
+
+#define SKETCH_SHINGLE_MAX 1024
+
+/* Characters cut at a time; what is made of them stays in the first level cache. */
+#define SKETCH_WINDOW 4096
+
+/* Tokens of which hashes are held: a window's, and those kept for the next one's shingles. */
+#define SKETCH_HELD (SKETCH_WINDOW + 1 + SKETCH_SHINGLE_MAX)
+
+/* More than any way to cut text may overwrite. */
+#define SKETCH_SLACK (WORDS_SLACK + CUT_SLACK + FOLD_SLACK)
+
+enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE };
+
+/* What an occurrence, or a feature that occurs n times, counts: 1 each; 1; 1 + ln n; nothing,
+   the features are only collected. */
+enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT };
+
+struct sketch_settings {
+    int shingle;
+    uint32_t seed;
+    enum sketch_unit unit;
+    int is_lowercase;
+    int is_replaced; /* lone surrogates, by '?'; else they are an error */
+    enum sketch_counting counting;
+    const struct sketch_vocabulary *vocabulary; /* or NULL */
+    const struct sketch_idf *idf;               /* or NULL */
+};
+
+/* Working memory of one call. */
+struct sketch_scratch {
+    uint8_t copy[4 * SKETCH_WINDOW + SKETCH_SLACK];
+    uint32_t starts[SKETCH_WINDOW + SKETCH_SLACK];
+    uint32_t stops[SKETCH_WINDOW + SKETCH_SLACK];
+    uint64_t first[SKETCH_HELD + SHINGLES_SLACK];
+    uint64_t second[SKETCH_HELD + SHINGLES_SLACK];
+    uint32_t units[SKETCH_HELD];
+    uint64_t letters[128][2]; /* hashes of tokens of one ASCII character */
+    uint32_t ones[SKETCH_DIMENSIONS];
+    uint64_t sums[SKETCH_DIMENSIONS]; /* where weights are not all 1 */
+    uint64_t total;
+    int64_t held;
+    int64_t features;
+    int is_incomplete; /* a token of the document is unknown */
+    int is_full;       /* there was no room in the bag */
+    struct sketch_bag bag;
+    struct sketch_unknown unknown;
+};
+
+#endif

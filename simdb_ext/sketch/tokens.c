@@ -1,0 +1,191 @@
+#include "tokens.h"
+
+#include <string.h>
+
+#include "murmur.h"
+#include "unicode.h"
+
+static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second)
+{
+    scratch->first[scratch->held] = first;
+    scratch->second[scratch->held++] = second;
+}
+
+/* A token that is not known: it is kept, and asked about unless it is too long. */
+static void hold_unknown(struct sketch_scratch *scratch, uint64_t first, uint64_t second,
+                         const uint8_t *content, int64_t length)
+{
+    hold(scratch, first, second);
+    if (length == 0 || length > VOCABULARY_TOKEN_MAX)
+        return;
+    scratch->is_incomplete = 1;
+    sketch_unknown_add(&scratch->unknown, content, length);
+}
+
+/* Hold what stands in the place of each token that was cut.  Whether a token goes cannot be
+   foreseen, so that is no branch; what is held never outruns what is read. */
+static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
+                          const struct sketch_vocabulary *vocabulary)
+{
+    const uint64_t *first = scratch->first + scratch->held;
+    const uint64_t *second = scratch->second + scratch->held;
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t own_first = first[i], own_second = second[i];
+        uint64_t place = own_first & vocabulary->mask;
+
+        if (vocabulary->keys[place] != own_first && vocabulary->keys[place] != 0)
+            place = sketch_vocabulary_place(vocabulary, own_first);
+        if (vocabulary->is_complete) {
+            scratch->first[scratch->held] = own_first;
+            scratch->second[scratch->held] = own_second;
+            scratch->held += vocabulary->keys[place] == 0;
+        } else if (vocabulary->keys[place] == 0) {
+            hold_unknown(scratch, own_first, own_second, scratch->copy + scratch->starts[i],
+                         (int64_t)scratch->stops[i] - scratch->starts[i]);
+        } else {
+            const struct sketch_meaning *meaning = &vocabulary->meanings[place];
+            scratch->first[scratch->held] = meaning->first;
+            scratch->second[scratch->held] = meaning->second;
+            scratch->held += (meaning->first | meaning->second) != 0;
+        }
+    }
+}
+
+/* Hold the tokens that were cut. */
+static void hold_tokens(struct sketch_scratch *scratch, int64_t count,
+                        const struct sketch_settings *settings)
+{
+    sketch_hash(scratch->copy, scratch->starts, scratch->stops, count, settings->seed,
+                scratch->first + scratch->held, scratch->second + scratch->held);
+    if (settings->vocabulary == NULL)
+        scratch->held += count;
+    else
+        hold_meanings(scratch, count, settings->vocabulary);
+}
+
+static void hold_letters(struct sketch_scratch *scratch, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        scratch->first[scratch->held + i] = scratch->letters[scratch->copy[i]][0];
+        scratch->second[scratch->held + i] = scratch->letters[scratch->copy[i]][1];
+    }
+    scratch->held += count;
+}
+
+static int is_inside(uint32_t code, enum sketch_unit unit)
+{
+    return unit == SKETCH_WHITESPACE ? unicode_class(code) != CLASS_SPACE
+                                     : unicode_class(code) == CLASS_WORD;
+}
+
+/* A word that is longer than a window is hashed as it is read; returns where it ends. */
+static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketch_text *text,
+                              int64_t position, const struct sketch_settings *settings)
+{
+    struct sketch_murmur hash;
+    int64_t size = 0;
+
+    sketch_murmur_begin(&hash, settings->seed);
+    for (; position < text->length; position++) {
+        uint32_t code = character_at(text, position);
+        if (!is_inside(code, settings->unit))
+            break;
+        code = settings->is_lowercase ? unicode_lower(code) : code;
+        size += unicode_encode(code, scratch->copy + size);
+        if (size >= SKETCH_WINDOW) {
+            sketch_murmur_blocks(&hash, scratch->copy, size / 16);
+            memcpy(scratch->copy, scratch->copy + size / 16 * 16, (size_t)(size % 16));
+            size %= 16;
+        }
+    }
+    sketch_murmur_blocks(&hash, scratch->copy, size / 16);
+    sketch_murmur_end(&hash, scratch->copy + size / 16 * 16, size % 16);
+    hold(scratch, hash.first, hash.second);
+    return position;
+}
+
+/* Hold the words of the window [start, stop); returns where the next window begins. */
+static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_text *text,
+                          int64_t start, int64_t stop, const struct sketch_settings *settings)
+{
+    struct sketch_tokens tokens = {scratch->copy, scratch->starts, scratch->stops};
+    int64_t count, open = stop;
+
+    if (settings->unit == SKETCH_WHITESPACE) {
+        count = sketch_cut_spaces(text, start, stop, settings->is_lowercase, &tokens, &open);
+    } else if (text->is_ascii) {
+        count = sketch_words((const uint8_t *)text->characters + start, stop - start,
+                             settings->is_lowercase, tokens.copy, tokens.starts, tokens.stops);
+        if (count > 0 && tokens.stops[count - 1] == stop - start)
+            open = start + tokens.starts[count - 1];
+    } else {
+        count = sketch_cut(text, start, stop, settings->is_lowercase, &tokens, &open);
+    }
+    if (open == stop || stop == text->length) {
+        hold_tokens(scratch, count, settings);
+        return stop;
+    }
+    /* The last word may go on beyond the window: it is left to the next. */
+    if (open == start)
+        return hold_long_word(scratch, text, start, settings);
+    hold_tokens(scratch, count - 1, settings);
+    return open;
+}
+
+static int64_t hold_characters(struct sketch_scratch *scratch, const struct sketch_text *text,
+                               int64_t start, int64_t stop, struct sketch_space *space,
+                               const struct sketch_settings *settings)
+{
+    struct sketch_tokens tokens = {scratch->copy, scratch->starts, scratch->stops};
+
+    if (text->is_ascii) {
+        const uint8_t *content = (const uint8_t *)text->characters + start;
+        hold_letters(scratch, sketch_fold(content, stop - start, settings->is_lowercase, space,
+                                          tokens.copy));
+    } else {
+        hold_tokens(scratch, sketch_fold_any(text, start, stop, settings->is_lowercase, space,
+                                             &tokens), settings);
+    }
+    return stop;
+}
+
+void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings)
+{
+    for (int i = 0; i < 128; i++) {
+        struct sketch_murmur hash;
+        uint8_t letter = (uint8_t)i;
+        sketch_murmur(&hash, &letter, 1, settings->seed);
+        scratch->letters[i][0] = hash.first;
+        scratch->letters[i][1] = hash.second;
+    }
+}
+
+int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_text *text,
+                           int64_t position, struct sketch_space *space,
+                           const struct sketch_settings *settings)
+{
+    int64_t stop = text->length - position <= SKETCH_WINDOW ? text->length
+                                                            : position + SKETCH_WINDOW;
+    if (settings->unit == SKETCH_CHARACTERS)
+        return hold_characters(scratch, text, position, stop, space, settings);
+    return hold_words(scratch, text, position, stop, settings);
+}
+
+void sketch_hold_token(struct sketch_scratch *scratch, const struct sketch_token *token,
+                       const struct sketch_settings *settings)
+{
+    const struct sketch_vocabulary *vocabulary = settings->vocabulary;
+    struct sketch_murmur hash;
+    uint64_t place = 0;
+
+    sketch_murmur(&hash, token->content, token->length, settings->seed);
+    if (vocabulary != NULL)
+        place = sketch_vocabulary_place(vocabulary, hash.first);
+    if (vocabulary == NULL || (vocabulary->keys[place] == 0 && vocabulary->is_complete))
+        hold(scratch, hash.first, hash.second);
+    else if (vocabulary->keys[place] == 0)
+        hold_unknown(scratch, hash.first, hash.second, token->content, token->length);
+    else if (vocabulary->meanings[place].first | vocabulary->meanings[place].second)
+        hold(scratch, vocabulary->meanings[place].first, vocabulary->meanings[place].second);
+}

@@ -1,0 +1,21 @@
+/* Sums of features with whole weights. */
+
+#ifndef SIMDB_UNITS_H
+#define SIMDB_UNITS_H
+
+#include <stdint.h>
+
+#define UNITS_BITS 20 /* of one weight */
+
+/* Add units[i] to sums[j] for every i with bit j of first[i] set, to sums[64 + j] likewise of
+   second. */
+typedef void sketch_units_function(const uint64_t *first, const uint64_t *second,
+                                   const uint32_t *units, int64_t count, uint64_t *sums);
+
+/* So many weights cannot overflow 32 bits. */
+#define UNITS_BATCH ((int64_t)1 << (32 - UNITS_BITS))
+
+extern sketch_units_function *sketch_units;
+void sketch_units_select(int variant);
+
+#endif

@@ -1,0 +1,176 @@
+# What one call is asked for and its working memory, for `_sketch.pyx`.
+
+cdef dict UNITS = {
+    "words": SKETCH_WORDS, "characters": SKETCH_CHARACTERS, "whitespace": SKETCH_WHITESPACE
+}
+cdef dict COUNTINGS = {
+    "tf": SKETCH_TF, "binary": SKETCH_BINARY, "log-tf": SKETCH_LOG_TF, "": SKETCH_COLLECT
+}
+
+
+cdef class Working:
+    """Settings and working memory of one call, and what keeps them there."""
+
+    cdef sketch_settings settings
+    cdef sketch_scratch *scratch
+    cdef sketch_idf idf
+    cdef Vocabulary vocabulary
+    cdef object kept
+
+    def __cinit__(self, unit, shingle, lowercase, seed, replace, counting, vocabulary, idf):
+        self.settings.unit = <sketch_unit><int>checked_name("unit", unit, UNITS)
+        self.settings.shingle = checked_shingle(shingle)
+        self.settings.seed = checked_seed(seed)
+        self.settings.is_lowercase = bool(lowercase)
+        self.settings.is_replaced = bool(replace)
+        self.settings.counting = <sketch_counting><int>checked_name(
+            "counting", counting, COUNTINGS
+        )
+        self.scratch = <sketch_scratch *>malloc(sizeof(sketch_scratch))
+        if self.scratch == NULL:
+            raise MemoryError()
+        memset(&self.scratch.bag, 0, sizeof(sketch_bag))
+        if self.settings.counting != SKETCH_TF:
+            self.widen_bag()
+        if vocabulary is not None:
+            self.take_vocabulary(vocabulary)
+        if idf is not None:
+            self.take_idf(idf[0], idf[1], idf[2])
+
+    def __dealloc__(self):
+        if self.scratch != NULL:
+            free_bag(&self.scratch.bag)
+        free(self.scratch)
+
+    cdef int take_vocabulary(self, Vocabulary vocabulary) except -1:
+        if vocabulary.hash_seed != self.settings.seed:
+            raise ValueError(
+                f"the vocabulary has seed {vocabulary.seed}, not {self.settings.seed}"
+            )
+        if self.settings.unit == SKETCH_CHARACTERS:
+            raise ValueError("unit 'characters' takes no vocabulary")
+        self.vocabulary = vocabulary
+        self.settings.vocabulary = &vocabulary.table
+        return 0
+
+    cdef int take_idf(self, entries, directory, default) except -1:
+        check_idf(entries, directory, default)
+        cdef const uint64_t[::1] all_entries = entries
+        cdef const uint32_t[::1] slots = directory
+        self.kept = (entries, directory)
+        self.idf.entries = &all_entries[0] if len(all_entries) else NULL
+        self.idf.count = len(all_entries)
+        self.idf.directory = &slots[0]
+        self.idf.bits = (len(slots) - 1).bit_length() - 1
+        self.idf.absent = default
+        self.settings.idf = &self.idf
+        return 0
+
+    cdef int enter(self) except -1:
+        """Let no other thread change the vocabulary."""
+        if self.vocabulary is not None and not self.vocabulary.table.is_complete:
+            self.vocabulary.lock.acquire()
+        return 0
+
+    cdef int leave(self) except -1:
+        if self.vocabulary is not None and not self.vocabulary.table.is_complete:
+            self.vocabulary.lock.release()
+        return 0
+
+    cdef int begin_chunk(self) except -1:
+        if self.vocabulary is not None:
+            self.vocabulary.forget_much()
+        return 0
+
+    cdef bint learn(self) except -1:
+        """Ask what becomes of the tokens that were unknown; False where there were none."""
+        cdef const uint8_t *content = self.scratch.unknown.content
+        cdef int64_t place = 0
+        cdef list tokens = []
+        while place < self.scratch.unknown.size:
+            length = content[place]
+            tokens.append((<const char *>content)[place + 1:place + 1 + length])
+            place += 1 + length
+        if tokens:
+            self.vocabulary.learn(tokens)
+        return len(tokens) > 0
+
+    cdef int widen_bag(self) except -1:
+        """A bag with more room; what was in it is lost."""
+        cdef sketch_bag wider
+        memset(&wider, 0, sizeof(sketch_bag))
+        wider.room = max(BAG_FIRST, 4 * self.scratch.bag.room)
+        wider.first = <uint64_t *>malloc(wider.room * sizeof(uint64_t))
+        wider.second = <uint64_t *>malloc(wider.room * sizeof(uint64_t))
+        wider.counts = <uint32_t *>malloc(wider.room * sizeof(uint32_t))
+        wider.slots = <uint32_t *>malloc(4 * wider.room * sizeof(uint32_t))
+        if (
+            wider.first == NULL or wider.second == NULL or wider.counts == NULL
+            or wider.slots == NULL
+        ):
+            free_bag(&wider)
+            raise MemoryError()
+        free_bag(&self.scratch.bag)
+        self.scratch.bag = wider
+        return 0
+
+
+cdef class Collected:
+    """The features of documents, one after the other."""
+
+    cdef object hashes
+    cdef object counts
+    cdef list offsets
+
+    def __cinit__(self):
+        self.hashes = np.empty(1 << 12, np.uint64)
+        self.counts = np.empty(1 << 12, np.uint32)
+        self.offsets = [0]
+
+    cdef int add(self, const sketch_bag *bag) except -1:
+        """Take what is in the bag."""
+        cdef int64_t start = self.offsets[len(self.offsets) - 1]
+        cdef int64_t stop = start + bag.count
+        if stop > len(self.hashes):
+            self.hashes = np.resize(self.hashes, 2 * stop)
+            self.counts = np.resize(self.counts, 2 * stop)
+        cdef uint64_t[::1] hashes = self.hashes
+        cdef uint32_t[::1] counts = self.counts
+        memcpy(&hashes[0] + start, bag.first, bag.count * sizeof(uint64_t))
+        memcpy(&counts[0] + start, bag.counts, bag.count * sizeof(uint32_t))
+        self.offsets.append(stop)
+        return 0
+
+    cdef tuple arrays(self):
+        """(offsets, hashes, counts)."""
+        stop = self.offsets[len(self.offsets) - 1]
+        return np.array(self.offsets, np.int64), self.hashes[:stop], self.counts[:stop]
+
+
+cdef void free_bag(sketch_bag *bag):
+    free(bag.first)
+    free(bag.second)
+    free(bag.counts)
+    free(bag.slots)
+
+
+cdef int checked_name(str what, name, dict known) except -1:
+    if name not in known:
+        names = ", ".join(repr(each) for each in known if each)
+        raise ValueError(f"{what} is {name!r}, not one of {names}")
+    return known[name]
+
+
+cdef int check_idf(entries, directory, default) except -1:
+    """Raise unless the arrays of a table fit together."""
+    for name, array, dtype in (
+        ("entries", entries, np.uint64), ("directory", directory, np.uint32)
+    ):
+        if array.dtype != dtype or array.ndim != 1:
+            raise ValueError(f"{name} are {array.dtype}[{array.ndim} axes], not {dtype.__name__}")
+    slots = len(directory) - 1
+    if slots < 1 or slots & (slots - 1) or directory[0] != 0 or directory[slots] != len(entries):
+        raise ValueError(f"a directory of {len(directory)} slots for {len(entries)} entries")
+    if not 0 < default < 1 << 16:
+        raise ValueError(f"the default is {default}, not from 1 to 65535")
+    return 0

@@ -1,0 +1,329 @@
+"""Stop words, stems, counts and weights of features: every variant against plain definitions."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import mmh3
+import numpy as np
+import pytest
+from test_sketch_text import OPTIONS, fmix64, random_texts, rotate, tokens_of
+
+from simdb.fallback import sketch as fallback
+from simdb.idf import IdfTable, directory_bits
+
+_sketch = pytest.importorskip("simdb_ext._sketch")
+
+UNITS = 1024
+TEXTS = [
+    "The cats sat on the mats, and the cat's mat was THE best of mats",
+    "", "   ", "the", "a b a b a b a b", "\u5317\u4eac the \u5317\u4eac cats",
+    "one two three " * 50, "x" * 300 + " cats " + "x" * 300,
+]  # fmt: skip
+
+
+@pytest.fixture(params=["numpy", *_sketch.variants()])
+def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The module under test, set to one variant."""
+    module = fallback if request.param == "numpy" else _sketch
+    before = module.select(request.param)
+    yield module
+    module.select(before)
+
+
+@pytest.fixture(params=_sketch.variants())
+def compiled(request: pytest.FixtureRequest) -> Iterator[Any]:
+    before = _sketch.select(request.param)
+    yield _sketch
+    _sketch.select(before)
+
+
+def stem(words: list[str]) -> list[str]:
+    """A stemmer of our own: no plural, and nothing of "gone"."""
+    return ["" if word == "gone" else word.rstrip("s") or word for word in words]
+
+
+def features_of(text: str, shingle: int, unit: str = "words") -> list[tuple[int, int]]:
+    return hashes_of([token.encode() for token in tokens_of(text, unit, True)], shingle)
+
+
+def hashes_of(tokens: list[bytes], shingle: int) -> list[tuple[int, int]]:
+    """Both words of the hash of every feature."""
+    pairs = [mmh3.hash64(token, 0, signed=False) for token in tokens]
+    length = min(shingle, len(pairs))
+    if length <= 1:
+        return pairs
+    features = []
+    for at in range(len(pairs) - length + 1):
+        words = [0, 0]
+        for place, pair in enumerate(pairs[at : at + length], 1):
+            turn = 23 * (length - place)
+            words = [word ^ rotate(new, turn) for word, new in zip(words, pair, strict=True)]
+        features.append((fmix64(words[0]), fmix64(words[1])))
+    return features
+
+
+def weights_of(weights: dict[tuple[int, int], int]) -> list[float]:
+    """Algorithm 1 for features that weigh so many units."""
+    sums = [0] * 128
+    for feature, units in weights.items():
+        for j in range(128):
+            sums[j] += units if feature[j // 64] >> j % 64 & 1 else -units
+    return [float(np.float32(total / UNITS)) for total in sums]
+
+
+def factor(count: int, counting: str) -> int:
+    logarithm = math.floor(UNITS * (1 + math.log(count)) + 0.5)
+    return {"binary": UNITS, "log-tf": logarithm, "tf": UNITS * count}[counting]
+
+
+def table_of(weights: dict[int, int], default: int = 5000) -> IdfTable:
+    """A table with these weights of first words."""
+    entries = np.array(
+        sorted(word >> 16 << 16 | weight for word, weight in weights.items()), np.uint64
+    )
+    bits = directory_bits(len(entries))
+    slots = (entries >> np.uint64(64 - bits) if bits else entries * 0).astype(np.int64)
+    directory = np.searchsorted(slots, np.arange((1 << bits) + 1)).astype(np.uint32)
+    return IdfTable(entries, directory, default, 10, {})
+
+
+def as_arguments(table: IdfTable) -> tuple[Any, Any, int]:
+    return table.entries, table.directory, table.default
+
+
+@pytest.mark.parametrize("counting", ["binary", "log-tf"])
+@pytest.mark.parametrize("shingle", [1, 2, 3])
+def test_features_are_counted_once_or_by_logarithm(kernel, counting, shingle):
+    options = OPTIONS | {"shingle": shingle, "counting": counting}
+
+    weights, features = kernel.project_texts(TEXTS, **options)
+
+    assert weights.dtype == np.float32
+    for text, row, count in zip(TEXTS, weights.tolist(), features.tolist(), strict=True):
+        counts = Counter(features_of(text, shingle))
+        wanted = {feature: factor(number, counting) for feature, number in counts.items()}
+        assert (row, count) == (weights_of(wanted), len(counts)), text
+
+
+@pytest.mark.parametrize("counting", ["tf", "binary", "log-tf"])
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_a_table_multiplies_the_counts(kernel, counting, count):
+    known = sorted({feature[0] for text in TEXTS for feature in features_of(text, 1)})[:count]
+    table = {word: 1024 + 97 * at for at, word in enumerate(known)}
+    options = OPTIONS | {"shingle": 1, "counting": counting}
+
+    weights, features = kernel.project_texts(TEXTS, **options, idf=as_arguments(table_of(table)))
+
+    for text, row, number in zip(TEXTS, weights.tolist(), features.tolist(), strict=True):
+        counts = Counter(features_of(text, 1))
+        wanted = {
+            feature: (factor(times, counting) * table.get(feature[0], 5000) + UNITS // 2) // UNITS
+            for feature, times in counts.items()
+        }
+        assert row == weights_of(wanted), text
+        assert number == (sum(counts.values()) if counting == "tf" else len(counts))
+
+
+def test_a_large_table_gives_every_weight(kernel):
+    chance = random.Random(1)
+    table = {chance.getrandbits(64): chance.randrange(1, 65536) for _ in range(5000)}
+    tokens = [str(at) for at in range(3000)]
+    table |= {mmh3.hash64(token.encode(), 0, signed=False)[0]: at + 1
+              for at, token in enumerate(tokens[::2])}  # fmt: skip
+    options = {"shingle": 1, "seed": 0, "replace": False, "start": 0}
+
+    weights, _ = kernel.project_tokens(
+        [[token] for token in tokens], **options, idf=as_arguments(table_of(table))
+    )
+
+    wanted = [at // 2 + 1 if at % 2 == 0 else 5000 for at in range(3000)]
+    np.testing.assert_array_equal(np.abs(weights[:, 0]), np.float32(wanted) / UNITS)
+
+
+@pytest.mark.parametrize("shingle", [1, 3])
+def test_stop_words_go_before_shingles_are_made(kernel, shingle):
+    vocabulary = kernel.Vocabulary(0, ["the", "and", "\u5317"], None)
+    options = OPTIONS | {"shingle": shingle}
+
+    weights, features = kernel.project_texts(TEXTS, **options, vocabulary=vocabulary)
+
+    left = [
+        [word for word in tokens_of(text, "words", True) if word not in ("the", "and", "\u5317")]
+        for text in TEXTS
+    ]
+    wanted, wanted_features = kernel.project_tokens(
+        left, shingle=shingle, seed=0, replace=False, start=0
+    )
+    np.testing.assert_array_equal(weights, wanted)
+    np.testing.assert_array_equal(features, wanted_features)
+
+
+def test_stems_take_the_place_of_tokens(kernel):
+    asked: list[str] = []
+    vocabulary = kernel.Vocabulary(0, ["the"], lambda words: [asked.extend(words), stem(words)][1])
+    texts = [*TEXTS, "gone with the winds", "a gone b"]
+
+    weights, features = kernel.project_texts(texts, **OPTIONS, vocabulary=vocabulary)
+    again, _ = kernel.project_texts(texts, **OPTIONS, vocabulary=vocabulary)
+
+    left = [
+        [
+            word if len(word) > 255 else stem([word])[0]
+            for word in tokens_of(text, "words", True)
+            if word not in ("the", "gone")
+        ]
+        for text in texts
+    ]
+    wanted, wanted_features = kernel.project_tokens(left, shingle=3, seed=0, replace=False, start=0)
+    np.testing.assert_array_equal(weights, wanted)
+    np.testing.assert_array_equal(features, wanted_features)
+    np.testing.assert_array_equal(again, wanted)
+    assert len(asked) == len(set(asked))
+
+
+def test_given_tokens_are_translated_too(kernel):
+    vocabulary = kernel.Vocabulary(7, ["stop"], stem)
+    documents = [["cats", "stop", "", b"mats", b"\xff\xfes", "x" * 300], [], ["stop"]]
+    options = {"shingle": 1, "seed": 7, "replace": False, "start": 0}
+
+    weights, features = kernel.project_tokens(documents, **options, vocabulary=vocabulary)
+
+    left = [["cat", "", "mat", b"\xff\xfes", "x" * 300], [], []]
+    wanted, wanted_features = kernel.project_tokens(left, **options)
+    np.testing.assert_array_equal(weights, wanted)
+    np.testing.assert_array_equal(features, wanted_features)
+
+
+def test_a_vocabulary_forgets_and_still_answers_alike(kernel):
+    vocabulary = kernel.Vocabulary(0, ["the"], stem, limit=3)
+    texts = random_texts(2, 3000, 60)
+
+    first, _ = kernel.project_texts(texts[:1500], **OPTIONS, vocabulary=vocabulary)
+    second, _ = kernel.project_texts(texts[1500:], **OPTIONS, vocabulary=vocabulary)
+
+    fresh = kernel.Vocabulary(0, ["the"], stem)
+    wanted, _ = kernel.project_texts(texts, **OPTIONS, vocabulary=fresh)
+    np.testing.assert_array_equal(np.concatenate([first, second]), wanted)
+
+
+def test_a_text_of_very_many_new_words_is_stemmed_whole(compiled):
+    words = [f"word{at}s" for at in range(20_000)]
+    vocabulary = compiled.Vocabulary(0, [], stem)
+
+    weights, _ = compiled.project_texts([" ".join(words)], **OPTIONS, vocabulary=vocabulary)
+
+    wanted, _ = compiled.project_tokens([stem(words)], shingle=3, seed=0, replace=False, start=0)
+    np.testing.assert_array_equal(weights, wanted)
+
+
+@pytest.mark.parametrize("unit", ["words", "characters", "whitespace"])
+@pytest.mark.parametrize("shingle", [1, 2])
+def test_distinct_features_come_in_the_order_of_their_first_places(kernel, unit, shingle):
+    texts = [*TEXTS, *random_texts(5, 40, 300)]
+    if unit == "whitespace":
+        texts = [text for text in texts if "\x1c" not in text]
+
+    offsets, hashes, counts = kernel.count_texts(
+        texts, **OPTIONS | {"unit": unit, "shingle": shingle}
+    )
+
+    assert (offsets.dtype, hashes.dtype, counts.dtype) == (np.int64, np.uint64, np.uint32)
+    for at, text in enumerate(texts):
+        if unit == "whitespace":
+            tokens = [lowered(token) for token in text.split()]
+            features = hashes_of([token.encode() for token in tokens], shingle)
+        else:
+            features = features_of(text, shingle, unit)
+        wanted = Counter(features)
+        part = slice(offsets[at], offsets[at + 1])
+        assert hashes[part].tolist() == [feature[0] for feature in wanted]
+        assert counts[part].tolist() == list(wanted.values())
+
+
+def lowered(token: str) -> str:
+    return "".join("i" if each == "\u0130" else each.lower() for each in token)
+
+
+def test_features_of_given_tokens_are_counted(kernel):
+    documents = [["a", "b", "a"], [], ["b"]]
+
+    offsets, hashes, counts = kernel.count_tokens(
+        documents, shingle=1, seed=0, replace=False, start=0
+    )
+
+    a, b = (mmh3.hash64(token, 0, signed=False)[0] for token in (b"a", b"b"))
+    assert offsets.tolist() == [0, 2, 2, 3]
+    assert hashes.tolist() == [a, b, b]
+    assert counts.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("counting", ["tf", "binary", "log-tf"])
+@pytest.mark.parametrize("unit", ["words", "whitespace"])
+def test_long_and_strange_texts_agree_with_the_definition(compiled, counting, unit):
+    chance = random.Random(3)
+    words = ["".join(chance.choices("abcdefs", k=chance.randrange(1, 6))) for _ in range(20_000)]
+    texts = [*random_texts(6, 20, 6000), " ".join(words), "y" * 9000 + " " + "z" * 5000]
+    table = as_arguments(table_of({chance.getrandbits(64): 9 for _ in range(100)}))
+
+    for idf in (None, table):
+        for vocabulary in (False, True):
+            options = OPTIONS | {"unit": unit, "counting": counting, "idf": idf, "shingle": 2}
+            answers = [
+                module.project_texts(
+                    texts,
+                    **options,
+                    vocabulary=module.Vocabulary(0, ["a"], stem) if vocabulary else None,
+                )
+                for module in (fallback, compiled)
+            ]
+            np.testing.assert_array_equal(answers[0][0], answers[1][0])
+            np.testing.assert_array_equal(answers[0][1], answers[1][1])
+
+
+def test_a_logarithm_is_rounded_alike_for_every_count():
+    counts = np.arange(1, 65536)
+    units = UNITS * (1 + np.log(counts))
+
+    # Far enough from a half that no other library's logarithm rounds to another whole number.
+    assert np.abs(units - np.floor(units) - 0.5).min() > 1e-9
+
+
+def test_what_does_not_fit_together_is_refused(kernel):
+    table = table_of({1 << 40: 7})
+    entries, directory, default = as_arguments(table)
+
+    for changed in (
+        {"counting": "idf"},
+        {"counting": ""},
+        {"unit": "sentences"},
+        {"vocabulary": kernel.Vocabulary(1, [], None)},
+        {"unit": "characters", "vocabulary": kernel.Vocabulary(0, [], None)},
+        {"idf": (entries.astype(np.int64), directory, default)},
+        {"idf": (entries, directory[:-1], default)},
+        {"idf": (entries, np.zeros(4, np.uint32), default)},
+        {"idf": (entries, directory, 0)},
+        {"idf": (entries, directory, 65536)},
+    ):
+        with pytest.raises(ValueError, match=r"unit|counting|seed|entries|directory|default"):
+            kernel.project_texts(["a"], **OPTIONS | changed)
+
+
+def test_a_directory_that_lies_reads_nothing_outside(kernel):
+    entries = np.array([1 << 40, 1 << 50], np.uint64)
+    directory = np.array([0, 2**32 - 1, 5, 2**31, 2], np.uint32)
+
+    weights, _ = kernel.project_texts(
+        ["some words of text"], **OPTIONS | {"shingle": 1}, idf=(entries, directory, 9)
+    )
+
+    assert np.isfinite(weights).all()
+
+
+def test_a_stemmer_that_loses_words_is_an_error(kernel):
+    vocabulary = kernel.Vocabulary(0, [], lambda words: words[1:])
+
+    with pytest.raises(ValueError, match="stems"):
+        kernel.project_texts(["two words"], **OPTIONS, vocabulary=vocabulary)
