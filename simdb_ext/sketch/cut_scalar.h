@@ -21,8 +21,8 @@ struct cut {
 };
 
 /* Characters of the classes whose bits are set in `words` make tokens together, of those in
-   `singles` alone.  Every character is copied, and of each it is decided without a branch whether a token ends or
-   begins there: in running text that cannot be foreseen. */
+   `singles` alone.  Every character is copied, and of each it is decided without a branch whether
+   a token ends or begins there: in running text that cannot be foreseen. */
 static inline void cut_some(struct cut *cut, const struct sketch_text *text, int64_t start,
                             int64_t stop, int lowercase, unsigned words, unsigned singles)
 {
