@@ -4,7 +4,6 @@ Text and tokens go through the kernel; features with weights likewise; ready fin
 taken as they are.  A list may mix kinds: each kind is done in one call and put in its place.
 """
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.errors import InputError
 from simdb.options import Simhash
+from simdb.sketch.normalisation import normalised
 from simdb.values import (
     BARE,
     EMPTY,
@@ -110,8 +110,11 @@ class Sketcher:
             return kernel.project_tokens(
                 documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
             )
-        if options.normalisation == "nfkc":
-            documents = [_normalised(document, replace, start) for document in documents]
+        if options.normalisation != "none":
+            documents = [
+                normalised(decoded(document, position, replace), options.normalisation)
+                for position, document in enumerate(documents, start)
+            ]
         return kernel.project_texts(
             documents,
             unit=options.unit,
@@ -213,13 +216,14 @@ def _project_features(
     return kernel.project_features(offsets, np.ascontiguousarray(hashes), weights), counts
 
 
-def _normalised(document: str | bytes, replace: bool, position: int) -> str:
-    if isinstance(document, bytes):
-        try:
-            document = document.decode("utf-8", "replace" if replace else "strict")
-        except UnicodeDecodeError as error:
-            raise InputError(f"document {position} is no valid UTF-8: {error}") from error
-    return document if document.isascii() else unicodedata.normalize("NFKC", document)
+def decoded(document: str | bytes, position: int, replace: bool) -> str:
+    """The text of document number `position`, which is UTF-8 if it is bytes."""
+    if isinstance(document, str):
+        return document
+    try:
+        return document.decode("utf-8", "replace" if replace else "strict")
+    except UnicodeDecodeError as error:
+        raise InputError(f"document {position} is not valid UTF-8: {error}") from error
 
 
 def _widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:

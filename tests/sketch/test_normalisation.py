@@ -1,0 +1,94 @@
+"""Normalisation and lower case: equal on every Python; what is younger than all of them stays."""
+
+import hashlib
+import random
+import unicodedata
+
+import numpy as np
+import pytest
+
+from simdb.fallback import unicode_table
+from simdb.fallback.text import _lower_case
+from simdb.sketch import normalisation_table
+from simdb.sketch.normalisation import FORMS, lower_cased, normalised
+
+SEED = 20_261_121
+NEWER = [
+    code
+    for row in normalisation_table.NEWER_RANGES.split()
+    for code in range(int(row.split("-")[0], 16), int(row.split("-")[1], 16) + 1)
+]
+# Of 20 000 texts of all characters, as Python 3.10 normalises them without our help.
+GOLDEN = {
+    "nfc": "7e1c07babc47746b5df8bf111d688029a96b981a0a1ada24230765996b9105a0",
+    "nfkc": "ad87fd8292cc006ad9b9650a1ce4d77ed98d881d68fe39f65cb928cea6dd47ae",
+}
+
+
+def texts():
+    """Texts of letters with marks, of everything, and of characters that are younger."""
+    randomness = random.Random(SEED)
+    scripts = [range(0x80, 0x250), range(0x300, 0x370), range(0x900, 0xE00), range(0x1100, 0x1200)]
+    everything = [range(0xD800), range(0xE000, 0x20000), range(0x2F800, 0x2FA20), NEWER]
+    for _ in range(20_000):
+        alphabets = [randomness.choice(scripts), randomness.choice(scripts + everything)]
+        length = randomness.randrange(1, 12)
+        yield "".join(chr(randomness.choice(randomness.choice(alphabets))) for _ in range(length))
+
+
+def digest(normalisation):
+    whole = hashlib.sha256()
+    for text in texts():
+        whole.update(normalised(text, normalisation).encode() + b"\n")
+    return whole.hexdigest()
+
+
+@pytest.mark.parametrize("normalisation", ["nfc", "nfkc"])
+def test_normalisation_does_not_depend_on_the_running_python(normalisation):
+    assert digest(normalisation) == GOLDEN[normalisation]
+
+
+@pytest.mark.parametrize("normalisation", ["nfc", "nfkc"])
+def test_text_of_old_characters_is_normalised_as_python_does(normalisation):
+    newer = set(map(chr, NEWER))
+
+    for text in texts():
+        if newer.isdisjoint(text):
+            expected = unicodedata.normalize(FORMS[normalisation], text)
+            assert normalised(text, normalisation) == expected
+
+
+def test_a_character_that_came_later_stays_and_its_neighbours_do_not_join_over_it():
+    later = "\U0001e030"  # a modifier letter of Unicode 15
+
+    assert normalised(later, "nfkc") == later
+    assert normalised(f"e\u0301{later}e\u0301", "nfkc") == f"\u00e9{later}\u00e9"
+    assert normalised(f"e{later}\u0301", "nfc") == f"e{later}\u0301"
+
+
+def test_none_changes_nothing():
+    assert normalised("e\u0301 \ufb01", "none") == "e\u0301 \ufb01"
+
+
+def test_the_table_knows_the_unicode_of_the_running_python():
+    def release(version):
+        return tuple(map(int, version.split(".")))
+
+    known = release(normalisation_table.UNICODE_VERSION)
+
+    assert release(unicodedata.unidata_version) <= known
+    assert release(unicode_table.UNICODE_VERSION) == known
+
+
+def test_lower_case_is_that_of_the_kernel_for_every_character():
+    codes = np.array([code for code in range(0x110000) if not 0xD800 <= code < 0xE000], np.uint32)
+
+    lowered = lower_cased("".join(map(chr, codes)))
+
+    assert list(map(ord, lowered)) == _lower_case(codes).tolist()
+
+
+def test_lower_case_keeps_the_number_of_characters_and_knows_no_context():
+    assert lower_cased("\u0130") == "i"
+    assert lower_cased("\u039f\u03a3") == "\u03bf\u03c3"
+    assert lower_cased("ASCII") == "ascii"

@@ -1,0 +1,75 @@
+"""Write the table of characters that normalisation leaves alone, the same on every Python.
+
+    python3.10 -m pip install unicodedata2 && python3.10 tools/normalisation_table.py
+
+Python 3.10, the oldest supported, has Unicode 13.0; a character that came later and that
+normalisation would change is listed, up to the release of the installed `unicodedata2`.  A new
+release only adds to the table: what a supported Python left alone before must stay alone.
+"""
+
+import textwrap
+import unicodedata
+from pathlib import Path
+
+import unicodedata2
+
+CODE_POINTS = 0x110000
+OLDEST = "13.0.0"
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    assert unicodedata.unidata_version == OLDEST, "run this with Python 3.10"
+    path = ROOT / "simdb/sketch/normalisation_table.py"
+    path.write_text(python_table(ranges(newer_characters())))
+
+
+def newer_characters() -> list[int]:
+    """Code points that came after OLDEST and are combined, decomposed or composed."""
+    active = {
+        code
+        for code in range(CODE_POINTS)
+        if unicodedata2.combining(chr(code)) or unicodedata2.decomposition(chr(code))
+    }
+    parts = {
+        int(part, 16)
+        for code in active
+        for part in unicodedata2.decomposition(chr(code)).split()
+        if not part.startswith("<")
+    }
+    return sorted(code for code in active | parts if is_newer(code))
+
+
+def is_newer(code: int) -> bool:
+    return unicodedata.category(chr(code)) == "Cn" != unicodedata2.category(chr(code))
+
+
+def ranges(codes: list[int]) -> list[tuple[int, int]]:
+    """(first, last) of every run of consecutive code points."""
+    found: list[tuple[int, int]] = []
+    for code in codes:
+        if found and found[-1][1] == code - 1:
+            found[-1] = (found[-1][0], code)
+        else:
+            found.append((code, code))
+    return found
+
+
+def python_table(rows: list[tuple[int, int]]) -> str:
+    text = " ".join(f"{first:x}-{last:x}" for first, last in rows)
+    return f'''"""Characters that came after Unicode {OLDEST} and that normalisation would change.
+
+Written by tools/normalisation_table.py.
+"""
+
+UNICODE_VERSION = "{unicodedata2.unidata_version}"
+
+# First and last code point of each range.
+NEWER_RANGES = """
+{textwrap.fill(text, 99, break_on_hyphens=False)}
+"""
+'''
+
+
+if __name__ == "__main__":
+    main()
