@@ -10,24 +10,29 @@ from simdb import kernel
 from simdb.errors import InputError
 from simdb.options import Simhash
 from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.vectors import as_vectors
 from simdb.values import Fingerprint, Fingerprints, check_bits
 
 
 def fingerprint(
     document: Any, sketch: Simhash | None = None, *, errors: str = "strict"
 ) -> Fingerprint:
-    """The fingerprint and weights of one text, list of tokens or `Features`."""
+    """The fingerprint and weights of one text, list of tokens, `Features` or vector."""
     return fingerprints([document], sketch, errors=errors)[0]
 
 
 def fingerprints(
     documents: Iterable[Any], sketch: Simhash | None = None, *, errors: str = "strict"
 ) -> Fingerprints:
-    """Fingerprints of many documents of one kind: `.bits` uint64[n], `.weights` float32[n, d]."""
+    """Fingerprints of many documents of one kind: `.bits` uint64[n], `.weights` float32[n, d].
+
+    Vectors may be the rows of one array, float[n, d], or of a CSR matrix.
+    """
     if isinstance(documents, str | bytes):
         raise InputError("documents are many, in a list; simdb.fingerprint takes one")
     sketcher = Sketcher(sketch or Simhash())
-    listed = list(documents)
+    vectors = as_vectors(documents)
+    listed = list(documents) if vectors is None else vectors
     weights = sketcher.weights(listed, errors=errors)
     bits, _ = kernel.quantise(np.ascontiguousarray(weights))
     return Fingerprints(bits, weights)

@@ -22,7 +22,7 @@ FLOORS = [
 ]  # fmt: skip
 # The order of modules inside a folder; any, where verbs stand beside each other.
 FOLDERS = {
-    "sketch": ["normalisation_table", "normalisation", "sketcher"],
+    "sketch": ["vectors", "projection", "normalisation_table", "normalisation", "sketcher"],
     "index": ["permutation"],
     "plan": ["planner", "compaction"],
     "storage": [

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import InputError
 from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.vectors import as_vectors
 from simdb.storage.batch import Batch
 from simdb.storage.metadata import pack_metadata
 from simdb.values import Fingerprints, Sketches, offsets_of
@@ -144,9 +145,14 @@ def _joined(sketcher: Sketcher, parts: list[Sketches]) -> Sketches:
 
 
 def _chunks(documents: Any) -> Iterator[Any]:
-    """Documents a few thousand at a time; arrays of fingerprints whole."""
+    """Documents a few thousand at a time, slices of matrices; arrays of fingerprints whole."""
     if isinstance(documents, Fingerprints):
         yield documents
+        return
+    vectors = as_vectors(documents)
+    if vectors is not None:
+        for first in range(0, len(vectors), SKETCHED_DOCUMENTS):
+            yield vectors[first : first + SKETCHED_DOCUMENTS]
         return
     if isinstance(documents, np.ndarray):
         if documents.dtype == np.uint64 and documents.ndim == 1:
@@ -155,7 +161,7 @@ def _chunks(documents: Any) -> Iterator[Any]:
         if documents.dtype.kind not in "OUS" or documents.ndim != 1:
             raise InputError(
                 f"documents are an array of {documents.dtype} with shape {documents.shape}; ready"
-                " fingerprints are uint64[n]"
+                " fingerprints are uint64[n], vectors float[n, d]"
             )
     if isinstance(documents, str | bytes | int) or not isinstance(documents, Iterable):
         raise InputError(

@@ -123,7 +123,8 @@ class Queries(Protocol):
         """The matches of many documents at once, as arrays; see `query`.
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
-        or an Arrow column.  `ids`: stored documents instead.
+        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents
+        instead.
         """
         lookup.check_limit(limit)
         view, source = self._enter()

@@ -72,8 +72,9 @@ class WriteTransaction(Queries):
         """Store many documents, all or none of them; returns how many.
 
         `ids`: str, bytes or int each, no two alike.  `documents`: an iterable of documents,
-        uint64[n] of ready fingerprints, a `Fingerprints`, or an Arrow column.  `metadata`: a plain
-        object or None for each.  `replace`: a stored document of the same id is deleted first.
+        uint64[n] of ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix,
+        or an Arrow column.  `metadata`: a plain object or None for each.  `replace`: a stored
+        document of the same id is deleted first.
         `progress(done)` is called now and then with the number of documents sketched.
 
         Raises InputError for what cannot be taken, ExistsError for an id that is taken.

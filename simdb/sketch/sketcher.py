@@ -15,6 +15,8 @@ from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.errors import InputError
 from simdb.options import Simhash
 from simdb.sketch.normalisation import normalised
+from simdb.sketch.projection import Projection
+from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, join_vectors
 from simdb.values import (
     BARE,
     EMPTY,
@@ -29,8 +31,8 @@ from simdb.values import (
 
 ERRORS = ("strict", "replace")
 KINDS = (
-    "str, bytes (UTF-8), a list of tokens, simdb.Features, simdb.Fingerprint or an int (a ready"
-    " 64-bit fingerprint)"
+    "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
+    " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
 )
 
 
@@ -41,13 +43,15 @@ class Sketcher:
         """Every document is treated by `options`."""
         self._options = options
         self._width = options.vector_bytes
+        self._projection = Projection(options.seed)
 
     def sketch(self, documents: Any, *, errors: str = "strict", start: int = 0) -> Sketches:
         """Sketches of many documents.
 
-        `documents`: a sequence of documents, a uint64 array (ready fingerprints) or a
-        `Fingerprints`.  Messages count from `start`.  `errors`: "strict" raises InputError for
-        text that is not valid Unicode, "replace" replaces what is not.
+        `documents`: a sequence of documents, a uint64 array (ready fingerprints), a
+        `Fingerprints`, or vectors as float[n, d] or CSR.  Messages count from `start`.
+        `errors`: "strict" raises InputError for text that is not valid Unicode, "replace"
+        replaces what is not.
         """
         if errors not in ERRORS:
             raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
@@ -55,14 +59,19 @@ class Sketcher:
             return self._from_fingerprints(documents.bits, documents.weights)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
             return self._bare(documents)
+        vectors = as_vectors(documents)
+        if vectors is not None:
+            return self._quantised(*self._project_vectors(vectors, start))
         return self._by_kind(documents, errors == "replace", start)
 
-    def weights(
-        self, documents: Sequence[Any], *, errors: str = "strict"
-    ) -> npt.NDArray[np.float32]:
-        """Weights float32[n, dimensions] of texts, token lists or features, of one kind."""
-        kind = _kind(documents[0], 0) if len(documents) else "text"
-        weights, _ = self._projected(documents, kind, errors == "replace", 0)
+    def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
+        """Weights float32[n, dimensions] of texts, tokens, features or vectors, of one kind."""
+        vectors = as_vectors(documents)
+        if vectors is not None:
+            weights, _ = self._project_vectors(vectors, 0)
+        else:
+            kind = _kind(documents[0], 0) if len(documents) else "text"
+            weights, _ = self._projected(documents, kind, errors == "replace", 0)
         return np.asarray(weights[:, : self._options.dimensions], np.float32)
 
     def _by_kind(self, documents: Sequence[Any], replace: bool, start: int) -> Sketches:
@@ -106,6 +115,8 @@ class Sketcher:
         options = self._options
         if kind == "features":
             return _project_features(documents)
+        if kind in ("dense", "sparse"):
+            return self._project_vectors(join_vectors(documents, start), start)
         if kind == "tokens":
             return kernel.project_tokens(
                 documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
@@ -124,6 +135,13 @@ class Sketcher:
             replace=replace,
             start=start,
         )
+
+    def _project_vectors(
+        self, vectors: Vectors, start: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        check_vectors(vectors, length=self._options.vector_length, start=start)
+        weights = self._projection.project(vectors)
+        return weights, np.asarray(weights.any(axis=1), np.int64)
 
     def _quantised(self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> Sketches:
         dimensions = self._options.dimensions
@@ -196,6 +214,8 @@ def _kind(document: Any, position: int) -> str:
         return "bits"
     if isinstance(document, list | tuple):
         return "tokens"
+    if is_vector(document, position):
+        return "dense" if isinstance(document, np.ndarray) else "sparse"
     raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
 
 

@@ -1,0 +1,151 @@
+"""Gaussian projections: vectors to weights, the same to the bit on every machine.
+
+W = X R (Sood & Loguinov 2011, equation (4)) with R[i, j] standard normal for coordinate i and
+weight j, so that each bit of two vectors differs with probability angle / pi (Charikar 2002).
+
+R is stored nowhere.  Sixteen bits of word j // 4 of a SplitMix64 stream, which starts from `seed`
+and i, choose R[i, j] among the 65536 quantiles of the normal distribution, in whole 1/4096.  A row
+of X is rounded to whole multiples of a power of two, so small that 2**38 of them are as much as
+all its coordinates together can be; products and sums are then whole numbers below 2**53, exact
+in float64 in any order, whatever library multiplies.  Weights are rounded to float32 once.
+"""
+
+from functools import cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.sketch.vectors import SparseRows, Vectors, peaks_of, reduced
+
+I16 = npt.NDArray[np.int16]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+
+DIMENSIONS = 128
+QUANTILES = 1 << 16
+UNITS = 1 << 12  # of a quantile, to 1
+
+# |R| < 2**14.2 units, so a row of 2**38 units makes sums below 2**52.2.
+ROW_BITS = 38
+
+# The increment of SplitMix64, 2**64 divided by the golden ratio.
+GOLDEN = 0x9E3779B97F4A7C15
+WORDS = DIMENSIONS // 4
+
+BLOCK = 1024  # coordinates whose part of R is made and kept together, 256 KiB
+KEPT_BLOCKS = 128  # coordinates beyond are made when needed, each time
+ROWS_AT_ONCE = 512
+ENTRIES_AT_ONCE = 1 << 12  # of sparse rows, 1 KiB each while they are multiplied
+
+
+class Projection:
+    """The matrix R of one seed, and the parts of it that have been needed."""
+
+    def __init__(self, seed: int) -> None:
+        """`seed`: 0 .. 2**32 - 1."""
+        self._start = _mixed(np.array([seed + GOLDEN], np.uint64))
+        self._blocks: dict[int, I16] = {}
+
+    def project(self, vectors: Vectors) -> F32:
+        """Weights float32[n, 128] of checked vectors; zeros where all coordinates are 0."""
+        units = _units(peaks_of(vectors), _fill_counts(vectors))
+        if isinstance(vectors, SparseRows):
+            sums = self._sparse(vectors, units)
+        else:
+            sums = self._dense(vectors, units)
+        return (sums * (units[:, None] / UNITS)).astype(np.float32)
+
+    def matrix(self, coordinates: I64) -> I16:
+        """Rows of R, in units: int16[n, 128]."""
+        blocks = coordinates // BLOCK
+        if len(blocks) == 0 or blocks.max() >= KEPT_BLOCKS:
+            return _made(self._start, coordinates)
+        rows = np.empty((len(coordinates), DIMENSIONS), np.int16)
+        for block in np.unique(blocks):
+            chosen = blocks == block
+            rows[chosen] = self._block(int(block))[coordinates[chosen] % BLOCK]
+        return rows
+
+    def _block(self, number: int) -> I16:
+        """R of the coordinates from `number` * BLOCK on."""
+        kept = self._blocks.get(number)
+        if kept is not None:
+            return kept
+        made = _made(self._start, np.arange(number * BLOCK, (number + 1) * BLOCK))
+        if number < KEPT_BLOCKS:
+            self._blocks[number] = made
+        return made
+
+    def _dense(self, rows: npt.NDArray[np.floating], units: F64) -> F64:
+        count, length = rows.shape
+        sums = np.zeros((count, DIMENSIONS))
+        for block in range(-(-length // BLOCK)):
+            columns = slice(block * BLOCK, min((block + 1) * BLOCK, length))
+            matrix = self._block(block)[: columns.stop - columns.start].astype(np.float64)
+            for first in range(0, count, ROWS_AT_ONCE):
+                piece = slice(first, first + ROWS_AT_ONCE)
+                sums[piece] += _whole(rows[piece, columns], units[piece, None]) @ matrix
+        return sums
+
+    def _sparse(self, rows: SparseRows, units: F64) -> F64:
+        row_of = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+        sums = np.zeros((len(rows), DIMENSIONS))
+        for first in range(0, len(row_of), ENTRIES_AT_ONCE):
+            piece = slice(first, first + ENTRIES_AT_ONCE)
+            owners = row_of[piece]
+            columns, places = np.unique(rows.columns[piece], return_inverse=True)
+            matrix = self.matrix(columns.astype(np.int64)).astype(np.float64)[places]
+            whole = _whole(rows.values[piece], units[owners])
+            starts = np.flatnonzero(np.diff(owners, prepend=-1)).tolist()
+            for start, stop in zip(starts, [*starts[1:], len(owners)], strict=True):
+                sums[owners[start]] += whole[start:stop] @ matrix[start:stop]
+        return sums
+
+
+@cache
+def normal_quantiles() -> I16:
+    """Quantile (k + 1/2) / 65536 of the normal distribution for each k, in units of 2**-12."""
+    inverse = NormalDist().inv_cdf
+    upper = [inverse((k + 0.5) / QUANTILES) for k in range(QUANTILES // 2, QUANTILES)]
+    half = np.rint(np.array(upper) * UNITS).astype(np.int16)
+    return np.concatenate([-half[::-1], half])
+
+
+def _made(start: U64, coordinates: I64) -> I16:
+    """Rows of R: the four lowest first, 16 bits of each word in turn choose a quantile."""
+    golden = np.uint64(GOLDEN)
+    streams = _mixed(start + golden * coordinates.astype(np.uint64))
+    steps = np.arange(1, WORDS + 1, dtype=np.uint64) * golden
+    words = _mixed(streams[:, None] + steps).astype("<u8")
+    return np.asarray(normal_quantiles()[words.view("<u2")], np.int16)
+
+
+def _mixed(words: U64) -> U64:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return words ^ words >> np.uint64(31)
+
+
+def _units(peaks: F64, counts: I64) -> F64:
+    """The power of two that each row is rounded to: 2**38 are `peaks` times `counts` or more."""
+    _, peak_bits = np.frexp(peaks)
+    _, count_bits = np.frexp(counts.astype(np.float64))
+    return np.asarray(np.ldexp(1.0, peak_bits + count_bits - ROW_BITS), np.float64)
+
+
+def _whole(values: npt.NDArray[Any], units: F64) -> F64:
+    """`values` as whole numbers of `units`."""
+    scaled = np.asarray(values / units, np.float64)
+    return np.rint(scaled, out=scaled)
+
+
+def _fill_counts(vectors: Vectors) -> I64:
+    """How many coordinates of each row are not 0."""
+    if isinstance(vectors, SparseRows):
+        return reduced(np.add, (vectors.values != 0).astype(np.int64), vectors.offsets)
+    return np.asarray(np.count_nonzero(vectors, axis=1), np.int64)
