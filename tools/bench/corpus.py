@@ -2,19 +2,24 @@
 
 A corpus is JSON lines with the fields `id` and `text`.  The truth is a table of tab-separated
 values: two ids, then Jaccard similarity over word 3-shingles, cosine of term frequencies and
-cosine of tf-idf.  Either may be gzipped.
+cosine of tf-idf.  Pairs that people have judged are a table of two ids and a label.  Any may be
+gzipped.
 """
 
 import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 MEASURES = {"jaccard": (2, 0.8), "tfidf": (4, 0.9)}
+COLUMNS = {"jaccard": 2, "tf": 3, "tfidf": 4}
+# The cosines of the table, by the setting whose estimates they are.
+COSINES = {"words 1, tf": "tf", "words 1, tf-idf": "tfidf"}
 
 Couple = tuple[str, str]
 
@@ -58,6 +63,23 @@ def read_truth(path: str, measure: str) -> set[Couple]:
         for row in _rows(path)
         if row[column] not in ("", "-") and float(row[column]) >= least
     }
+
+
+def read_similarities(path: str) -> tuple[list[Couple], dict[str, npt.NDArray[np.float64]]]:
+    """Every pair of the table, and its similarity by each measure; 0 where it is not told."""
+    rows = list(_rows(path))
+    known = {
+        name: np.array([float(row[column].strip("-") or 0) for row in rows], np.float64)
+        for name, column in COLUMNS.items()
+    }
+    return [(row[0], row[1]) for row in rows], known
+
+
+def read_judgements(path: Path) -> tuple[list[Couple], list[bool]]:
+    """Pairs that people have judged, and whether related: not so if judged "0" or "non..."."""
+    rows = list(_rows(str(path))) if path.exists() else []
+    related = [row[2] != "0" and not row[2].startswith("non") for row in rows]
+    return [(row[0], row[1]) for row in rows], related
 
 
 def couple(left: object, right: object) -> Couple:

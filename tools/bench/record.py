@@ -65,10 +65,20 @@ class Record:
             os.sched_setaffinity(0, {arguments.core})
 
     def add(
-        self, what: str, figure: float, unit: str, timing: Timing | None = None, note: str = ""
+        self,
+        what: str,
+        figure: float,
+        unit: str,
+        timing: Timing | None = None,
+        note: str = "",
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
-        """One line of the table, said at once so that a long run can be followed."""
+        """One line of the table, said at once so that a long run can be followed.
+
+        `facts` are for whoever reads the file.
+        """
         row: dict[str, Any] = {"what": what, "figure": figure, "unit": unit, "note": note}
+        row |= facts or {}
         if timing is not None:
             row["median_seconds"] = timing.median
             row["best_seconds"] = timing.best

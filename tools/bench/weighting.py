@@ -1,0 +1,266 @@
+"""Which weights and which shingles tell near-duplicates best, in a folder of corpora?
+
+Every corpus is sketched under every setting and all of its pairs are compared, so that the measure
+is judged and no search.  F1 is given at the best threshold; its curve over all thresholds is kept
+in the JSON file, from which `quality_tables.py` finds one threshold for all corpora.
+
+The folder has NAME.jsonl.gz and NAME.truth.tsv.gz (see `corpus.py`); a table of truth must have
+every pair that counts, since what is not in it is held to be wrong.  NAME.pairs.tsv, if there, has
+pairs that people have judged: of those the share of (related, unrelated) couples is told in which
+the related pair has the higher similarity.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import simdb
+from corpus import (
+    COSINES,
+    MEASURES,
+    Couple,
+    read_corpus,
+    read_judgements,
+    read_similarities,
+)
+from record import Record, options
+from simdb import kernel
+from simdb.options import WEIGHTINGS
+from simdb.sketch.sketcher import Sketcher
+from simdb.values import WEIGHTED
+
+SHINGLES = {"words": (1, 2, 3, 4, 5), "characters": (3, 5, 8)}
+# Stop words and stems of English, beside the same setting without them.
+FILTERS = {"stop words": {"stop_words": "english"}, "stems": {"stemming": "english"}}
+FILTERED = ("binary", "tf", "tf-idf")
+FLOOR = 0.4  # two documents that have nothing in common are as similar as this by no chance
+STEPS = 1000  # thresholds that are told apart, from 0 to 1
+CURVE_STEP = 10  # of them, each so many-th is kept
+ROWS = 512  # documents compared with all others at a time
+MANY_PAIRS = 1000  # with fewer, which hash is used decides too much
+FEWEST = 30  # pairs that a deviation is of
+BANDS = ((0.5, 0.6), (0.75, 0.8), (0.88, 0.92), (0.95, 0.98))
+
+F32 = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts, and what is known of some of their pairs: places left and right, and similarities."""
+
+    name: str
+    texts: list[str]
+    left: I64
+    right: I64
+    known: dict[str, npt.NDArray[np.float64]]
+    judged_left: I64
+    judged_right: I64
+    is_related: Flags
+
+    @property
+    def has_spaces(self) -> bool:
+        """Whether words are written apart, as English ones are: not in Chinese."""
+        sample = "".join(self.texts[:: max(1, len(self.texts) // 100)])
+        return sample.isascii() or sum(map(str.isascii, sample)) > len(sample) / 2
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("folder", type=Path, help="NAME.jsonl.gz and NAME.truth.tsv.gz of each")
+    parser.add_argument("--only", nargs="*", default=[], help="names of corpora; default: all")
+    parser.add_argument("--weightings", nargs="+", default=WEIGHTINGS, choices=WEIGHTINGS)
+    parser.add_argument("--words", type=int, nargs="*", default=SHINGLES["words"])
+    parser.add_argument("--characters", type=int, nargs="*", default=SHINGLES["characters"])
+    parser.add_argument("--seeds", type=int, default=3, help="where fewer than 1,000 pairs count")
+    arguments = parser.parse_args()
+    record = Record(__doc__, arguments)
+    for corpus in read_corpora(arguments.folder, arguments.only):
+        few = min((corpus.known[name] >= least).sum() for name, (_, least) in MEASURES.items())
+        seeds = arguments.seeds if few < MANY_PAIRS else 1
+        shingles = {"words": arguments.words, "characters": arguments.characters}
+        for label, settings in variants(shingles, arguments.weightings, corpus.has_spaces):
+            judge(record, corpus, label, settings, seeds)
+    record.finish()
+
+
+def read_corpora(folder: Path, only: list[str]) -> Iterator[Corpus]:
+    for path in sorted(folder.glob("*.truth.tsv.gz")):
+        name = path.name.removesuffix(".truth.tsv.gz")
+        if only and name not in only:
+            continue
+        ids, texts = read_corpus(str(folder / f"{name}.jsonl.gz"))
+        places = {document: place for place, document in enumerate(ids)}
+        pairs, known = read_similarities(str(path))
+        judged, is_related = read_judgements(folder / f"{name}.pairs.tsv")
+        yield Corpus(
+            name, texts, *ends(pairs, places), known, *ends(judged, places), np.array(is_related)
+        )
+
+
+def ends(pairs: list[Couple], places: dict[str, int]) -> I64:
+    """Places of the left and of the right ends, [2, n]."""
+    both = [(places[left], places[right]) for left, right in pairs]
+    return np.array(both, np.int64).reshape(-1, 2).T
+
+
+def variants(
+    shingles: dict[str, list[int]], weightings: list[str], has_spaces: bool
+) -> Iterator[tuple[str, simdb.Simhash]]:
+    """Every setting and what it is called."""
+    for weighting in weightings:
+        for unit, lengths in shingles.items():
+            for length in lengths:
+                yield (
+                    f"{unit} {length}, {weighting}",
+                    simdb.Simhash(unit=unit, shingle=length, weighting=weighting),
+                )
+    if not has_spaces:
+        return
+    for weighting in filter(FILTERED.__contains__, weightings):
+        for length in (1, 3):
+            plain = simdb.Simhash(shingle=length, weighting=weighting)
+            for name, filters in filters_of().items():
+                yield f"words {length} {name}, {weighting}", replace(plain, **filters)
+
+
+def filters_of() -> dict[str, dict[str, str]]:
+    """Each filter alone, and both."""
+    both = {key: value for each in FILTERS.values() for key, value in each.items()}
+    return {**FILTERS, " and ".join(FILTERS): both}
+
+
+def judge(record: Record, corpus: Corpus, label: str, settings: simdb.Simhash, seeds: int) -> None:
+    """Rows of one corpus under one setting; what several seeds give is counted together."""
+    found = np.zeros(STEPS + 1, np.int64)
+    scores, judged = [], []
+    for seed in range(seeds):
+        vectors, is_known = sketched(corpus.texts, replace(settings, seed=seed))
+        found += histogram_of_all(vectors[is_known])
+        scores.append(between(vectors, is_known, corpus.left, corpus.right))
+        judged.append(between(vectors, is_known, corpus.judged_left, corpus.judged_right))
+    all_scores = np.concatenate(scores)
+    for measure, (_, least) in MEASURES.items():
+        is_true = np.tile(corpus.known[measure] >= least, seeds)
+        add_curves(record, f"{corpus.name}: {label}, {measure}", found, all_scores[is_true], {
+            "corpus": corpus.name, "setting": label, "truth": measure, "seeds": seeds,
+            "pairs": int(is_true.sum()) // seeds, "documents": len(corpus.texts),
+        })  # fmt: skip
+    if 0 < corpus.is_related.sum() < len(corpus.is_related):
+        shares = [rightly_ordered(each, corpus.is_related) for each in judged]
+        record.add(
+            f"{corpus.name}: {label}, related pairs before unrelated",
+            float(np.mean(shares)),
+            "",
+            note=f"{corpus.is_related.sum()} related of {len(corpus.is_related)}",
+            facts={"corpus": corpus.name, "setting": label, "judged": len(corpus.is_related)},
+        )
+    if label in COSINES:
+        add_errors(record, corpus, label, all_scores)
+
+
+def add_curves(
+    record: Record, what: str, found: I64, true_scores: F32, facts: dict[str, str | int]
+) -> None:
+    """A row with the best F1, and the curves beside it."""
+    f1, precision, recall = curves(found, true_scores)
+    best = int(np.median(np.flatnonzero(f1 == f1.max())))
+    kept = {"curve": f1, "precisions": precision, "recalls": recall}
+    record.add(
+        what,
+        float(f1[best]),
+        "",
+        note=f"threshold {best / STEPS:.3f}, precision {precision[best]:.3f},"
+        f" recall {recall[best]:.3f}",
+        facts=facts
+        | {"threshold": best / STEPS}
+        | {name: [round(float(each), 4) for each in kept[name][::CURVE_STEP]] for name in kept},
+    )
+
+
+def add_errors(record: Record, corpus: Corpus, label: str, scores: F32) -> None:
+    """How far the estimate is from the cosine that it estimates."""
+    seeds = len(scores) // max(len(corpus.left), 1)
+    cosine = np.tile(corpus.known[COSINES[label]], seeds)
+    for low, high in BANDS:
+        within = (cosine >= low) & (cosine < high)
+        if within.sum() < FEWEST * seeds:
+            continue
+        error = scores[within] - cosine[within]
+        record.add(
+            f"{corpus.name}: {label}, standard deviation where the cosine is {low} to {high}",
+            float(error.std()),
+            "",
+            note=f"{within.sum() // seeds} pairs, mean error {error.mean():+.4f}",
+            facts={
+                "corpus": corpus.name, "setting": label, "band": [low, high],
+                "mean": float(error.mean()), "pairs": int(within.sum()) // seeds,
+            },
+        )  # fmt: skip
+
+
+def sketched(texts: list[str], settings: simdb.Simhash) -> tuple[npt.NDArray[np.uint8], Flags]:
+    """Packed vectors, and which documents have features at all; IDF is that of the texts."""
+    if settings.uses_idf:
+        settings = replace(settings, idf=simdb.fit_idf(texts, settings))
+    sketches = Sketcher(settings).sketch(texts)
+    return sketches.vectors, sketches.states == WEIGHTED
+
+
+def between(vectors: npt.NDArray[np.uint8], is_known: Flags, left: I64, right: I64) -> F32:
+    """Similarities as the database measures them; 0 for a document without features."""
+    scores = kernel.Vectors(vectors.shape[1], [(0, vectors)]).between(
+        left.astype(np.uint32), right.astype(np.uint32)
+    )
+    scores[~(is_known[left] & is_known[right])] = 0
+    return scores
+
+
+def rightly_ordered(scores: F32, is_related: Flags) -> float:
+    """The share of couples (one of each) in which the related one scores higher; ties are half."""
+    related, ordered = scores[is_related], np.sort(scores[~is_related])
+    below = np.searchsorted(ordered, related, "left") + np.searchsorted(ordered, related, "right")
+    return float(below.mean() / 2 / len(ordered))
+
+
+def histogram_of_all(vectors: npt.NDArray[np.uint8]) -> I64:
+    """How many pairs of packed vectors are so similar, in steps; below FLOOR none are counted.
+
+    Products of the odd whole numbers that the halves stand for are exact in float32.
+    """
+    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
+    weights = 2 * halves.astype(np.float32) - 15
+    units = weights / np.sqrt((weights * weights).sum(axis=1, keepdims=True))
+    counts = np.zeros(STEPS + 1, np.int64)
+    for start in range(0, len(units), ROWS):
+        block = units[start : start + ROWS] @ units[start:].T
+        block[np.tril_indices(len(block), m=block.shape[1])] = 0
+        counts += np.bincount(steps_of(block[block >= FLOOR]), minlength=STEPS + 1)
+    return counts
+
+
+def steps_of(scores: F32) -> npt.NDArray[np.int32]:
+    """The highest threshold, in steps, that each score reaches."""
+    steps: npt.NDArray[np.int32] = (scores * STEPS + 0.001).astype(np.int32)
+    return np.clip(steps, 0, STEPS)
+
+
+def curves(found: I64, true_scores: F32) -> tuple[npt.NDArray[np.float64], ...]:
+    """F1, precision and recall at each threshold; 0 below FLOOR."""
+    reached = np.bincount(steps_of(true_scores), minlength=STEPS + 1)
+    hits = np.cumsum(reached[::-1])[::-1]
+    total = np.maximum(np.cumsum(found[::-1])[::-1], hits)
+    precision = hits / np.maximum(total, 1)
+    recall = hits / max(len(true_scores), 1)
+    both = precision + recall
+    f1 = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
+    f1[: int(FLOOR * STEPS)] = 0
+    return f1, precision, recall
+
+
+if __name__ == "__main__":
+    main()
