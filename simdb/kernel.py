@@ -53,6 +53,7 @@ Vocabulary = _sketch.Vocabulary
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
 murmur = _sketch.murmur
+project_moz = _sketch.project_moz
 project_features = _sketch.project_features
 project_texts = _sketch.project_texts
 project_tokens = _sketch.project_tokens

@@ -105,7 +105,16 @@ class Simhash:
 
     @classmethod
     def moz(cls, *, window: int = 3) -> "Simhash":
-        """The fingerprint of simhash-cpp: a cyclic hash over each `window` of tokens."""
+        """The fingerprint of simhash-cpp, bit for bit: to go on with an old corpus of them.
+
+        Tokens are the longest sequences of ASCII letters, as they are written; everything else
+        separates them, letters with accents too, and a U+0000 ends the text.  Each has the hash
+        of Jenkins' lookup3 with seed 0.  A feature is a cyclic hash over `window` tokens, one for
+        each token, the first ones over fewer.  A bit is set where more than half of the features
+        have it, no features give no bits, and the bits stand in reverse order, as simhash-cpp has
+        them from its first version on (3 is its only window; docs/ALGORITHMS.md says which of its
+        versions differ).  Weights are nudged where a bit is a tie, so that 0 never stands for one.
+        """
         return cls(unit="moz", shingle=window, lowercase=False, dimensions=64)
 
     @property
@@ -133,6 +142,8 @@ class Simhash:
                 raise OptionError(f"{name} need words, but unit is {self.unit!r}")
         if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
             raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
+        if self.unit == "moz" and (self.lowercase or self.seed):
+            raise OptionError("unit='moz' has lowercase=False and seed=0 only; use Simhash.moz()")
         if self.idf is not None:
             self._check_idf(self.idf)
 

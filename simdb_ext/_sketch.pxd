@@ -160,3 +160,14 @@ cdef extern from "quantise.h" nogil:
         const void *weights, int is_float, int64_t count, int dimensions, uint64_t *fingerprints,
         uint8_t *vectors
     )
+
+
+cdef extern from "moz.h" nogil:
+    enum:
+        MOZ_WINDOW_MAX
+        MOZ_TOKENS_MAX
+
+    sketch_outcome sketch_moz_texts(
+        const sketch_text *texts, int64_t count, int window, int is_replaced, int32_t *weights,
+        int64_t *features, int64_t *done
+    )

@@ -140,6 +140,21 @@ def count_tokens(
 ) -> tuple[I64, U64, U32]:
     """The same for documents whose tokens are given."""
 
+def project_moz(
+    texts: Sequence[str | bytes], *, window: int, replace: bool, start: int
+) -> tuple[I32, I64]:
+    """Weights int32[n, 128], the second half 0, and the number of tokens int64[n] of each text.
+
+    The fingerprint of simhash-cpp.  A token is a longest sequence of ASCII letters, as they are;
+    a text ends at its first U+0000.  Its hash is hashlittle2 of Jenkins' lookup3 with both seeds
+    0, the first word in the upper half.  Feature i, one for each token, is the xor of
+    rotl64(hash of token i - k, k) for k = 0 .. `window` - 1, as far as there are so many tokens.
+    Weight j is twice the number of features with bit 63 - j set less those without, or -1 where
+    these are as many: so it is positive exactly where simhash-cpp sets bit j.
+
+    Errors are those of `project_texts`; the most features are 2**30 - 1.  `window` is 1 to 64.
+    """
+
 def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
     """Weights float32[n, 128] of documents given as features with weights (1 where None).
 

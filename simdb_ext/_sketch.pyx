@@ -4,7 +4,7 @@ The contract is in `_sketch.pyi`.  This file checks arguments, collects where th
 calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -26,6 +26,7 @@ sketch_select(cpu_best())
 include "sketch/intake.pxi"
 include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
+include "sketch/moz.pxi"
 
 
 def variants():
@@ -310,8 +311,7 @@ cdef int raise_surrogate(str text, position) except -1:
     return 0
 
 
-cdef int raise_too_many(features, position) except -1:
-    limit = SKETCH_FEATURES_MAX
+cdef int raise_too_many(features, position, limit=SKETCH_FEATURES_MAX) except -1:
     raise InputError(f"document {position} has {features} features, over {limit}")
 
 

@@ -12,7 +12,8 @@ FLOORS = [
     ["errors", "bits", "idf", "options", "values", "reports"],
     [
         "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
-        "fallback.sketch", "fallback.vectors", "fallback.search", "fallback.arrange",
+        "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.search",
+        "fallback.arrange",
     ],
     ["kernel"],
     ["sketch", "index", "plan", "storage"],

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.fallback import bags
+from simdb.fallback import bags, moz
 from simdb.fallback.bags import Idf
 from simdb.fallback.text import CUTS, code_points, contents_of, cut
 from simdb.fallback.vocabulary import Vocabulary
@@ -39,6 +39,8 @@ SECOND_WORD = 0x9E3779B97F4A7C15
 QUANTISATION_STEP = 0.335
 
 _HASH_BATCH = 1 << 14  # features whose bits are unpacked at once
+
+project_moz = moz.project_moz
 
 
 def variants() -> list[str]:

@@ -117,6 +117,8 @@ class Sketcher:
             return _project_features(documents)
         if kind in ("dense", "sparse"):
             return self._project_vectors(join_vectors(documents, start), start)
+        if kind == "tokens" and options.unit == "moz":
+            raise InputError(f"document {start} is a list of tokens, but unit='moz' cuts texts up")
         if kind == "tokens":
             return kernel.project_tokens(
                 documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
@@ -126,6 +128,10 @@ class Sketcher:
                 normalised(decoded(document, position, replace), options.normalisation)
                 for position, document in enumerate(documents, start)
             ]
+        if options.unit == "moz":
+            return kernel.project_moz(
+                documents, window=options.shingle, replace=replace, start=start
+            )
         return kernel.project_texts(
             documents,
             unit=options.unit,

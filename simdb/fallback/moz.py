@@ -1,0 +1,107 @@
+"""The fingerprint of simhash-cpp, in Python; the contract is in `simdb_ext/_sketch.pyi`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import InputError
+from simdb.fallback.text import code_points
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+BITS = 64
+WINDOW_MAX = 64
+TOKENS_MAX = (2**31 - 1) // 2  # or a weight could overflow
+WORD = 0xFFFFFFFF
+# By how much the six steps that mix a block of lookup3, and the seven that end it, rotate.
+MIX_TURNS = (4, 6, 8, 16, 19, 4)
+END_TURNS = (14, 11, 25, 16, 4, 14, 24)
+
+_HASH_BATCH = 1 << 14  # features whose bits are unpacked at once
+
+
+def project_moz(
+    texts: Sequence[str | bytes], *, window: int, replace: bool, start: int
+) -> tuple[I32, I64]:
+    """Weights int32[n, 128], the second half 0, and the number of tokens int64[n] of each text."""
+    if not 1 <= window <= WINDOW_MAX:
+        raise ValueError(f"window is {window}, not from 1 to {WINDOW_MAX}")
+    weights = np.zeros((len(texts), 2 * BITS), np.int32)
+    counts = np.zeros(len(texts), np.int64)
+    for at, text in enumerate(texts):
+        codes = code_points(text, start + at, "replace" if replace else "strict")
+        features = _cyclic(_token_hashes(codes), window)
+        counts[at] = len(features)
+        if counts[at] > TOKENS_MAX:
+            raise InputError(f"document {start + at} has {counts[at]} features, over {TOKENS_MAX}")
+        weights[at, :BITS] = _weights(features)
+    return weights, counts
+
+
+def lookup3(content: bytes) -> int:
+    """Both words of hashlittle2 (Jenkins 2006) with seeds 0, the first above the second.
+
+    `content` is not empty.
+    """
+    state = [(0xDEADBEEF + len(content)) & WORD] * 3
+    for place in range(0, len(content), 12):
+        block = content[place : place + 12].ljust(12, b"\0")
+        words = (int.from_bytes(block[at : at + 4], "little") for at in (0, 4, 8))
+        state = [(old + word) & WORD for old, word in zip(state, words, strict=True)]
+        if place + 12 < len(content):
+            _mix(state)
+    return _end(state)
+
+
+def _mix(state: list[int]) -> None:
+    """a -= c; a ^= rot(c, 4); c += b; and so on round the three words."""
+    for step, turn in enumerate(MIX_TURNS):
+        here, before, after = step % 3, (step + 2) % 3, (step + 1) % 3
+        state[here] = (state[here] - state[before] & WORD) ^ _turned(state[before], turn)
+        state[before] = state[before] + state[after] & WORD
+
+
+def _end(state: list[int]) -> int:
+    """c ^= b; c -= rot(b, 14); and so on round the three words."""
+    for step, turn in enumerate(END_TURNS):
+        here, before = (step + 2) % 3, (step + 1) % 3
+        state[here] = (state[here] ^ state[before]) - _turned(state[before], turn) & WORD
+    return state[2] << 32 | state[1]
+
+
+def _turned(word: int, turn: int) -> int:
+    return (word << turn | word >> 32 - turn) & WORD
+
+
+def _token_hashes(codes: U32) -> U64:
+    """Hashes of the runs of ASCII letters up to the first NUL."""
+    ends = np.flatnonzero(codes == 0)
+    codes = codes[: ends[0]] if len(ends) else codes
+    is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
+    content = np.where(is_letter, codes, ord(" ")).astype(np.uint8).tobytes()
+    tokens = content.split()
+    known = {token: lookup3(token) for token in set(tokens)}
+    return np.array([known[token] for token in tokens], np.uint64)
+
+
+def _cyclic(hashes: U64, window: int) -> U64:
+    """Feature i: xor of the last `window` hashes, that of token i - k rotated to the left by k."""
+    features = np.zeros(len(hashes), np.uint64)
+    for age in range(min(window, len(hashes))):
+        words = hashes[: len(hashes) - age]
+        features[age:] ^= words << np.uint64(age) | words >> np.uint64(-age % BITS)
+    return features
+
+
+def _weights(features: U64) -> I64:
+    """Twice the sum of the signs of each bit, the most significant first; -1 for a tie."""
+    ones = np.zeros(BITS, np.int64)
+    for first in range(0, len(features), _HASH_BATCH):
+        content = features[first : first + _HASH_BATCH].astype(">u8").view(np.uint8)
+        ones += np.unpackbits(content).reshape(-1, BITS).sum(axis=0, dtype=np.int64)
+    sums = 2 * ones - len(features)
+    return np.where((sums == 0) & (len(features) > 0), -1, 2 * sums)

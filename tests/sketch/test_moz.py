@@ -1,0 +1,180 @@
+"""The fingerprint of simhash-cpp: its published figures, and the kernels against its definition."""
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import kernel
+from simdb.fallback import moz as fallback
+
+VARIANTS = [*kernel.variants(), "twin"]
+MASK = 2**64 - 1
+
+# Carroll's poem with its lines run together, as simhash-cpp's test has it.
+JABBERWOCKY = (
+    "Twas brillig, and the slithy toves  Did gyre and gimble in the wabe:"
+    "All mimsy were the borogoves,  And the mome raths outgrabe."
+    "Beware the Jabberwock, my son!  The jaws that bite, the claws that catch!"
+    "Beware the Jubjub bird, and shun  The frumious Bandersnatch!"
+    "He took his vorpal sword in hand:  Long time the manxome foe he sought --"
+    "So rested he by the Tumtum tree,  And stood awhile in thought."
+    "And, as in uffish thought he stood,  The Jabberwock, with eyes of flame,"
+    "Came whiffling through the tulgey wood,  And burbled as it came!"
+    "One, two! One, two! And through and through  The vorpal blade went snicker-snack!"
+    "He left it dead, and with its head  He went galumphing back."
+    "And, has thou slain the Jabberwock?  Come to my arms, my beamish boy!"
+    "O frabjous day! Callooh! Callay!'  He chortled in his joy."
+)
+POPE = (
+    "There once was a man named Popewho loved an oscilloscope.  and the cyclical trace"
+    "  of their carnal embracehad a damned-near-infinite slope"
+)
+
+
+@pytest.fixture(params=VARIANTS)
+def project(request):
+    """`project_moz` of one variant of the kernel, or of the Python one."""
+    if request.param == "twin":
+        yield fallback.project_moz
+        return
+    kernel.select(request.param)
+    yield kernel.project_moz
+    kernel.select(VARIANTS[-2])
+
+
+def bits_of(weights):
+    return sum(1 << j for j in range(64) if weights[j] >= 0)
+
+
+def features_of(text, window):
+    """The cyclic hash as a stream: push a token's hash, drop the one that leaves the window."""
+    held, cyclic, features = [0] * window, 0, []
+    for at, token in enumerate(re.findall(b"[A-Za-z]+", text.encode().partition(b"\0")[0])):
+        pushed = fallback.lookup3(token)
+        cyclic = rotated(cyclic, 1) ^ rotated(held[at % window], window) ^ pushed
+        held[at % window] = pushed
+        features.append(cyclic)
+    return features
+
+
+def rotated(word, turn):
+    turn %= 64
+    return (word << turn | word >> 64 - turn) & MASK
+
+
+def majority(features):
+    """Simhash-cpp's result: a bit where more than half of the features have it, turned round."""
+    ones = [sum(feature >> j & 1 for feature in features) for j in range(64)]
+    return sum(1 << 63 - j for j in range(64) if ones[j] > len(features) // 2)
+
+
+def test_the_hash_is_that_of_lookup3():
+    """The figure stands in the comments of Jenkins' lookup3.c."""
+    assert fallback.lookup3(b"Four score and seven years ago") == 0x17770551CE7226E6
+
+
+def test_the_fingerprint_is_the_one_that_simhash_cpp_pins(project):
+    weights, tokens = project([JABBERWOCKY], window=3, replace=False, start=0)
+
+    assert bits_of(weights[0]) == 0x041379A587C66880
+    assert tokens[0] == len(re.findall("[A-Za-z]+", JABBERWOCKY))
+
+
+def test_near_texts_have_near_fingerprints_as_in_simhash_cpp():
+    moz = simdb.Simhash.moz()
+    jabberwocky = simdb.fingerprint(JABBERWOCKY, moz)
+    signed = simdb.fingerprint(JABBERWOCKY + " - Lewis Carroll 'Alice In Wonderland'", moz)
+
+    assert 0 < simdb.distance(jabberwocky, signed) <= 3
+    assert simdb.distance(jabberwocky, simdb.fingerprint(POPE, moz)) > 5
+    assert jabberwocky.bits == 0x041379A587C66880
+
+
+def test_tokens_are_the_letters_between_anything_else(project):
+    text = "what's new?How5is _ the ^# stuff"
+
+    weights, tokens = project([text], window=3, replace=False, start=0)
+    same, _ = project(["what s new How is the stuff"], window=3, replace=False, start=0)
+
+    assert tokens[0] == 7
+    assert np.array_equal(weights, same)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 5, 63, 64])
+def test_every_kernel_follows_the_definition(project, window):
+    random.seed(window)
+    alphabets = ("abYZ ,", "aZ[`{@ \xe9\xc9", "aZ \u5317\u0130\u212a", "aZ \U0001f600", "a\0 b")
+    texts = [
+        "".join(random.choices(alphabet, k=random.randrange(120)))
+        for alphabet in alphabets
+        for _ in range(12)
+    ]
+    texts += [
+        "",
+        "a",
+        "1234",
+        "a" * 11,
+        "a" * 12,
+        "a" * 13,
+        "b" * 24 + " ",
+        "c" * 5000,
+        "d e " * 900,
+    ]
+
+    weights, counts = project(texts, window=window, replace=False, start=0)
+
+    for text, row, count in zip(texts, weights, counts, strict=True):
+        features = features_of(text, window)
+        assert count == len(features)
+        assert bits_of(row) == (majority(features) if features else MASK)
+        assert not row[64:].any()
+        assert row.any() == bool(features)
+
+
+def test_weights_tell_ties_from_zeros(project):
+    """Of two features, one bit is set in both, one in neither, and others in one: ties."""
+    weights, _ = project(["ab cd"], window=3, replace=False, start=0)
+
+    first, second = features_of("ab cd", 3)
+    for j in range(64):
+        total = (first >> 63 - j & 1) + (second >> 63 - j & 1)
+        assert weights[0, j] == {0: -4, 1: -1, 2: 4}[total]
+
+
+def test_bytes_and_text_are_the_same_and_bad_text_is_named(project):
+    text = "caf\xe9 noir \u5317"
+    weights, _ = project([text, text.encode()], window=3, replace=False, start=0)
+
+    assert np.array_equal(weights[0], weights[1])
+    for wrong in (b"a \xff b", "a \ud800 b", 5):
+        with pytest.raises(simdb.InputError, match="document 8 "):
+            project(["good", wrong], window=3, replace=False, start=7)
+    for wrong in (b"a \xff b", "a \ud800 b"):
+        replaced, _ = project([wrong, "a b"], window=3, replace=True, start=0)
+        assert np.array_equal(replaced[0], replaced[1])
+    with pytest.raises(ValueError, match="window is 65"):
+        project(["text"], window=65, replace=False, start=0)
+
+
+def test_an_old_corpus_of_fingerprints_is_continued(open_database):
+    database = open_database(options=simdb.Options(sketch=simdb.Simhash.moz()))
+    old = np.array([0x041379A587C66880 ^ 0b101, 2**63], np.uint64)
+    database.insert_many(["jabberwocky", "other"], old)
+    database.insert("new", JABBERWOCKY)
+    database.insert("no letters", "1234")
+
+    matches = database.query(JABBERWOCKY, distance=3)
+
+    assert [(match.id, match.distance) for match in matches] == [("new", 0), ("jabberwocky", 2)]
+    assert database.get("no letters").fingerprint.is_empty
+
+
+def test_token_lists_are_refused_and_so_are_options_without_meaning():
+    with pytest.raises(simdb.InputError, match="document 0 is a list of tokens"):
+        simdb.fingerprint(["a", "b"], simdb.Simhash.moz())
+    for options in ({"lowercase": True}, {"seed": 1}, {"dimensions": 128}, {"weighting": "binary"}):
+        with pytest.raises(simdb.OptionError, match="unit='moz'"):
+            simdb.Simhash(**{"unit": "moz", "lowercase": False, "dimensions": 64, **options})
