@@ -1,0 +1,90 @@
+"""The recipe for images in docs/RECIPES.md, run on generated images."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+RECIPES = Path(__file__).parent.parent / "docs" / "RECIPES.md"
+IMAGES = 12
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    """The functions of the first block of code under "Images"."""
+    pytest.importorskip("imagehash")
+    text = RECIPES.read_text(encoding="utf-8").partition("## Images")[2]
+    names = {}
+    exec(re.search("```python\n(.*?)```", text, re.DOTALL)[1], names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """Paths of images of smooth gradients in random directions, with noise."""
+    image_module = pytest.importorskip("PIL.Image")
+    folder = tmp_path_factory.mktemp("images")
+    random = np.random.default_rng(1)
+    for at in range(IMAGES):
+        coarse = image_module.fromarray(random.integers(0, 256, (6, 6, 3), np.uint8))
+        smooth = np.asarray(coarse.resize((240, 180), image_module.Resampling.BICUBIC), np.float64)
+        noisy = np.clip(smooth + random.normal(0, 4, smooth.shape), 0, 255).astype(np.uint8)
+        image_module.fromarray(noisy).save(folder / f"{at}.png")
+    return sorted(folder.glob("*.png"))
+
+
+def compressed(image, path):
+    image.save(path, quality=40)
+
+
+def scaled(image, path):
+    image.resize((100, 75)).save(path, quality=90)
+
+
+def brightened(image, path):
+    image.point(lambda value: min(255, int(value * 1.1) + 5)).save(path, quality=90)
+
+
+@pytest.mark.parametrize("change", [compressed, scaled, brightened])
+def test_near_copies_of_images_are_found_and_other_images_are_not(
+    recipe, originals, tmp_path, change
+):
+    """Two unrelated images of 64 random bits are within 8 once in ten thousand million."""
+    database = recipe["index_images"](tmp_path / "db", originals)
+
+    found = []
+    for path in originals:
+        copy = tmp_path / f"{path.stem}.jpg"
+        with recipe["Image"].open(path) as image:
+            change(image, copy)
+        found.append([match.id for match in database.query(recipe["image_bits"](copy))])
+
+    database.close()
+    assert found == [[str(path)] for path in originals]
+
+
+def test_copies_of_images_are_clusters_and_claimed_once(recipe, originals, tmp_path):
+    database = recipe["index_images"](tmp_path / "db", originals)
+    copy = tmp_path / "copy.jpg"
+    with recipe["Image"].open(originals[3]) as image:
+        compressed(image, copy)
+
+    claimed = database.add_if_new("copy", recipe["image_bits"](copy))
+    database.insert("copy", recipe["image_bits"](copy))
+
+    assert claimed.id == str(originals[3])
+    assert [cluster.ids for cluster in database.find_clusters()] == [[str(originals[3]), "copy"]]
+    database.close()
+
+
+@pytest.mark.parametrize("name", ["phash", "dhash"])
+def test_the_bits_of_an_image_are_those_of_its_hash(recipe, originals, name):
+    """The number reads the flags row by row, the first the most significant."""
+    with recipe["Image"].open(originals[0]) as image:
+        found = getattr(recipe["imagehash"], name)(image)
+
+    number = int(str(found), 16)
+
+    flags = found.hash.reshape(-1)
+    assert number == sum(1 << 63 - place for place in range(64) if flags[place])
