@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 MEASURES = {"jaccard": (2, 0.8), "tfidf": (4, 0.9)}
+LABELS = {"jaccard": "Jaccard", "tfidf": "tf-idf cosine"}
 COLUMNS = {"jaccard": 2, "tf": 3, "tfidf": 4}
 # The cosines of the table, by the setting whose estimates they are.
 COSINES = {"words 1, tf": "tf", "words 1, tf-idf": "tfidf"}

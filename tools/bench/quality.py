@@ -7,13 +7,12 @@ F1 is given at the best threshold and at the default one.
 import numpy as np
 
 import simdb
-from corpus import MEASURES, Couple, Curve, couple, curve, read_corpus, read_truth
+from corpus import LABELS, MEASURES, Couple, Curve, couple, curve, read_corpus, read_truth
 from record import Record, options
 from workload import scratch
 
 FLOOR = 0.6  # pairs less similar than this are no candidates for any threshold of use
 FAR = 16  # nor pairs at a larger distance
-LABELS = {"jaccard": "Jaccard", "tfidf": "tf-idf cosine"}
 
 
 def main() -> None:

@@ -1,0 +1,118 @@
+"""What `weighting.py` has found, as the Markdown tables of docs/QUALITY.md.
+
+python tools/bench/quality_tables.py build/bench/weighting*.json
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpus import LABELS, MEASURES
+
+FEWEST_PAIRS = 20  # a corpus with fewer says too little
+DEFAULT = 0.88  # of `Options.similarity`
+ONCE = 100  # thresholds in a curve, from 0 to 1
+
+Row = dict[str, Any]
+Curves = npt.NDArray[np.float64]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
+    wholes = [json.loads(path.read_text()) for path in parser.parse_args().files]
+    rows = [row for whole in wholes for row in whole["rows"]]
+    for truth in MEASURES:
+        measured = [row for row in rows if row.get("truth") == truth]
+        counted = [row for row in measured if row["pairs"] >= FEWEST_PAIRS]
+        title = f"{LABELS[truth]} >= {MEASURES[truth][1]}"
+        print(f"### {title}: mean of {len(names(counted))} corpora\n\n{means(counted)}\n")
+        print(f"### {title}: each corpus, F1 at its best threshold\n\n{each(measured)}\n")
+    judged = [row for row in rows if "judged" in row]
+    print(f"### Pairs that people have judged\n\n{matrix(judged)}\n")
+    print(f"### Error of the estimate\n\n{errors(row for row in rows if 'band' in row)}\n")
+
+
+def means(rows: list[Row]) -> str:
+    """A line for each setting: at the best threshold of each corpus, and at one for all."""
+    lines = []
+    for setting in in_order(row["setting"] for row in rows):
+        chosen = [row for row in rows if row["setting"] == setting]
+        if len(chosen) < len(names(rows)):
+            continue  # of some corpora only, so that it cannot be compared
+        curve = np.mean([row["curve"] for row in chosen], axis=0)
+        common = int(np.argmax(curve))
+        best = np.mean([row["figure"] for row in chosen])
+        usual = curve[round(DEFAULT * ONCE)]
+        lines.append(
+            [setting, f"{best:.3f}", f"{curve[common]:.3f}", f"{common / ONCE:.2f}", f"{usual:.3f}"]
+        )
+    return markdown(
+        ["setting", "best of each", "one for all", "which", f"at {DEFAULT}"], lines, bold=(1, 2, 4)
+    )
+
+
+def each(rows: list[Row]) -> str:
+    pairs = {row["corpus"]: row["pairs"] for row in rows}
+    table = matrix(rows)
+    counts = ["true pairs", *(f"{pairs[name]:,}" for name in names(rows))]
+    head, line, *rest = table.splitlines()
+    return "\n".join([head, line, f"| {' | '.join(counts)} |", *rest])
+
+
+def matrix(rows: list[Row]) -> str:
+    """Settings by corpora."""
+    corpora = names(rows)
+    figures = {(row["setting"], row["corpus"]): row["figure"] for row in rows}
+    lines = [
+        [setting, *(shown(figures.get((setting, corpus))) for corpus in corpora)]
+        for setting in in_order(row["setting"] for row in rows)
+    ]
+    return markdown(["setting", *corpora], lines, bold=range(1, len(corpora) + 1))
+
+
+def errors(rows: Any) -> str:
+    lines = [
+        [
+            row["corpus"],
+            row["setting"],
+            f"{row['band'][0]} to {row['band'][1]}",
+            f"{row['pairs']:,}",
+            f"{row['mean']:+.4f}",
+            f"{row['figure']:.4f}",
+        ]
+        for row in rows
+    ]
+    return markdown(["corpus", "setting", "cosine", "pairs", "mean error", "deviation"], lines)
+
+
+def markdown(head: list[str], lines: list[list[str]], *, bold: Any = ()) -> str:
+    """A table; in the columns `bold` the highest figure is bold."""
+    for column in bold:
+        highest = max((line[column] for line in lines), default="")
+        for line in lines:
+            if line[column] == highest:
+                line[column] = f"**{line[column]}**"
+    ruled = ["---", *("--:" for _ in head[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ruled, *lines])
+
+
+def shown(figure: float | None) -> str:
+    return "" if figure is None else f"{figure:.3f}"
+
+
+def names(rows: list[Row]) -> list[str]:
+    return in_order(row["corpus"] for row in rows)
+
+
+def in_order(values: Any) -> list[str]:
+    """The distinct ones, as they first come."""
+    return list(dict.fromkeys(values))
+
+
+if __name__ == "__main__":
+    main()
