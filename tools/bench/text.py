@@ -1,11 +1,18 @@
-"""How many megabytes of text a second become fingerprints, through the API and in the kernel?"""
+"""How many megabytes of UTF-8 text a second become fingerprints, under each option?
+
+Every setting is measured as `insert_many` sketches: a list of str through `Sketcher.sketch`.  The
+IDF table is fitted on the documents themselves and made before anything is timed.
+"""
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import simdb
-from record import Record, in_turns, missing, number, options
+from corpus import read_corpus
+from record import Record, in_turns, missing, options
 from simdb import kernel
 from simdb.sketch.sketcher import Sketcher
 from workload import pieces
@@ -19,100 +26,190 @@ try:
 except ImportError:
     simhash = None
 
-PEER_MEGABYTES = 2.0
+Task = Callable[[], object]
+
+SLOW_MEGABYTES = 2.0  # for what does only a few of them a second
+SLOW = ("simhash-pybind", "gaoya minhash")
+WORDS = simdb.Simhash(shingle=1)
+SHINGLES = simdb.Simhash(shingle=3)
+CHARACTERS = simdb.Simhash(unit="characters", shingle=5)
+SETTINGS = {
+    "words": WORDS,
+    "words, bytes": WORDS,
+    "word 3-shingles": SHINGLES,
+    "word 3-shingles, bytes": SHINGLES,
+    "character 5-shingles": CHARACTERS,
+    "whitespace": replace(WORDS, unit="whitespace"),
+    "words, case kept": replace(WORDS, lowercase=False),
+    "words, nfc": replace(WORDS, normalisation="nfc"),
+    "words, nfkc": replace(WORDS, normalisation="nfkc"),
+    "words, binary": replace(WORDS, weighting="binary"),
+    "word 3-shingles, binary": replace(SHINGLES, weighting="binary"),
+    "words, log-tf": replace(WORDS, weighting="log-tf"),
+    "word 3-shingles, log-tf": replace(SHINGLES, weighting="log-tf"),
+    "words, tf-idf": replace(WORDS, weighting="tf-idf"),
+    "word 3-shingles, tf-idf": replace(SHINGLES, weighting="tf-idf"),
+    "words, log-tf-idf": replace(WORDS, weighting="log-tf-idf"),
+    "words, stop words": replace(WORDS, stop_words="english"),
+    "words, stems": replace(WORDS, stemming="english"),
+    "Simhash.paper()": simdb.Simhash.paper(),
+}
+HTML_SETTINGS = {
+    "words, tags as text": WORDS,
+    "words, html": replace(WORDS, markup="html"),
+    "word 3-shingles, html": replace(SHINGLES, markup="html"),
+}
+ENGLISH = ("stop_words", "stemming")  # these say nothing of another language
 
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--megabytes", type=float, default=30.0, help="text to take, of UTF-8")
-    parser.add_argument("-n", type=number, default=0, help="documents at most; 0: no limit")
-    parser.add_argument(
-        "--files", nargs="*", default=[], help="files or folders; default: the Python installed"
-    )
-    parser.add_argument("--shingles", type=int, nargs="+", default=[1, 3])
+    parser.add_argument("--megabytes", type=float, default=50.0, help="text to take, of UTF-8")
+    parser.add_argument("--english", help="JSON lines with id and text; default: the Python here")
+    parser.add_argument("--html", help="the same, whose texts are HTML")
+    parser.add_argument("--other", help="the same, in a language without stop words and stems")
+    parser.add_argument("--only", nargs="*", default=[], help="settings, by parts of their names")
     parser.add_argument("--all-variants", action="store_true", help="every variant of the kernel")
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
-    texts = pieces(arguments.files, arguments.megabytes)[: arguments.n or None]
-    size = size_of(texts)
-    record.add(
-        "text taken", size, "MB", note=f"{len(texts)} documents, {ascii_share(texts):.0%} ASCII"
-    )
-    few = texts[: max(1, int(len(texts) * PEER_MEGABYTES / max(size, PEER_MEGABYTES)))]
-    for shingle in arguments.shingles:
-        tasks = own_tasks(texts, shingle) | peer_tasks(few, shingle)
-        for name, timing in in_turns(tasks, arguments.repeats).items():
-            taken = size if name.startswith("simdb") else size_of(few)
-            record.add_rate(f"shingles of {shingle}: {name}", taken, "MB/s", timing)
-        if arguments.all_variants:
-            variants(record, arguments, texts, shingle)
+    english = taken(arguments.english, arguments.megabytes)
+    run(record, arguments, english, SETTINGS)
+    if arguments.all_variants:
+        variants(record, arguments, english)
+    if arguments.other:
+        kept = {
+            name: each
+            for name, each in SETTINGS.items()
+            if not any(getattr(each, option) for option in ENGLISH)
+        }
+        run(record, arguments, taken(arguments.other, arguments.megabytes), kept)
+    if arguments.html:
+        run(record, arguments, taken(arguments.html, arguments.megabytes), HTML_SETTINGS)
     record.finish()
 
 
-def own_tasks(texts: list[str], shingle: int) -> dict[str, Callable[[], object]]:
-    """simdb's stages, from the kernel up."""
-    settings = simdb.Simhash(shingle=shingle)
-    sketcher = Sketcher(settings)
-    raw = [text.encode() for text in texts]
-    return {
-        "simdb kernel.project_texts": lambda: project(texts, shingle),
-        "simdb Sketcher.sketch, as insert_many does": lambda: sketcher.sketch(texts),
-        "simdb.fingerprints": lambda: simdb.fingerprints(texts, settings),
-        "simdb.fingerprints of bytes": lambda: simdb.fingerprints(raw, settings),
+def taken(path: str | None, megabytes: float) -> tuple[str, list[str]]:
+    """What to call it and documents of so many megabytes; a small corpus is taken repeatedly."""
+    if path is None:
+        return "Python sources", pieces([], megabytes)
+    _, texts = read_corpus(path)
+    times = max(1, round(megabytes / size_of(texts) + 0.5))
+    # Each a str of its own, so that none stays in a cache since it was sketched before.
+    repeated = [f"{text} "[:-1] for _ in range(times) for text in texts]
+    return Path(path).name.split(".")[0], repeated
+
+
+def run(
+    record: Record,
+    arguments: argparse.Namespace,
+    collection: tuple[str, list[str]],
+    settings: Mapping[str, simdb.Simhash],
+) -> None:
+    """Rows of one collection: simdb under each setting, and the peers."""
+    name, texts = collection
+    size = size_of(texts)
+    plain = sum(map(str.isascii, texts)) / max(len(texts), 1)
+    note = f"{len(texts)} documents, {plain:.0%} of them ASCII"
+    record.add(f"{name}: text taken", size, "MB", note=note)
+    few = texts[: max(1, int(len(texts) * SLOW_MEGABYTES / max(size, SLOW_MEGABYTES)))]
+    tasks = own_tasks(texts, settings) | peer_tasks(texts, few)
+    chosen = {
+        label: task
+        for label, task in tasks.items()
+        if not arguments.only or any(part in label for part in arguments.only)
     }
+    for label, timing in in_turns(chosen, arguments.repeats).items():
+        read = size_of(few) if label.startswith(SLOW) else size
+        record.add_rate(f"{name}: {label}", read, "MB/s", timing)
 
 
-def peer_tasks(texts: list[str], shingle: int) -> dict[str, Callable[[], object]]:
-    """Peers, on a smaller part of the text since they are slow."""
-    tasks: dict[str, Callable[[], object]] = {}
-    if gaoya is None:
-        missing("gaoya")
-    else:
-        index = gaoya.simhash.SimHash64StringIntIndex(
-            6, 3, analyzer="word", lowercase=True, ngram_range=(shingle, shingle)
+def own_tasks(texts: list[str], settings: Mapping[str, simdb.Simhash]) -> dict[str, Task]:
+    """Sketching as insert_many does, and fitting a table."""
+    raw = [text.encode() for text in texts]
+    tasks: dict[str, Task] = {}
+    for name, setting in settings.items():
+        table = simdb.fit_idf(texts, setting) if setting.uses_idf else None
+        tasks[f"simdb, {name}"] = sketching(
+            raw if name.endswith("bytes") else texts, replace(setting, idf=table)
         )
-        tasks["gaoya tokenize_and_simhash"] = lambda: [
-            index.tokenize_and_simhash(text) for text in texts
-        ]
-    if simhash is None:
-        missing("simhash-pybind")
-    else:
-        tasks["simhash-pybind, shingles in Python, md5"] = lambda: [
-            pybind_fingerprint(text, shingle) for text in texts
-        ]
+    fitted = replace(WORDS, weighting="tf-idf")
+    tasks["simdb, fit_idf of words"] = lambda: simdb.fit_idf(texts, fitted)
     return tasks
 
 
-def pybind_fingerprint(text: str, shingle: int) -> int:
-    """As its documentation shows."""
-    tokens = re.findall(r"\w+", text.lower())
-    grams = simhash.shingle(tokens, shingle)
-    return simhash.compute([simhash.unsigned_hash(" ".join(gram).encode()) for gram in grams])
+def sketching(documents: list[str] | list[bytes], setting: simdb.Simhash) -> Task:
+    sketcher = Sketcher(setting)
+    return lambda: sketcher.sketch(documents)
 
 
-def variants(record: Record, arguments: argparse.Namespace, texts: list[str], shingle: int) -> None:
+def peer_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
+    """Text to a signature in other libraries; `few` for the slow one."""
+    tasks: dict[str, Task] = {}
+    if gaoya is None:
+        missing("gaoya")
+    else:
+        for label, analyzer, shingle in (
+            ("words", "word", 1),
+            ("word 3-shingles", "word", 3),
+            ("character 5-shingles", "char", 5),
+        ):
+            form = {"analyzer": analyzer, "lowercase": True, "ngram_range": (shingle, shingle)}
+            simhashes = gaoya.simhash.SimHash64StringIntIndex(6, 3, **form).tokenize_and_simhash
+            minhashes = gaoya.minhash.MinHash64StringIntIndexVec(**form).tokenize_and_minhash
+            tasks[f"gaoya simhash, {label}"] = each_of(simhashes, texts)
+            tasks[f"gaoya minhash of 126, {label}"] = each_of(minhashes, few)
+    if simhash is None:
+        missing("simhash-pybind")
+    else:
+        for label, shingle in (("words", 1), ("word 3-shingles", 3)):
+            tasks[f"simhash-pybind, {label}"] = each_of(pybind(shingle), few)
+    return tasks
+
+
+def each_of(function: Callable[[str], object], texts: list[str]) -> Task:
+    return lambda: [function(text) for text in texts]
+
+
+def pybind(shingle: int) -> Callable[[str], int]:
+    """As its documentation shows: tokens and shingles in Python, hashed by MD5."""
+
+    def fingerprint(text: str) -> int:
+        tokens = re.findall(r"\w+", text.lower())
+        grams = simhash.shingle(tokens, shingle)
+        return simhash.compute([simhash.unsigned_hash(" ".join(gram).encode()) for gram in grams])
+
+    return fingerprint
+
+
+def variants(
+    record: Record, arguments: argparse.Namespace, collection: tuple[str, list[str]]
+) -> None:
     """The kernel alone, in each variant of the processor."""
-    size = size_of(texts)
-    for variant in kernel.variants():
-        kernel.select(variant)
-        timing = in_turns({variant: lambda: project(texts, shingle)}, arguments.repeats)[variant]
-        record.add_rate(f"shingles of {shingle}: kernel, {variant}", size, "MB/s", timing)
+    name, texts = collection
+    for setting in (WORDS, SHINGLES, CHARACTERS):
+        for variant in kernel.variants():
+            kernel.select(variant)
+            label = f"{setting.unit} {setting.shingle}, kernel alone, {variant}"
+            timing = in_turns({label: projecting(texts, setting)}, arguments.repeats)[label]
+            record.add_rate(f"{name}: {label}", size_of(texts), "MB/s", timing)
     kernel.select(kernel.variants()[-1])
 
 
-def project(texts: list[str], shingle: int) -> object:
-    return kernel.project_texts(
-        texts, unit="words", shingle=shingle, lowercase=True, seed=0, replace=False, start=0
+def projecting(texts: list[str], setting: simdb.Simhash) -> Task:
+    return lambda: kernel.project_texts(
+        texts,
+        unit=setting.unit,
+        shingle=setting.shingle,
+        lowercase=True,
+        seed=0,
+        replace=False,
+        start=0,
     )
 
 
 def size_of(texts: list[str]) -> float:
     """Megabytes of UTF-8."""
     return sum(len(text.encode()) for text in texts) / 1e6
-
-
-def ascii_share(texts: list[str]) -> float:
-    return sum(text.isascii() for text in texts) / max(len(texts), 1)
 
 
 if __name__ == "__main__":
