@@ -22,7 +22,16 @@ from simdb.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.functions import distance, fingerprint, fingerprints, similarity
+from simdb.functions import (
+    distance,
+    fingerprint,
+    fingerprints,
+    fit_idf,
+    load_idf,
+    save_idf,
+    similarity,
+)
+from simdb.idf import IdfTable
 from simdb.options import Options, Simhash
 from simdb.reports import Compaction, Finding, Plan, Statistics
 from simdb.values import (
@@ -58,6 +67,7 @@ __all__ = [
     "ForkedError",
     "FormatError",
     "FullError",
+    "IdfTable",
     "InputError",
     "Match",
     "Matches",
@@ -77,6 +87,9 @@ __all__ = [
     "distance",
     "fingerprint",
     "fingerprints",
+    "fit_idf",
+    "load_idf",
     "open",
+    "save_idf",
     "similarity",
 ]

@@ -1,16 +1,21 @@
-"""Fingerprints, distances and similarities without a database."""
+"""Fingerprints, distances, similarities and IDF tables without a database."""
 
-from collections.abc import Iterable
+import os
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.errors import InputError
+from simdb.errors import InputError, OptionError
+from simdb.idf import IdfTable
 from simdb.options import Simhash
+from simdb.sketch.fitting import FEATURES_MAX, fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.sketch.vectors import as_vectors
+from simdb.storage.idf_file import read_idf, write_idf
 from simdb.values import Fingerprint, Fingerprints, check_bits
 
 
@@ -36,6 +41,54 @@ def fingerprints(
     weights = sketcher.weights(listed, errors=errors)
     bits, _ = kernel.quantise(np.ascontiguousarray(weights))
     return Fingerprints(bits, weights)
+
+
+def fit_idf(
+    documents: Iterable[Any],
+    sketch: Simhash | None = None,
+    *,
+    features_max: int | None = None,
+    errors: str = "strict",
+    progress: Callable[[int], None] | None = None,
+) -> IdfTable:
+    """The IDF table of many texts or lists of tokens: how much each of their features weighs.
+
+    `sketch`: what a feature is, `Simhash()` if not given; the sketch that the table is for has the
+    same options but for the weights.  `documents` are taken from an iterator a few thousand at a
+    time; 12 to 24 bytes of memory hold each distinct feature.  `features_max`: keep only so many,
+    the most frequent ones.  `progress(done)` is called with the number of documents read.
+    """
+    sketch = Simhash() if sketch is None else sketch
+    if sketch.unit == "moz":
+        raise OptionError("unit='moz' has no weights of features; use another sketch for fit_idf")
+    most = FEATURES_MAX if features_max is None else features_max
+    if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
+        raise OptionError(f"features_max is 1 to {FEATURES_MAX}, or None, not {features_max!r}")
+    return fit(
+        documents,
+        Sketcher(sketch),
+        sketch.feature_settings,
+        features_max=most,
+        errors=errors,
+        progress=progress,
+    )
+
+
+def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:
+    """Write an IDF table to the file `path`; a file that is there is replaced at the end."""
+    place = os.fsdecode(path)
+    temporary = f"{place}.{os.getpid()}-{threading.get_ident()}.new"
+    write_idf(place, table, temporary=temporary, mode=0o666)
+
+
+def load_idf(path: str | os.PathLike[str]) -> IdfTable:
+    """The IDF table in a file that `save_idf` wrote.
+
+    It is read in place, so processes that load the same file share its memory.  NotFoundError,
+    FormatError where it is another kind of file, CorruptError where it is damaged.
+    """
+    table, _ = read_idf(os.fsdecode(path), is_verified=True)
+    return table
 
 
 def distance(left: Fingerprint | int, right: Fingerprint | int) -> int:

@@ -6,7 +6,7 @@ database (durability, largest size, waiting time) is not stored and belongs to `
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from simdb.bits import FINGERPRINT_BITS
@@ -210,12 +210,15 @@ class Options:
         return math.comb(self.blocks, self.leading)
 
 
-def encode_options(options: Options) -> dict[str, Any]:
-    """Plain types only, for storing."""
-    return asdict(options)
+def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
+    """Plain types only, for storing; `idf` stands in the place of the sketch's IDF table."""
+    bare = replace(options, sketch=replace(options.sketch, idf=None))
+    encoded = asdict(bare)
+    encoded["sketch"]["idf"] = idf
+    return encoded
 
 
-def decode_options(stored: Mapping[str, Any]) -> Options:
+def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
     """The opposite; an option that this version does not know is a FormatError."""
     names = {each.name for each in fields(Options)}
     sketch_names = {each.name for each in fields(Simhash)}
@@ -226,16 +229,32 @@ def decode_options(stored: Mapping[str, Any]) -> Options:
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
     settings = dict(stored)
-    sketch = Simhash(**settings.pop("sketch", {}))
+    sketch = Simhash(**{**settings.pop("sketch", {}), "idf": idf})
     return Options(sketch=sketch, **settings)
 
 
+def decode_settings(stored: Any, where: str) -> dict[str, Any]:
+    """Stored `feature_settings`; those that were not stored yet have their defaults."""
+    known = Simhash().feature_settings
+    unknown = set(stored) - set(known) if isinstance(stored, Mapping) else {type(stored).__name__}
+    if unknown:
+        raise FormatError(
+            f"{where} was made with options that this version does not know:"
+            f" {', '.join(sorted(map(str, unknown)))}; use a newer simdb"
+        )
+    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return {**known, **stored, **lists}
+
+
 def check_same(stored: Options, wanted: Options, where: str) -> None:
-    """Raise OptionError naming each option in which `wanted` differs from `stored`."""
+    """Raise OptionError naming each option in which `wanted` differs from `stored`.
+
+    A sketch without an IDF table means the stored one.
+    """
     differing = [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)
-        if old != new
+        if old != new and not (name == "sketch.idf" and new is None)
     ]
     if differing:
         raise OptionError(

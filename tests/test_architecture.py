@@ -23,13 +23,15 @@ FLOORS = [
 ]  # fmt: skip
 # The order of modules inside a folder; any, where verbs stand beside each other.
 FOLDERS = {
-    "sketch": ["vectors", "projection", "normalisation_table", "normalisation", "sketcher"],
+    "sketch": [
+        "vectors", "projection", "normalisation_table", "normalisation", "sketcher", "fitting",
+    ],
     "index": ["permutation"],
     "plan": ["planner", "compaction"],
     "storage": [
-        "codec", "layout", "gate", "locks", "translation", "place", "environment", "registry",
-        "batch", "loose", "manifest", "metadata", "tombstones", "run", "pieces", "merge",
-        "contents", "check",
+        "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "environment",
+        "registry", "batch", "loose", "manifest", "metadata", "tombstones", "run", "pieces",
+        "merge", "contents", "check",
     ],
     "engine": [
         "view", "store", "stored", "lookup", "sweep", "pairs", "cluster", "incoming", "queries",

@@ -5,6 +5,7 @@ taken as they are.  A list may mix kinds: each kind is done in one call and put 
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,50 @@ class Sketcher:
             weights, _ = self._projected(documents, kind, errors == "replace", 0)
         return np.asarray(weights[:, : self._options.dimensions], np.float32)
 
+    def count_features(
+        self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """The distinct features of texts and lists of tokens, as `kernel.count_texts` gives them.
+
+        offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].  Messages
+        count from `start`.
+        """
+        parts = []
+        for kind, group in groupby(
+            enumerate(documents, start), lambda each: _kind(each[1], each[0])
+        ):
+            places, chosen = zip(*group, strict=True)
+            if kind not in ("text", "tokens"):
+                raise InputError(
+                    f"document {places[0]} is {describe(chosen[0])}; features are counted in texts"
+                    " and lists of tokens only"
+                )
+            parts.append(self._counted(chosen, kind, errors == "replace", places[0]))
+        counts = [np.diff(offsets) for offsets, _, _ in parts]
+        return (
+            offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
+            np.concatenate([np.empty(0, np.uint64), *(hashes for _, hashes, _ in parts)]),
+            np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
+        )
+
+    def _counted(
+        self, documents: Sequence[Any], kind: str, replace: bool, start: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        options = self._options
+        if kind == "tokens":
+            return kernel.count_tokens(
+                documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
+            )
+        return kernel.count_texts(
+            self._as_texts(documents, replace, start),
+            unit=options.unit,
+            shingle=options.shingle,
+            lowercase=options.lowercase,
+            seed=options.seed,
+            replace=replace,
+            start=start,
+        )
+
     def _by_kind(self, documents: Sequence[Any], replace: bool, start: int) -> Sketches:
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
         distinct = set(kinds)
@@ -123,17 +168,15 @@ class Sketcher:
             return kernel.project_tokens(
                 documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
             )
-        if options.normalisation != "none":
-            documents = [
-                normalised(decoded(document, position, replace), options.normalisation)
-                for position, document in enumerate(documents, start)
-            ]
         if options.unit == "moz":
             return kernel.project_moz(
-                documents, window=options.shingle, replace=replace, start=start
+                self._as_texts(documents, replace, start),
+                window=options.shingle,
+                replace=replace,
+                start=start,
             )
         return kernel.project_texts(
-            documents,
+            self._as_texts(documents, replace, start),
             unit=options.unit,
             shingle=options.shingle,
             lowercase=options.lowercase,
@@ -141,6 +184,18 @@ class Sketcher:
             replace=replace,
             start=start,
         )
+
+    def _as_texts(
+        self, documents: Sequence[str | bytes], replace: bool, start: int
+    ) -> Sequence[str | bytes]:
+        """What the kernel gets of texts."""
+        form = self._options.normalisation
+        if form == "none":
+            return documents
+        return [
+            normalised(decoded(document, position, replace), form)
+            for position, document in enumerate(documents, start)
+        ]
 
     def _project_vectors(
         self, vectors: Vectors, start: int

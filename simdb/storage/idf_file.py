@@ -1,0 +1,223 @@
+"""Files of IDF tables: read in the map, so that all processes share the pages.
+
+    header      magic "simdbidf" | version u32 | default u32 | documents u64 | n u64 | t u32 |
+                settings bytes u32 | body checksum u64 | zero u64 | head checksum u64
+    settings    a msgpack map of options
+    directory   uint32[2**t + 1]
+    entries     uint64[n]
+
+All numbers are little-endian.  Each part begins at a multiple of 64 bytes, and zeros before it
+belong to the part that they follow.  The checksums are XXH3-64: of directory and entries (the
+body), and of the header, without its last field, and the settings (the head).  So the head
+checksum says which table the file holds, and it is looked at whenever one is opened; the body is
+read whole only where that is asked for.
+"""
+
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import xxhash
+
+from simdb import kernel
+from simdb.errors import CorruptError, FormatError, InputError, NotFoundError
+from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
+from simdb.options import decode_settings
+from simdb.storage import codec
+from simdb.storage.place import sync_directory
+from simdb.storage.translation import translate
+
+MAGIC = b"simdbidf"
+VERSION = 1
+HEADER = struct.Struct("<8sIIQQIIQQQ")
+ALIGNMENT = 64
+assert HEADER.size == ALIGNMENT
+CHECKSUM_BYTES = 8
+ENTRIES_MAX = 2**32 - 1
+# Entries whose order is looked at in one go.
+CHECKED_ENTRIES = 1 << 20
+
+
+def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
+    """Write a table to the file `path`, whole or not at all; returns its checksum.
+
+    It is written under the name `temporary`, in the same directory, until it is on the disk.
+    """
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        try:
+            with open(descriptor, "wb") as file:
+                checksum = _write(file, table)
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        sync_directory(os.path.dirname(os.path.abspath(path)))
+    except OSError as error:
+        translate(error, path)
+    return checksum
+
+
+def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
+    """The table in the file `path`, in the map, and its checksum.
+
+    What the look-up relies on is always checked; `is_verified`: also whether every byte is what
+    was written.  NotFoundError, FormatError for another kind of file, CorruptError.
+    """
+    content = _mapped(path)
+    head = _read_head(path, content)
+    directory = np.frombuffer(content, "<u4", head.slot_count, head.directory_start)
+    entries = np.frombuffer(content, "<u8", head.entry_count, head.entries_start)
+    if is_verified:
+        _verify_body(path, content, head)
+    is_ordered = directory[0] == 0 and not (directory[1:] < directory[:-1]).any()
+    if not is_ordered or directory[-1] != len(entries):
+        raise CorruptError(f"{path} is damaged: its directory is out of order")
+    table = IdfTable(
+        entries.astype(np.uint64, copy=False),
+        directory.astype(np.uint32, copy=False),
+        head.default,
+        head.document_count,
+        decode_settings(head.settings, path),
+    )
+    return table, head.checksum
+
+
+def problems_of(path: str, checksum: int | None) -> Iterator[str]:
+    """What is wrong with the file of a table; nothing if it is sound and has this checksum."""
+    try:
+        table, found = read_idf(path, is_verified=True)
+    except (CorruptError, FormatError, InputError, NotFoundError) as error:
+        yield str(error)
+        return
+    if checksum is not None and found != checksum:
+        yield f"{path} holds another IDF table than the one that belongs there"
+    entries = table.entries
+    for start in range(0, len(entries), CHECKED_ENTRIES):
+        part = entries[start : start + CHECKED_ENTRIES + 1]
+        if (np.diff(part >> np.uint64(WEIGHT_BITS)).view(np.int64) <= 0).any():
+            yield f"{path} has entries out of order from entry {start} on"
+            return
+        if not (part & np.uint64(WEIGHT_MASK)).all():
+            yield f"{path} has features that weigh nothing from entry {start} on"
+    directory = np.empty_like(table.directory)
+    kernel.directory(entries, directory_bits(len(entries)), directory)
+    if not np.array_equal(directory, table.directory):
+        yield f"{path} has a directory that does not fit its entries"
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the header and the settings say."""
+
+    default: int
+    document_count: int
+    entry_count: int
+    directory_bits: int
+    settings: Any
+    settings_bytes: int
+    body_checksum: int
+    checksum: int
+
+    @property
+    def slot_count(self) -> int:
+        return (1 << self.directory_bits) + 1
+
+    @property
+    def directory_start(self) -> int:
+        return _aligned(HEADER.size + self.settings_bytes)
+
+    @property
+    def entries_start(self) -> int:
+        return _aligned(self.directory_start + 4 * self.slot_count)
+
+    @property
+    def file_bytes(self) -> int:
+        return self.entries_start + 8 * self.entry_count
+
+
+def _write(file: BinaryIO, table: IdfTable) -> int:
+    """Write all parts; returns the head checksum."""
+    entries = np.ascontiguousarray(table.entries, "<u8")
+    directory = np.ascontiguousarray(table.directory, "<u4")
+    settings = codec.pack(dict(table.settings))
+    parts = (directory.data, _zeros_after(directory.nbytes), entries.data)
+    body = xxhash.xxh3_64()
+    for part in parts:
+        body.update(part)
+    plain = HEADER.pack(
+        MAGIC, VERSION, table.default, table.document_count, len(entries),
+        directory_bits(len(entries)), len(settings), body.intdigest(), 0, 0,
+    )  # fmt: skip
+    head = plain[:-CHECKSUM_BYTES] + settings + _zeros_after(len(settings))
+    checksum = xxhash.xxh3_64_intdigest(head)
+    stored = checksum.to_bytes(CHECKSUM_BYTES, "little")
+    for each in (plain[:-CHECKSUM_BYTES], stored, head[HEADER.size - CHECKSUM_BYTES :], *parts):
+        file.write(each)
+    return checksum
+
+
+def _mapped(path: str) -> mmap.mmap:
+    """The file in the map; errors for what cannot be a table."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InputError(f"{path} is no regular file, so no IDF table")
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size < HEADER.size:
+                raise FormatError(f"{path} is no IDF table: it is shorter than a header")
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no IDF table at {path}") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _read_head(path: str, content: mmap.mmap) -> _Head:
+    """The header and the settings, after all checks that need no other bytes."""
+    magic, version, default, documents, entries, bits, settings_bytes, body, zero, checksum = (
+        HEADER.unpack_from(content)
+    )
+    if magic != MAGIC:
+        raise FormatError(f"{path} is no IDF table: it starts with {magic!r}")
+    if version > VERSION:
+        raise FormatError(
+            f"{path} has format version {version}; this simdb reads up to {VERSION}: use a newer"
+            " simdb"
+        )
+    settings = content[HEADER.size : _aligned(HEADER.size + settings_bytes)]
+    plain = content[: HEADER.size - CHECKSUM_BYTES]
+    if checksum != xxhash.xxh3_64_intdigest(plain + settings):
+        raise CorruptError(f"{path} is damaged: the checksum of its header differs")
+    named = codec.unpack(settings[:settings_bytes], f"the settings in {path}")
+    head = _Head(default, documents, entries, bits, named, settings_bytes, body, checksum)
+    is_possible = 0 < default <= WEIGHT_MASK and entries <= ENTRIES_MAX and not zero
+    if not is_possible or bits != directory_bits(entries) or head.file_bytes != len(content):
+        raise CorruptError(
+            f"{path} is damaged: it has {len(content)} bytes, which cannot be {entries} features"
+        )
+    return head
+
+
+def _verify_body(path: str, content: mmap.mmap, head: _Head) -> None:
+    with memoryview(content) as view:
+        found = xxhash.xxh3_64_intdigest(view[head.directory_start :])
+    if found != head.body_checksum:
+        raise CorruptError(f"{path} is damaged: its checksum differs")
+
+
+def _zeros_after(size: int) -> bytes:
+    return bytes(_aligned(size) - size)
+
+
+def _aligned(size: int) -> int:
+    """The next multiple of the alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,243 @@
+"""IDF tables hold exactly what a Counter over sets of shingles says."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import WORDS
+
+import simdb
+from simdb import kernel
+from simdb.idf import directory_bits, idf_weight
+from simdb.sketch import fitting
+
+documents_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), min_size=1, max_size=20)
+SINGLE = simdb.Simhash(shingle=1)
+
+
+def hash_of(word, seed=0):
+    return kernel.murmur(word.encode(), seed)[0]
+
+
+def smooth(document_count, frequency):
+    """The formula of scikit-learn's TfidfTransformer(smooth_idf=True)."""
+    return math.log((1 + document_count) / (1 + frequency)) + 1
+
+
+def frequencies(token_lists):
+    return Counter(token for tokens in token_lists for token in set(tokens))
+
+
+def assert_weighs(table, counted, document_count):
+    weights = table.weights(np.array([hash_of(word) for word in counted], np.uint64))
+    exact = [smooth(document_count, frequency) for frequency in counted.values()]
+    assert np.allclose(weights, exact, rtol=0, atol=0.5 / 1024 + 1e-9)
+
+
+def assert_in_order(table):
+    tags = [int(entry) >> 16 for entry in table.entries]
+    bits = directory_bits(len(tags))
+    assert tags == sorted(set(tags))
+    assert table.directory.tolist() == [
+        sum(tag >> (48 - bits) < slot for tag in tags) for slot in range(2**bits + 1)
+    ]
+
+
+@given(documents=documents_of_words)
+def test_every_word_weighs_what_the_formula_says(documents):
+    table = simdb.fit_idf(documents, SINGLE)
+
+    counted = frequencies(documents)
+    assert_weighs(table, counted, len(documents))
+    assert_in_order(table)
+    assert len(table) == sum(frequency > 1 for frequency in counted.values())
+    assert table.document_count == len(documents)
+
+
+@given(documents=documents_of_words)
+def test_shingles_are_counted_as_such(documents):
+    table = simdb.fit_idf(documents, simdb.Simhash(shingle=2))
+
+    shingles = [
+        {tuple(each[at : at + 2]) for at in range(max(1, len(each) - 1))} for each in documents
+    ]
+    counted = Counter(shingle for each in shingles for shingle in each if shingle)
+    found = Counter(int(weight) for weight in table.entries & np.uint64(0xFFFF))
+    assert found == Counter(
+        idf_weight(len(documents), frequency) for frequency in counted.values() if frequency > 1
+    )
+
+
+@given(documents=documents_of_words, size=st.integers(1, 7), length=st.integers(1, 40))
+def test_the_table_does_not_depend_on_the_batches(documents, size, length):
+    texts = [" ".join(words) for words in documents]
+    whole = simdb.fit_idf(texts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "BATCH_DOCUMENTS", size)
+        patch.setattr(fitting, "BATCH_LENGTH", length)
+        parts = simdb.fit_idf(iter(texts))
+
+    assert parts == whole
+    assert np.array_equal(parts.directory, whole.directory)
+
+
+def test_a_feature_that_nobody_saw_weighs_as_if_one_document_had_it():
+    table = simdb.fit_idf([["red", "green"], ["red"], ["red", "blue"]], SINGLE)
+
+    unseen, once, always = table.weights(
+        np.array([hash_of("pink"), hash_of("green"), hash_of("red")], np.uint64)
+    )
+
+    assert unseen == once == pytest.approx(smooth(3, 1), abs=1 / 1024)
+    assert always == 1
+
+
+def test_repetitions_inside_a_document_count_once():
+    table = simdb.fit_idf(["red red red", "red", "blue"], SINGLE)
+
+    assert_weighs(table, {"red": 2}, 3)
+
+
+def test_texts_bytes_and_tokens_are_counted_together():
+    table = simdb.fit_idf(["Red blue", b"red", ["red", "blue"], ("blue",)], SINGLE)
+
+    assert_weighs(table, {"red": 3, "blue": 3}, 4)
+
+
+def test_texts_are_normalised_first():
+    sketch = simdb.Simhash(shingle=1, normalisation="nfkc")
+
+    table = simdb.fit_idf(["\ufb01ne", "fine", b"\xef\xac\x81ne", "other"], sketch)
+
+    assert_weighs(table, {"fine": 3}, 4)
+
+
+def test_features_whose_tags_are_equal_are_one_and_their_counts_are_added():
+    counted = fitting.Frequencies()
+    counted.add(np.array([0x70001, 0x70002, 0x90000], np.uint64))
+    counted.add(np.array([0x7FFFF], np.uint64))
+
+    column = counted.total()
+
+    assert column.tags.tolist() == [0x70000, 0x90000]
+    assert column.frequencies.tolist() == [3, 1]
+
+
+@given(
+    parts=st.lists(
+        st.lists(st.integers(0, 30), max_size=20).map(
+            lambda each: np.array(each, np.uint64) << np.uint64(16)
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_columns_of_any_lengths_are_merged_without_loss(parts):
+    counted = fitting.Frequencies()
+    for part in parts:
+        counted.add(part)
+
+    column = counted.total()
+
+    every = Counter(int(tag) for part in parts for tag in part)
+    assert column.tags.tolist() == sorted(every)
+    assert column.frequencies.tolist() == [every[tag] for tag in sorted(every)]
+
+
+def test_of_too_many_features_the_most_frequent_stay():
+    documents = [["a", "b", "c"], ["a", "b", "c"], ["a", "b"], ["a", "d"], ["d"], ["e"]]
+    whole = simdb.fit_idf(documents, SINGLE)
+
+    table = simdb.fit_idf(documents, SINGLE, features_max=2)
+
+    assert (len(whole), len(table)) == (4, 2)
+    assert_weighs(table, {"a": 4, "b": 3, "c": 1, "d": 1}, 6)
+    assert_in_order(table)
+    # Both have two documents; the smaller hash stays.
+    smaller = min("cd", key=hash_of)
+    assert_weighs(simdb.fit_idf(documents, SINGLE, features_max=3), {smaller: 2}, 6)
+    assert simdb.fit_idf(documents, SINGLE, features_max=4) == whole
+
+
+def test_documents_without_features_are_documents_too():
+    table = simdb.fit_idf(["red", "red", "", []], SINGLE)
+
+    assert_weighs(table, {"red": 2}, 4)
+
+
+def test_a_table_of_one_document_has_only_the_default():
+    table = simdb.fit_idf(["red green"], SINGLE)
+
+    assert len(table) == 0
+    assert_weighs(table, {"red": 1, "pink": 1}, 1)
+
+
+def test_the_table_remembers_what_a_feature_is():
+    sketch = simdb.Simhash(shingle=2, lowercase=False)
+
+    table = simdb.fit_idf(["Red green blue"] * 2, sketch)
+
+    assert dict(table.settings) == sketch.feature_settings
+    assert simdb.Simhash(shingle=2, lowercase=False, weighting="tf-idf", idf=table).idf is table
+    with pytest.raises(simdb.OptionError, match="lowercase was False, not True"):
+        simdb.Simhash(shingle=2, weighting="tf-idf", idf=table)
+
+
+def test_progress_is_told_how_many_documents_were_read(monkeypatch):
+    monkeypatch.setattr(fitting, "BATCH_DOCUMENTS", 4)
+    told = []
+
+    simdb.fit_idf(["red"] * 10, progress=told.append)
+
+    assert told == [4, 8, 10]
+
+
+def test_an_arrow_column_is_taken():
+    pyarrow = pytest.importorskip("pyarrow")
+
+    table = simdb.fit_idf(pyarrow.array(["red", "red"]), SINGLE)
+
+    assert_weighs(table, {"red": 2}, 2)
+
+
+@pytest.mark.parametrize("documents", ["one text", b"one text", 5, None])
+def test_what_is_not_many_documents_is_refused(documents):
+    with pytest.raises(simdb.InputError, match="documents are many"):
+        simdb.fit_idf(documents)
+
+
+@pytest.mark.parametrize("stranger", [7, None, simdb.Fingerprint(5), 1.5])
+def test_what_has_no_features_to_count_is_named_by_its_place(monkeypatch, stranger):
+    monkeypatch.setattr(fitting, "BATCH_DOCUMENTS", 2)
+
+    with pytest.raises(simdb.InputError, match="document 3 "):
+        simdb.fit_idf(["a", ["b"], "c", stranger])
+
+
+def test_no_documents_make_no_table():
+    with pytest.raises(simdb.InputError, match="no documents"):
+        simdb.fit_idf([])
+
+
+def test_damaged_text_is_refused_by_its_place_or_replaced(monkeypatch):
+    monkeypatch.setattr(fitting, "BATCH_DOCUMENTS", 2)
+    documents = ["a", "b", ["c"], b"\xff d"]
+
+    with pytest.raises(simdb.InputError, match="document 3 "):
+        simdb.fit_idf(documents)
+    assert simdb.fit_idf(documents, errors="replace").document_count == 4
+
+
+@pytest.mark.parametrize("count", [0, -1, True, 2.5, "many", 2**32])
+def test_an_impossible_number_of_features_is_refused(count):
+    with pytest.raises(simdb.OptionError, match="features_max"):
+        simdb.fit_idf(["a"], features_max=count)
+
+
+def test_a_fingerprint_without_weights_of_features_has_no_table():
+    with pytest.raises(simdb.OptionError, match="moz"):
+        simdb.fit_idf(["a"], simdb.Simhash.moz())

@@ -1,0 +1,266 @@
+"""Files of IDF tables: read as they were written, or refused in words."""
+
+import os
+import pickle
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simdb
+from simdb.storage import idf_file
+from simdb.storage.idf_file import problems_of
+
+SKETCH = simdb.Simhash(shingle=1, stop_words=("the", "a"))
+# Each word in another number of documents, so that tables of a few dozen entries have slots.
+DOCUMENTS = [[f"word{number}" for number in range(at, 60)] for at in range(50)]
+TABLE = simdb.fit_idf(DOCUMENTS, SKETCH)
+
+
+@pytest.fixture
+def path(tmp_path):
+    simdb.save_idf(TABLE, tmp_path / "words.idf")
+    return tmp_path / "words.idf"
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("idf") / "words.idf"
+    simdb.save_idf(TABLE, path)
+    return path.read_bytes()
+
+
+def with_true_checksums(content):
+    """The bytes with the checksums that they would have had, if they had been written so."""
+    content = bytearray(content)
+    settings_bytes = int.from_bytes(content[36:40], "little")
+    start = -(-(64 + settings_bytes) // 64) * 64
+    content[40:48] = xxhash.xxh3_64_intdigest(content[start:]).to_bytes(8, "little")
+    head = bytes(content[:56] + content[64:start])
+    content[56:64] = xxhash.xxh3_64_intdigest(head).to_bytes(8, "little")
+    return bytes(content)
+
+
+def test_a_table_comes_back_as_it_was(path):
+    loaded = simdb.load_idf(path)
+
+    assert loaded == TABLE
+    assert np.array_equal(loaded.directory, TABLE.directory)
+    assert loaded.document_count == TABLE.document_count
+    assert loaded.settings == SKETCH.feature_settings
+    assert simdb.Simhash(shingle=1, stop_words=("a", "the"), weighting="tf-idf", idf=loaded).idf
+    assert list(problems_of(str(path), None)) == []
+
+
+@pytest.mark.parametrize("documents", [[""], ["a"], ["a b", "a b", "a"], DOCUMENTS[:3]])
+def test_tables_of_any_size_come_back(tmp_path, documents):
+    table = simdb.fit_idf(documents)
+
+    simdb.save_idf(table, tmp_path / "any.idf")
+
+    assert simdb.load_idf(tmp_path / "any.idf") == table
+    assert list(problems_of(str(tmp_path / "any.idf"), None)) == []
+
+
+def test_the_file_is_laid_out_as_documented(content):
+    count = len(TABLE)
+
+    assert content[:8] == b"simdbidf"
+    assert content[8:12] == (1).to_bytes(4, "little")
+    assert int.from_bytes(content[24:32], "little") == count
+    assert content[-8 * count :] == TABLE.entries.astype("<u8").tobytes()
+    assert (len(content) - 8 * count) % 64 == 0
+    assert with_true_checksums(content) == content
+
+
+def test_a_table_is_read_in_place_and_cannot_be_changed(path):
+    loaded = simdb.load_idf(path)
+
+    assert loaded.entries.ctypes.data % 64 == 0
+    for array in (loaded.entries, loaded.directory):
+        assert not array.flags.owndata
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_a_table_outlives_its_file_and_goes_to_other_processes(path):
+    loaded = simdb.load_idf(path)
+    os.unlink(path)
+
+    assert loaded == TABLE
+    assert pickle.loads(pickle.dumps(loaded)) == TABLE
+
+
+def test_saving_again_replaces_the_file_and_leaves_nothing_else(path):
+    other = simdb.fit_idf(["red", "red"])
+
+    simdb.save_idf(other, path)
+
+    assert simdb.load_idf(path) == other
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_the_mode_of_a_file_follows_the_mask_of_the_process(path):
+    mask = os.umask(0)
+    os.umask(mask)
+
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o666 & ~mask
+
+
+def test_a_save_that_fails_leaves_the_old_file(path, monkeypatch):
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(idf_file.os, "fsync", fail)
+    with pytest.raises(simdb.FullError, match=r"words\.idf"):
+        simdb.save_idf(simdb.fit_idf(["red"]), path)
+
+    assert simdb.load_idf(path) == TABLE
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("place", ["missing/words.idf", "."])
+def test_a_place_that_cannot_be_written_is_named(tmp_path, place):
+    with pytest.raises(simdb.Error, match=str(tmp_path)):
+        simdb.save_idf(TABLE, tmp_path / place)
+
+
+def test_a_table_that_is_not_there_is_not_found(tmp_path):
+    with pytest.raises(simdb.NotFoundError, match=r"no IDF table at .*none\.idf"):
+        simdb.load_idf(tmp_path / "none.idf")
+
+
+def test_a_directory_is_no_table(tmp_path):
+    with pytest.raises(simdb.InputError, match="no regular file"):
+        simdb.load_idf(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"x" * 64, b"{}" * 500])
+def test_another_kind_of_file_is_no_table(tmp_path, content):
+    (tmp_path / "other").write_bytes(content)
+
+    with pytest.raises(simdb.FormatError, match="is no IDF table"):
+        simdb.load_idf(tmp_path / "other")
+
+
+def test_a_later_version_asks_for_a_newer_program(path, content):
+    path.write_bytes(with_true_checksums(content[:8] + b"\2" + content[9:]))
+
+    with pytest.raises(simdb.FormatError, match=r"version 2; .*newer"):
+        simdb.load_idf(path)
+
+
+def test_options_of_a_later_version_ask_for_a_newer_program(path):
+    settings = {**TABLE.settings, "turbo": True}
+    table = simdb.IdfTable(TABLE.entries, TABLE.directory, TABLE.default, 50, settings)
+    simdb.save_idf(table, path)
+
+    with pytest.raises(simdb.FormatError, match=r"turbo.*newer"):
+        simdb.load_idf(path)
+
+
+def test_options_that_an_older_version_did_not_have_are_as_usual(path):
+    settings = {name: TABLE.settings[name] for name in ("shingle", "stop_words")}
+    table = simdb.IdfTable(TABLE.entries, TABLE.directory, TABLE.default, 50, settings)
+    simdb.save_idf(table, path)
+
+    assert simdb.load_idf(path).settings == SKETCH.feature_settings
+
+
+@given(data=st.data())
+def test_no_flipped_bit_goes_unnoticed(tmp_path_factory, content, data):
+    at = data.draw(st.integers(0, 8 * len(content) - 1))
+    damaged = bytearray(content)
+    damaged[at // 8] ^= 1 << at % 8
+    path = tmp_path_factory.getbasetemp() / "flipped.idf"
+    path.write_bytes(damaged)
+
+    with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"flipped\.idf"):
+        simdb.load_idf(path)
+    assert list(problems_of(str(path), None)) != []
+
+
+@given(length=st.integers(0, 10_000))
+def test_no_missing_or_added_byte_goes_unnoticed(tmp_path_factory, content, length):
+    path = tmp_path_factory.getbasetemp() / "cut.idf"
+    cut = (content + bytes(64))[: length % (len(content) + 64)]
+    path.write_bytes(cut if len(cut) != len(content) else cut + b"\0")
+
+    with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"cut\.idf"):
+        simdb.load_idf(path)
+
+
+@given(
+    at=st.integers(8, 63),
+    value=st.sampled_from([b"\0", b"\xff", b"\xff" * 4, b"\xff" * 8, b"\x7f\xff\xff\xff"]),
+)
+def test_a_header_that_lies_is_refused_even_under_a_true_checksum(
+    tmp_path_factory, content, at, value
+):
+    lying = content[:at] + value + content[at + len(value) :]
+    lying = with_true_checksums(lying[: len(content)])
+    path = tmp_path_factory.getbasetemp() / "lying.idf"
+    path.write_bytes(lying)
+
+    try:
+        table = simdb.load_idf(path)
+    except (simdb.CorruptError, simdb.FormatError):
+        return
+    # What cannot be told from a table is one.
+    assert np.array_equal(table.entries, TABLE.entries)
+    assert 0 < table.default < 1 << 16
+
+
+@given(data=st.data())
+def test_a_directory_that_lies_never_points_outside(tmp_path_factory, content, data):
+    slots = len(TABLE.directory)
+    start = len(content) - 8 * len(TABLE) - -(-4 * slots // 64) * 64
+    at = start + 4 * data.draw(st.integers(0, slots - 1))
+    value = data.draw(st.integers(0, 2**32 - 1)).to_bytes(4, "little")
+    path = tmp_path_factory.getbasetemp() / "slots.idf"
+    path.write_bytes(with_true_checksums(content[:at] + value + content[at + 4 :]))
+
+    try:
+        table = simdb.load_idf(path)
+    except simdb.CorruptError:
+        return
+    assert (np.diff(table.directory.astype(np.int64)) >= 0).all()
+    assert (table.directory[0], table.directory[-1]) == (0, len(TABLE))
+    is_right = np.array_equal(table.directory, TABLE.directory)
+    assert (list(problems_of(str(path), None)) == []) == is_right
+
+
+def test_entries_out_of_order_and_without_weight_are_problems(path, content):
+    count = len(TABLE)
+    swapped = content[: -8 * count] + TABLE.entries[::-1].astype("<u8").tobytes()
+    path.write_bytes(with_true_checksums(swapped))
+    assert "out of order" in next(problems_of(str(path), None))
+
+    weightless = TABLE.entries & np.uint64(2**64 - 2**16)
+    path.write_bytes(
+        with_true_checksums(content[: -8 * count] + weightless.astype("<u8").tobytes())
+    )
+    assert any("weigh nothing" in problem for problem in problems_of(str(path), None))
+
+
+def test_a_reader_beside_a_writer_sees_one_table_or_the_other(path):
+    script = (
+        "import simdb, sys\n"
+        "tables = [simdb.load_idf(sys.argv[1]), simdb.fit_idf(['red', 'red'])]\n"
+        "for turn in range(40):\n"
+        "    simdb.save_idf(tables[turn % 2], sys.argv[1])\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
+    with subprocess.Popen(command) as writer:
+        counts = set()
+        while writer.poll() is None:
+            counts.add(len(simdb.load_idf(path)))
+
+    assert writer.returncode == 0
+    assert counts <= {len(TABLE), 1}
+    assert os.listdir(path.parent) == [path.name]
