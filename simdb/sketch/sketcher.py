@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.errors import InputError
+from simdb.errors import InputError, OptionError
 from simdb.options import Simhash
 from simdb.sketch.normalisation import normalised
 from simdb.sketch.projection import Projection
@@ -164,9 +164,17 @@ class Sketcher:
             return self._project_vectors(join_vectors(documents, start), start)
         if kind == "tokens" and options.unit == "moz":
             raise InputError(f"document {start} is a list of tokens, but unit='moz' cuts texts up")
+        idf = self._idf()
+        counting = options.weighting.removesuffix("-idf")
         if kind == "tokens":
             return kernel.project_tokens(
-                documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
+                documents,
+                shingle=options.shingle,
+                seed=options.seed,
+                replace=replace,
+                start=start,
+                counting=counting,
+                idf=idf,
             )
         if options.unit == "moz":
             return kernel.project_moz(
@@ -183,6 +191,8 @@ class Sketcher:
             seed=options.seed,
             replace=replace,
             start=start,
+            counting=counting,
+            idf=idf,
         )
 
     def _as_texts(
@@ -203,6 +213,17 @@ class Sketcher:
         check_vectors(vectors, length=self._options.vector_length, start=start)
         weights = self._projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
+
+    def _idf(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int] | None:
+        options = self._options
+        if not options.uses_idf:
+            return None
+        if options.idf is None:
+            raise OptionError(
+                f"weighting={options.weighting!r} needs an IDF table: fit one with simdb.fit_idf,"
+                " and give it to the sketch (idf=) or to the empty database (set_idf)"
+            )
+        return options.idf.entries, options.idf.directory, options.idf.default
 
     def _quantised(self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> Sketches:
         dimensions = self._options.dimensions
