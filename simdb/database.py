@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from simdb.engine.compaction import compact
+from simdb.engine.idf import copy_idf, set_idf
 from simdb.engine.incoming import Progress
 from simdb.engine.inspection import check, statistics
 from simdb.engine.queries import Counts, Queries
@@ -24,6 +25,7 @@ from simdb.errors import (
     OptionError,
     ReadOnlyError,
 )
+from simdb.idf import IdfTable
 from simdb.options import Options, check_same
 from simdb.reports import Compaction, Finding, Statistics
 from simdb.storage import contents, place, registry
@@ -61,7 +63,8 @@ class Database(Queries):
 
     @property
     def options(self) -> Options:
-        """The options that the database was created with."""
+        """The options that the database was created with, and its IDF table."""
+        self._store.look_for_idf()
         return self._store.options
 
     @property
@@ -93,10 +96,7 @@ class Database(Queries):
         Waits for other writers; BusyError after the timeout given to `open`, or at once when this
         thread has a write transaction already.
         """
-        if self._store.is_closed:
-            raise ClosedError(f"{self._path} is closed")
-        if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+        self._check_writable()
         return WriteTransaction(self._store)
 
     def insert(
@@ -180,6 +180,15 @@ class Database(Queries):
         with self.write() as transaction:
             return transaction.delete_many(ids)
 
+    def set_idf(self, table: IdfTable) -> None:
+        """Give a database that was created without one the IDF table of its weighting.
+
+        Once, and before anything is inserted; the same table again changes nothing.  OptionError
+        after that, or when `table` does not fit the options; see `simdb.fit_idf`.
+        """
+        self._check_writable()
+        set_idf(self._store, table)
+
     def stats(self) -> Statistics:
         """The database in numbers."""
         self._check_open()
@@ -198,9 +207,7 @@ class Database(Queries):
 
         The file shrinks only while nobody else has it open; the note says so when it did not.
         """
-        self._check_open()
-        if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+        self._check_writable()
         return compact(self._store)
 
     def copy(self, path: str | os.PathLike[str]) -> None:
@@ -210,6 +217,7 @@ class Database(Queries):
         place.make_new(target)
         try:
             self._store.environment.copy_to(os.path.join(target, place.DATA_FILE))
+            copy_idf(self._store, target)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             raise
@@ -240,6 +248,11 @@ class Database(Queries):
     def _check_open(self) -> None:
         if self._store.is_closed:
             raise ClosedError(f"{self._path} is closed")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._mode == "r":
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
 
     def _enter(self) -> tuple[View, Source]:
         return self._store.enter()
@@ -313,7 +326,7 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
         try:
             # Somebody else may have made it meanwhile.
             if environment.write(lambda writer: contents.create(environment, writer, wanted)):
-                return wanted
+                return contents.attach(environment)
         except BaseException:
             environment.forget_subdatabases()
             raise

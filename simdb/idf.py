@@ -52,6 +52,11 @@ class IdfTable:
         """Number of features."""
         return len(self.entries)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the entries and the directory."""
+        return self.entries.nbytes + self.directory.nbytes
+
     def __eq__(self, other: object) -> bool:
         """Whether both weigh every feature alike."""
         if not isinstance(other, IdfTable):

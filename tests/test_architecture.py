@@ -34,8 +34,9 @@ FOLDERS = {
         "merge", "contents", "check",
     ],
     "engine": [
-        "view", "store", "stored", "lookup", "sweep", "pairs", "cluster", "incoming", "queries",
-        "snapshot", "staging", "commit", "claim", "transaction", "compaction", "inspection",
+        "view", "store", "idf", "stored", "lookup", "sweep", "pairs", "cluster", "incoming",
+        "queries", "snapshot", "staging", "commit", "claim", "transaction", "compaction",
+        "inspection",
     ],
     "cli": None,
 }  # fmt: skip

@@ -15,11 +15,12 @@ from simdb.storage import codec, layout
 from simdb.storage.check import (
     RESTORE,
     check_counts,
+    check_idf,
     check_metadata,
     check_runs,
     check_values,
 )
-from simdb.storage.contents import load
+from simdb.storage.contents import idf_checksum, load
 from simdb.storage.merge import run_keys
 from simdb.storage.run import Run, Source
 
@@ -47,7 +48,7 @@ def statistics(store: Store) -> Statistics:
             section_bytes=_section_bytes(store, source),
             runs=tuple(_run_statistics(store, run, source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
-            options=encode_options(store.options),
+            options=encode_options(store.options, _idf_in_numbers(store)),
         )
     finally:
         source.end()
@@ -56,7 +57,8 @@ def statistics(store: Store) -> Statistics:
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     """Everything that is wrong with the stored database; nothing, where all is well.
 
-    `deep` reads every byte; without it only sizes, counts and small values are looked at.
+    `deep` reads every byte; without it only sizes, counts, small values and the IDF table are
+    looked at.
     """
     source = Source(store.environment, store.width)
     transaction = source.transaction
@@ -73,6 +75,9 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 for number in range(run.segment_count):
                     run.segment(number, source)
             yield from check_counts(contents, source)
+            yield from check_idf(
+                store.environment.path, idf_checksum(store.environment, transaction)
+            )
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
                 yield from check_runs(
@@ -82,6 +87,15 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield Finding("database", str(error), RESTORE)
     finally:
         source.end()
+
+
+def _idf_in_numbers(store: Store) -> dict[str, int] | None:
+    """What stands for the IDF table among the options."""
+    store.look_for_idf()
+    idf = store.options.sketch.idf
+    if idf is None:
+        return None
+    return {"features": len(idf), "documents": idf.document_count, "bytes": idf.size_bytes}
 
 
 def _largest_group(view: View, source: Source) -> int:

@@ -39,12 +39,33 @@ class Store:
         self.options = options
         self.timeout = timeout
         self.permutations = Permutations(options.blocks, options.leading)
-        self.sketcher = Sketcher(options.sketch)
+        self._sketcher = Sketcher(options.sketch)
         self.width = options.sketch.vector_bytes
         self.is_closed = False
         self._lock = threading.Lock()
         self._latest: Latest | None = None
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+    @property
+    def sketcher(self) -> Sketcher:
+        """Makes sketches of documents."""
+        self.look_for_idf()
+        return self._sketcher
+
+    def look_for_idf(self) -> None:
+        """Take over the IDF table, if somebody has set it since the database was opened.
+
+        It is set once, before the first document, so there is nothing to look for after that.
+        """
+        sketch = self.options.sketch
+        if not sketch.uses_idf or sketch.idf is not None or self.is_closed:
+            return
+        with self.environment.reading() as transaction:
+            options = stored.read_options(self.environment, transaction)
+        if options.sketch.idf is not None:
+            # Other threads look at the options first.
+            self._sketcher = Sketcher(options.sketch)
+            self.options = options
 
     def enter(self) -> tuple[View, Source]:
         """The view of the last commit and a source that sees it, which the caller ends."""

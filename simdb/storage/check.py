@@ -5,6 +5,7 @@ byte is read: each value's checksum, the order of every table, its directory, an
 tables hold exactly the live documents of the columns.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -18,7 +19,9 @@ from simdb.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
+from simdb.storage.idf_file import problems_of
 from simdb.storage.metadata import decode_block
+from simdb.storage.place import IDF_FILE
 from simdb.storage.run import Run, Source, Table, header_bits
 from simdb.storage.tombstones import is_deleted
 from simdb.values import BARE, EMPTY
@@ -60,6 +63,13 @@ def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
         if count != getattr(manifest, name):
             message = f"{name} is {getattr(manifest, name)}, counted {count}"
             yield Finding("manifest", message, RESTORE)
+
+
+def check_idf(directory: str, checksum: int | None) -> Iterator[Finding]:
+    """Findings where the IDF table is not the one that belongs to the database, or not sound."""
+    if checksum is not None:
+        for problem in problems_of(os.path.join(directory, IDF_FILE), checksum):
+            yield Finding(IDF_FILE, problem, RESTORE)
 
 
 def check_runs(

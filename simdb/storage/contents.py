@@ -15,6 +15,7 @@ from simdb.options import Options, decode_options, encode_options
 from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
 from simdb.storage.environment import Environment
+from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.loose import Loose, LooseView
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.run import Run
@@ -44,26 +45,61 @@ def create(environment: Environment, transaction: Any, options: Options) -> bool
     environment.create_subdatabases(layout.all_names(options.table_count), transaction)
     meta = environment.subdatabase(layout.META)
     stored = {"version": codec.FORMAT_VERSION, "engine": environment.engine_version}
-    for key, kind, value in (
-        (layout.FORMAT_KEY, layout.FORMAT_KIND, stored),
-        (layout.OPTIONS_KEY, layout.OPTIONS_KIND, encode_options(options)),
-    ):
-        transaction.put(key, codec.encode_object(kind, key, value), db=meta)
+    value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
+    transaction.put(layout.FORMAT_KEY, value, db=meta)
+    put_options(environment, transaction, options)
     manifest = environment.subdatabase(layout.MANIFEST)
     transaction.put(layout.MANIFEST_KEY, encode_manifest(Manifest()), db=manifest)
     return True
+
+
+def put_options(environment: Environment, transaction: Any, options: Options) -> None:
+    """Store the options, and the IDF table in its file before they name it.
+
+    Nobody else may do the same: that is what the write transaction is for.
+    """
+    idf = options.sketch.idf
+    checksum = None if idf is None else write_own_idf(environment.path, idf)
+    value = codec.encode_object(
+        layout.OPTIONS_KIND, layout.OPTIONS_KEY, encode_options(options, checksum)
+    )
+    transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
 
 
 def attach(environment: Environment) -> Options:
     """Open the sub-databases and read the options; FormatError when it is none, or a newer one."""
     environment.attach([layout.META])
     with environment.reading() as transaction:
-        options = _read_options(environment, transaction)
+        options = read_options(environment, transaction)
     environment.attach(layout.all_names(options.table_count))
     return options
 
 
-def _read_options(environment: Environment, transaction: Any) -> Options:
+def read_options(environment: Environment, transaction: Any) -> Options:
+    """The stored options, with the IDF table in the map; FormatError, CorruptError."""
+    stored, checksum = _stored_options(environment, transaction)
+    idf = None if checksum is None else read_own_idf(environment.path, checksum)
+    return decode_options(stored, idf)
+
+
+def idf_checksum(environment: Environment, transaction: Any) -> int | None:
+    """Which IDF table belongs to the database; None while it has none."""
+    return _stored_options(environment, transaction)[1]
+
+
+def read_manifest(environment: Environment, transaction: Any) -> Manifest:
+    """The manifest that `transaction` sees."""
+    handle = environment.subdatabase(layout.MANIFEST)
+    value = transaction.get(layout.MANIFEST_KEY, db=handle)
+    if value is None:
+        raise CorruptError(f"{environment.path} has lost its manifest")
+    return decode_manifest(value)
+
+
+def _stored_options(
+    environment: Environment, transaction: Any
+) -> tuple[dict[str, Any], int | None]:
+    """The options as they are stored, and the checksum of the IDF table."""
     meta = environment.subdatabase(layout.META)
     value = transaction.get(layout.FORMAT_KEY, db=meta)
     if value is None:
@@ -78,18 +114,15 @@ def _read_options(environment: Environment, transaction: Any) -> Options:
     value = transaction.get(layout.OPTIONS_KEY, db=meta)
     if value is None:
         raise CorruptError(f"{environment.path} has lost its options")
-    return decode_options(codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value))
+    stored = codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value)
+    return stored, stored.get("sketch", {}).get("idf")
 
 
 def load(
     environment: Environment, transaction: Any, width: int, previous: Contents | None
 ) -> Contents:
     """What `transaction` sees; `width` is the bytes of a volatility vector."""
-    handle = environment.subdatabase(layout.MANIFEST)
-    value = transaction.get(layout.MANIFEST_KEY, db=handle)
-    if value is None:
-        raise CorruptError(f"{environment.path} has lost its manifest")
-    manifest = decode_manifest(value)
+    manifest = read_manifest(environment, transaction)
     if previous is not None and previous.generation != environment.generation:
         previous = None
     known = {run.info.number: run for run in previous.runs} if previous else {}

@@ -30,7 +30,7 @@ from simdb.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.options import decode_settings
 from simdb.storage import codec
-from simdb.storage.place import sync_directory
+from simdb.storage.place import IDF_FILE, IDF_TEMPORARY, sync_directory
 from simdb.storage.translation import translate
 
 MAGIC = b"simdbidf"
@@ -90,6 +90,25 @@ def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
         decode_settings(head.settings, path),
     )
     return table, head.checksum
+
+
+def write_own_idf(directory: str, table: IdfTable) -> int:
+    """Write the table of the database in `directory`; returns its checksum."""
+    path = os.path.join(directory, IDF_FILE)
+    temporary = os.path.join(directory, IDF_TEMPORARY)
+    return write_idf(path, table, temporary=temporary, mode=0o600)
+
+
+def read_own_idf(directory: str, checksum: int, *, is_verified: bool = False) -> IdfTable:
+    """The table of the database in `directory`; CorruptError unless it is the one it should be."""
+    path = os.path.join(directory, IDF_FILE)
+    try:
+        table, found = read_idf(path, is_verified=is_verified)
+    except (FormatError, NotFoundError, InputError) as error:
+        raise CorruptError(f"the database has lost its IDF table: {error}") from error
+    if found != checksum:
+        raise CorruptError(f"{path} holds another IDF table than the database was made with")
+    return table
 
 
 def problems_of(path: str, checksum: int | None) -> Iterator[str]:

@@ -1,0 +1,80 @@
+"""The IDF table of a database: set once, while nothing was inserted yet.
+
+A database may be created without the table that its weighting needs, so that its options come
+first and the documents to fit the table to are read with them.  Fingerprints made before and
+after a change of weights would not agree, so what is set stays.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from simdb.engine.store import Store
+from simdb.errors import OptionError
+from simdb.idf import IdfTable
+from simdb.options import Options
+from simdb.storage import contents
+from simdb.storage.environment import MapFull
+from simdb.storage.idf_file import read_own_idf, write_own_idf
+
+# The options are one small value.
+GROWTH_BYTES = 1 << 16
+
+
+def set_idf(store: Store, table: IdfTable) -> None:
+    """Make `table` the IDF table of the database; the same one again changes nothing.
+
+    OptionError when the weighting takes none, when it was fitted with other options, when the
+    database has another one or when something was inserted before.
+    """
+    if not isinstance(table, IdfTable):
+        raise OptionError(f"idf is an IdfTable, as simdb.fit_idf makes, not {type(table).__name__}")
+    wanted = replace(store.options, sketch=replace(store.options.sketch, idf=table))
+    store.begin_write()
+    try:
+        while not _try_to_set(store, wanted):
+            store.forget_views()
+            store.environment.grow(GROWTH_BYTES)
+    finally:
+        store.end_write()
+    store.look_for_idf()
+
+
+def copy_idf(store: Store, target: str) -> None:
+    """Put the IDF table of the database, if it has one, into the directory of its copy.
+
+    The data file was copied before: a table that is set meanwhile does no harm.
+    """
+    with store.environment.reading() as transaction:
+        checksum = contents.idf_checksum(store.environment, transaction)
+    if checksum is not None:
+        table = read_own_idf(store.environment.path, checksum, is_verified=True)
+        write_own_idf(target, table)
+
+
+def _try_to_set(store: Store, wanted: Options) -> bool:
+    """Whether it is done; False when the map has no room for it."""
+    try:
+        store.environment.write(lambda transaction: _set_in(store, transaction, wanted))
+    except MapFull:
+        return False
+    return True
+
+
+def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
+    environment = store.environment
+    stored = contents.read_options(environment, transaction)
+    if stored.sketch.idf is not None:
+        if stored.sketch.idf != wanted.sketch.idf:
+            raise OptionError(
+                f"{environment.path} has its IDF table already, {stored.sketch.idf!r}, and it"
+                " stays; for another table create another database"
+            )
+        return
+    manifest = contents.read_manifest(environment, transaction)
+    # A compaction gives new ordinals, but never a number of a run again.
+    if manifest.next_ordinal or manifest.next_run:
+        raise OptionError(
+            f"documents were inserted into {environment.path} before; an IDF table is set while"
+            " it is empty, so create another database"
+        )
+    contents.put_options(environment, transaction, wanted)

@@ -1,0 +1,109 @@
+"""A process that is killed while it sets an IDF table has set it, or the database is as before."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from soundness import assert_sound
+
+import simdb
+
+PLAIN = simdb.Simhash(shingle=1)
+TABLE = simdb.fit_idf(["red green", "red green", "red"], PLAIN)
+LACKING = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf"))
+WEIGHTED = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf", idf=TABLE))
+
+CHILD = """
+import os, signal, sys
+from dataclasses import replace
+import simdb
+from simdb.storage import contents, environment, idf_file
+
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def then_die(function):
+    def run(*arguments, **named):
+        function(*arguments, **named)
+        die()
+    return run
+
+path, table, point, verb = sys.argv[1:]
+options = simdb.Options(sketch=simdb.Simhash(shingle=1, weighting="tf-idf"))
+table = simdb.load_idf(table)
+if verb == "set":
+    database = simdb.open(path)
+if point == "while writing":
+    idf_file.xxhash.xxh3_64_intdigest = die
+elif point == "before the rename":
+    idf_file.os.replace = die
+elif point == "after the rename":
+    idf_file.os.replace = then_die(os.replace)
+elif point == "before the commit":
+    contents.put_options = then_die(contents.put_options)
+elif point == "after the commit":
+    environment.Environment.write = then_die(environment.Environment.write)
+if verb == "set":
+    database.set_idf(table)
+else:
+    simdb.open(path, options=replace(options, sketch=replace(options.sketch, idf=table)))
+print("survived")
+"""
+
+BEFORE = ["while writing", "before the rename", "after the rename", "before the commit"]
+
+
+def run_until_killed(path, point, verb):
+    table = path.parent / "fitted.idf"
+    simdb.save_idf(TABLE, table)
+    command = [sys.executable, "-W", "ignore", "-c", CHILD, *map(str, (path, table, point, verb))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
+
+
+@pytest.mark.parametrize("point", BEFORE)
+def test_killed_before_the_commit_the_database_is_as_before(tmp_path, point):
+    path = tmp_path / "db"
+    simdb.open(path, options=LACKING).close()
+
+    run_until_killed(path, point, "set")
+
+    with simdb.open(path) as database:
+        assert database.options == LACKING
+        with pytest.raises(simdb.OptionError, match="set_idf"):
+            database.insert(1, "red")
+        other = simdb.fit_idf(["blue", "blue"], PLAIN)
+        database.set_idf(other)
+        database.insert(1, "red")
+    with simdb.open(path) as database:
+        assert database.options.sketch.idf == other
+    assert "idf.table.new" not in os.listdir(path)
+    assert_sound(path)
+
+
+def test_killed_after_the_commit_the_database_has_the_table(tmp_path):
+    path = tmp_path / "db"
+    simdb.open(path, options=LACKING).close()
+
+    run_until_killed(path, "after the commit", "set")
+
+    with simdb.open(path) as database:
+        assert database.options == WEIGHTED
+        database.insert(1, "red")
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("point", BEFORE)
+def test_killed_while_creating_the_database_can_be_created_otherwise(tmp_path, point):
+    path = tmp_path / "db"
+
+    run_until_killed(path, point, "create")
+
+    with simdb.open(path, options=simdb.Options(sketch=PLAIN)) as database:
+        database.insert(1, "red")
+        assert database.options.sketch.idf is None
+    assert_sound(path)
