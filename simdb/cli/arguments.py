@@ -31,13 +31,6 @@ Recall = Annotated[
 ]
 Method = Annotated[str | None, typer.Option(help="auto, exhaustive or bphs.")]
 
-Shingle = Annotated[
-    int | None, typer.Option(help="How many consecutive tokens make a feature; 3 if not given.")
-]
-Unit = Annotated[
-    str | None, typer.Option(help="Tokens are words or characters; words if not given.")
-]
-
 IdField = Annotated[str, typer.Option(help="The field of a record that holds its id.")]
 TextField = Annotated[str, typer.Option(help="The field of a record that holds its text.")]
 Encoding = Annotated[str, typer.Option(help="The encoding of the sources, for example latin-1.")]

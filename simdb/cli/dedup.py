@@ -10,6 +10,7 @@ from simdb.cli.deduplication import find_groups, find_new, open_against, summary
 from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
 from simdb.cli.render import print_rows
+from simdb.cli.sketching import Given, sketched
 from simdb.cli.sources import check_sources, read_sources
 from simdb.cli.spool import PARTIAL, Spool, write_lines, written
 
@@ -17,8 +18,10 @@ GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 
 
+@sketched
 def dedup(
     sources: arguments.Sources,
+    sketch: Given,
     db: Annotated[
         str | None,
         typer.Option(metavar="DB", help="Compare with all earlier runs on DB, and store the new."),
@@ -33,8 +36,6 @@ def dedup(
     groups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the rows as JSON lines, too.")
     ] = None,
-    shingle: arguments.Shingle = None,
-    unit: arguments.Unit = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     int_ids: arguments.IntIds = False,
@@ -48,7 +49,6 @@ def dedup(
     """
     check_sources(sources)
     asked = {"similarity": similarity, "distance": distance, "recall": recall, "method": method}
-    given = {"shingle": shingle, "unit": unit}
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
     )
@@ -57,9 +57,9 @@ def dedup(
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
         with written(keep) as kept, written(groups) as listed:
             if db is None:
-                outcome = find_groups(intake, given, asked, progress, rows, kept)
+                outcome = find_groups(intake, sketch, asked, progress, rows, kept)
             else:
-                with open_against(db, given) as database:
+                with open_against(db, sketch) as database:
                     outcome = find_new(intake, database, asked, progress, rows, kept)
             write_lines(rows, listed)
         seconds = progress.elapsed_seconds

@@ -16,6 +16,7 @@ from simdb.cli.names import Names
 from simdb.cli.progress import Progress
 from simdb.cli.records import Record
 from simdb.cli.render import Row, match_row, quantity
+from simdb.cli.sketching import Given, check_given, make_sketch
 from simdb.cli.spool import Spool
 from simdb.values import Id
 
@@ -45,25 +46,23 @@ def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
         yield database
 
 
-def open_against(path: str, given: dict[str, Any]) -> simdb.Database:
+def open_against(path: str, given: Given) -> simdb.Database:
     """The database of earlier runs, made by the first; OptionError if it is not as `given`."""
     try:
         database = simdb.open(path, "w")
     except simdb.NotFoundError:
-        return simdb.open(path, "c", options=_options(given))
-    for name, value in given.items():
-        stored = getattr(database.options.sketch, name)
-        if value is not None and value != stored:
-            database.close()
-            raise simdb.OptionError(
-                f"{path} was created with --{name} {stored}, not {value}; leave the option out"
-            )
+        return simdb.open(path, "c", options=simdb.Options(sketch=make_sketch(given)))
+    try:
+        check_given(given, database.options.sketch, path)
+    except simdb.OptionError:
+        database.close()
+        raise
     return database
 
 
 def find_groups(
     intake: Intake,
-    given: dict[str, Any],
+    given: Given,
     asked: dict[str, Any],
     progress: Progress,
     rows: Spool,
@@ -71,9 +70,9 @@ def find_groups(
 ) -> Outcome:
     """Put the groups among the documents into `rows`, and the lines of survivors into `kept`.
 
-    `given`: options of the sketch, None for the usual ones.  `asked`: the criterion.
+    `given`: options of the sketch.  `asked`: the criterion.
     """
-    options = _options(given)
+    options = simdb.Options(sketch=make_sketch(given))
     with (
         temporary_database(options) as database,
         Spool(beside=kept) as lines,
@@ -176,11 +175,6 @@ def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Fingerprint | None
             id, simdb.distance(first, own), simdb.similarity(first, own) if is_weighted else None
         )
     )
-
-
-def _options(given: dict[str, Any]) -> simdb.Options:
-    known = {name: value for name, value in given.items() if value is not None}
-    return simdb.Options(sketch=simdb.Simhash(**known))
 
 
 def _claim(

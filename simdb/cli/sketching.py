@@ -1,0 +1,135 @@
+"""Sketching: how text becomes fingerprints, said by the same options wherever some are made.
+
+A command under `sketched` has all of these options and receives what was given in one argument,
+`sketch`: the options by name, without those that were left out.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from simdb.cli.content import known_encoding, read_file
+from simdb.errors import OptionError
+from simdb.options import Simhash
+
+Given = dict[str, Any]
+Command = Callable[..., None]
+
+PANEL = "Sketch"
+USUAL = Simhash()
+PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
+# Before the name of a file that holds the words, as many programs have it.
+FILE_MARK = "@"
+
+
+def sketched(command: Command) -> Command:
+    """The command with the options of a sketch in the place of its argument `sketch`."""
+    shared = inspect.signature(_given).parameters
+    parameters: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        parameters.update(shared if name == "sketch" else {name: parameter})
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        given = _given(**{name: values.pop(name) for name in shared})
+        command(**values, sketch=given)
+
+    keywords = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters.values()]
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in keywords}
+    return run
+
+
+def make_sketch(given: Given) -> Simhash:
+    """The sketch that was asked for; what was not given is as usual."""
+    return Simhash(**given)
+
+
+def check_given(given: Given, stored: Simhash, where: str) -> None:
+    """Raise OptionError when the database at `where` was created with another sketch."""
+    for name, value in given.items():
+        found = getattr(stored, name)
+        if value != found:
+            raise OptionError(
+                f"{where} was created with --{name.replace('_', '-')} {found}, not {value}; leave"
+                " the option out"
+            )
+
+
+def _flag(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel=PANEL)
+
+
+def _given(
+    preset: Annotated[
+        str | None,
+        _flag("paper (Sood & Loguinov 2011) or moz (simhash-cpp): what is not given is as there."),
+    ] = None,
+    markup: Annotated[
+        str | None, _flag("none, or html: take the visible text; none if not given.")
+    ] = None,
+    html_title: Annotated[
+        bool | None, _flag("Whether the title of HTML belongs to its text; yes if not given.")
+    ] = None,
+    html_links: Annotated[
+        bool | None, _flag("Whether the targets of links do; no if not given.")
+    ] = None,
+    normalisation: Annotated[
+        str | None, _flag("Unicode normalisation: none, nfc or nfkc; none if not given.")
+    ] = None,
+    unit: Annotated[
+        str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
+    ] = None,
+    tokeniser: Annotated[
+        str | None, _flag("package.module:function that cuts a text into tokens instead.")
+    ] = None,
+    lowercase: Annotated[
+        bool | None, _flag("Whether the case of letters is ignored; yes if not given.")
+    ] = None,
+    stop_words: Annotated[
+        str | None, _flag("Leave out these words: a language, or @FILE with a word on each line.")
+    ] = None,
+    stemming: Annotated[
+        str | None, _flag("A language of Snowball, whose stems take the place of words.")
+    ] = None,
+    shingle: Annotated[
+        int | None, _flag("How many consecutive tokens make a feature; 3 if not given.")
+    ] = None,
+    weighting: Annotated[
+        str | None,
+        _flag("binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; tf if not given."),
+    ] = None,
+    seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None,
+    dimensions: Annotated[
+        int | None, _flag("Weights of a document: 64 or 128; 128 if not given.")
+    ] = None,
+) -> Given:
+    """What was said of the sketch."""
+    given: Given = {} if preset is None else _preset(preset)
+    named = {
+        "markup": markup, "html_title": html_title, "html_links": html_links,
+        "normalisation": normalisation, "unit": unit, "tokeniser": tokeniser,
+        "lowercase": lowercase, "stop_words": _words(stop_words), "stemming": stemming,
+        "shingle": shingle, "weighting": weighting, "seed": seed, "dimensions": dimensions,
+    }  # fmt: skip
+    return given | {name: value for name, value in named.items() if value is not None}
+
+
+def _preset(name: str) -> Given:
+    """The options in which a preset differs from the usual sketch."""
+    if name not in PRESETS:
+        raise OptionError(f"--preset is {' or '.join(PRESETS)}, not {name!r}")
+    values = {each.name: getattr(PRESETS[name], each.name) for each in fields(Simhash)}
+    return {name: value for name, value in values.items() if value != getattr(USUAL, name)}
+
+
+def _words(stop_words: str | None) -> str | tuple[str, ...] | None:
+    """A language, or the words in a file in the form in which a sketch keeps them."""
+    if stop_words is None or not stop_words.startswith(FILE_MARK):
+        return stop_words
+    text = read_file(stop_words.removeprefix(FILE_MARK), known_encoding("utf-8"), "strict")
+    return tuple(sorted(set(text.split())))

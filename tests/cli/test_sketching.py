@@ -1,0 +1,86 @@
+"""The options of a sketch: the same wherever fingerprints are made."""
+
+import pytest
+
+import simdb
+from simdb.cli.sketching import make_sketch
+
+FOX = "the quick brown fox jumps over the lazy dog"
+
+
+def stored(path="db"):
+    with simdb.open(path, "r") as database:
+        return database.options.sketch
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], {}),
+        (["--markup", "html", "--no-html-title", "--html-links"],
+         {"markup": "html", "html_title": False, "html_links": True}),
+        (["--unit", "characters", "--shingle", "5", "--no-lowercase"],
+         {"unit": "characters", "shingle": 5, "lowercase": False}),
+        (["--normalisation", "nfkc", "--weighting", "log-tf", "--seed", "7"],
+         {"normalisation": "nfkc", "weighting": "log-tf", "seed": 7}),
+        (["--dimensions", "64", "--no-volatility"],
+         {"dimensions": 64, "store_volatility": False}),
+        (["--tokeniser", "package.module:cut"], {"tokeniser": "package.module:cut"}),
+    ],
+)  # fmt: skip
+def test_each_option_reaches_the_database(simdb_run, flags, expected):
+    ran = simdb_run("create", "db", *flags)
+
+    assert ran.code == 0
+    assert stored() == simdb.Simhash(**expected)
+
+
+def test_a_preset_is_a_start_that_options_change(simdb_run):
+    simdb_run("create", "db", "--preset", "moz", "--shingle", "4")
+
+    assert stored() == simdb.Simhash.moz(window=4)
+
+
+def test_an_unknown_preset_is_wrong_use(simdb_run):
+    ran = simdb_run("create", "db", "--preset", "best")
+
+    assert ran.code == 2
+    assert "--preset is paper or moz, not 'best'" in ran.notes
+
+
+def test_stop_words_come_from_a_file(simdb_run, tmp_path):
+    (tmp_path / "words").write_text("the\nover the\n", encoding="utf-8-sig")
+
+    simdb_run("create", "db", "--stop-words", "@words")
+
+    assert stored().stop_words == ("over", "the")
+
+
+def test_a_missing_file_of_stop_words_is_wrong_use(simdb_run):
+    ran = simdb_run("create", "db", "--stop-words", "@words")
+
+    assert ran.code == 2
+    assert "words: cannot be read (No such file or directory)" in ran.notes
+
+
+def test_dedup_sketches_as_it_is_told(simdb_run, write_lines):
+    write_lines("a.jsonl", {"id": 1, "text": FOX}, {"id": 2, "text": FOX.upper()})
+
+    assert simdb_run("dedup", "a.jsonl").code == 1
+    assert simdb_run("dedup", "a.jsonl", "--no-lowercase").code == 0
+
+
+def test_dedup_refuses_another_sketch_than_that_of_the_database(simdb_run, write_lines):
+    write_lines("a.jsonl", {"id": 1, "text": FOX})
+    simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "log-tf")
+
+    same = simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "log-tf")
+    other = simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "tf")
+
+    assert same.code == 0
+    assert other.code == 2
+    assert "seen was created with --weighting log-tf, not tf; leave the option out" in other.notes
+
+
+def test_what_was_not_given_is_as_usual():
+    assert make_sketch({}) == simdb.Simhash()
