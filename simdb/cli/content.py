@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from simdb.cli.guessing import guessed_encoding, guessed_wide
 from simdb.errors import InputError, OptionError
 
 STANDARD_INPUT = "-"
@@ -25,14 +26,16 @@ BUFFER_BYTES = 1 << 16
 CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
 
 GZIP_MAGIC = b"\x1f\x8b"
+MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
-WIDE_MARKS = (
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-WIDE_PREFIXES = ("utf-16", "utf-32")
+UNORDERED = ("utf-16", "utf-32")
 
 
 def known_encoding(name: str) -> str:
@@ -47,7 +50,7 @@ def known_encoding(name: str) -> str:
 
 def is_wide(encoding: str) -> bool:
     """Whether one character takes several bytes that may be NUL or a line feed."""
-    return encoding.startswith(WIDE_PREFIXES)
+    return encoding.startswith(UNORDERED)
 
 
 @contextmanager
@@ -64,22 +67,28 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
             yield io.BufferedReader(inner, BUFFER_BYTES)
 
 
-def check_text(stream: io.BufferedReader, encoding: str) -> None:
-    """Raise InputError when the first bytes cannot be text in `encoding`; consumes nothing."""
+def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
+    """The encoding of a stream: that of its byte order mark, or else `encoding`.
+
+    Raises InputError when the first bytes cannot be text in it; consumes nothing.
+    """
     head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
     if head.startswith(GZIP_MAGIC):
         raise InputError("gzip data; give it a name that ends in .gz, or decompress it")
-    marked = next((name for mark, name in WIDE_MARKS if head.startswith(mark)), None)
-    if is_wide(encoding):
-        if head and marked is None and encoding in WIDE_PREFIXES:
-            raise InputError(
-                f"no {encoding.upper()} byte order mark; use --encoding {encoding}-le, or another"
-            )
-        return
+    marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
     if marked is not None:
-        raise InputError(f"{marked.upper()} text with a byte order mark; use --encoding {marked}")
-    if b"\0" in head:
-        raise InputError("binary content (NUL bytes), no text; leave it out")
+        return marked
+    if encoding in UNORDERED and head:
+        raise InputError(
+            f"no {encoding.upper()} byte order mark; use --encoding"
+            f" {guessed_wide(head) or encoding + '-le'}, or another"
+        )
+    if b"\0" in head and not is_wide(encoding):
+        wide = guessed_wide(head)
+        if wide is None:
+            raise InputError("binary content (NUL bytes), no text; leave it out")
+        raise InputError(f"NUL bytes, as in text that is {wide}; use --encoding {wide}")
+    return encoding
 
 
 def read_text(stream: BinaryIO, encoding: str, errors: str) -> tuple[str, int]:
@@ -89,15 +98,20 @@ def read_text(stream: BinaryIO, encoding: str, errors: str) -> tuple[str, int]:
         raise InputError(
             f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too much for one document; split it"
         )
-    return content.decode(encoding, errors), len(content)
+    text = content.decode(without_mark(encoding), errors)
+    return text.removeprefix(MARK), len(content)
+
+
+def without_mark(encoding: str) -> str:
+    """The codec whose errors count bytes from the beginning: UTF-8 with its mark, as it stands."""
+    return "utf-8" if encoding == "utf-8-sig" else encoding
 
 
 def read_file(path: str, encoding: str, errors: str) -> str:
     """The text of one file, or of standard input for `-`; InputError when there is none."""
     try:
         with opened(path) as stream:
-            check_text(stream, encoding)
-            return read_text(stream, encoding, errors)[0]
+            return read_text(stream, settled_encoding(stream, encoding), errors)[0]
     except CONTENT_ERRORS as error:
         raise InputError(f"{path}: {explained(error)}") from error
 
@@ -118,14 +132,16 @@ def explained(error: BaseException) -> str:
 
 
 def _explained_decoding(error: UnicodeDecodeError) -> str:
-    name = "utf-8" if error.encoding == "utf-8-sig" else error.encoding
-    is_cut = "unexpected end" in error.reason or "incomplete" in error.reason
-    if is_cut and error.end >= len(error.object):
-        return f"cut off inside a {name} character at byte {error.start}; use --errors replace"
-    others = "--encoding latin-1, --encoding gb18030"
+    name = without_mark(error.encoding)
     if name != "utf-8":
-        others = "--encoding utf-8"
-    return f"no valid {name} at byte {error.start}; use {others} or --errors replace"
+        return f"no valid {name} at byte {error.start}; use --encoding utf-8 or --errors replace"
+    likely = guessed_encoding(error.object, error.start)
+    if likely is not None:
+        remedy = f"--encoding {likely} (by the looks of it) or --errors replace"
+        return f"no valid utf-8 at byte {error.start}; use {remedy}"
+    is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
+    what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
+    return f"{what} at byte {error.start}, while the rest is; use --errors replace"
 
 
 class _Unclosed(io.RawIOBase):

@@ -78,7 +78,7 @@ def find_groups(
         Spool(beside=kept) as lines,
     ):
         names = Names(progress, options.sketch)
-        for batch in intake.batches():
+        for batch in intake.batches(options.sketch):
             records, _ = names.store(batch, database, lambda some: insert_records(database, some))
             for record in records if kept else ():
                 lines.add([record.id, record.line])
@@ -111,7 +111,7 @@ def find_new(
     empty = database.stats().empty_count
     with database.write() as transaction, database.read() as before:
         names = Names(progress, database.options.sketch, before)
-        for batch in intake.batches():
+        for batch in intake.batches(database.options.sketch):
             records, matches = names.store(
                 batch, transaction, lambda some: _claim(transaction, some, asked)
             )

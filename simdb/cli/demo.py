@@ -30,7 +30,7 @@ def demo(
     with Progress("reading") as progress, temporary_database(simdb.Options()) as database:
         intake = Intake(islice(python_files(), limit), progress)
         storing = 0.0
-        for batch in intake.batches():
+        for batch in intake.batches(database.options.sketch):
             begun = perf_counter()
             insert_records(database, batch)
             storing += perf_counter() - begun

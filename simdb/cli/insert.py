@@ -53,7 +53,7 @@ def insert(
     with Progress("inserting") as progress, simdb.open(db) as database:
         intake = Intake(found, progress)
         with database.write() as transaction:
-            for batch in intake.batches():
+            for batch in intake.batches(database.options.sketch):
                 insert_batch(transaction, batch, replace, metadata)
         row = {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
         print_one(row, as_json=json)

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from simdb.cli.hints import markup_hint
 from simdb.cli.progress import Progress
 from simdb.cli.records import Found, Problem, Record
 from simdb.cli.render import quantity
+from simdb.options import Simhash
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
@@ -21,18 +23,20 @@ class Intake:
         self._found = found
         self._progress = progress
         self._problems: Counter[str] = Counter()
+        self._has_hinted = False
         self.documents = 0
         self.size_bytes = 0
         self.skipped = 0
 
-    def batches(self) -> Iterator[list[Record]]:
-        """All records, some thousands at a time."""
+    def batches(self, sketch: Simhash) -> Iterator[list[Record]]:
+        """All records, some thousands at a time, which will be sketched by `sketch`."""
         batch: list[Record] = []
         size = 0
         for each in self._found:
             if isinstance(each, Problem):
                 self._report(each)
                 continue
+            self._look_at(each, sketch)
             batch.append(each)
             size += each.size_bytes
             if len(batch) == BATCH_DOCUMENTS or size >= BATCH_BYTES:
@@ -56,6 +60,13 @@ class Intake:
         megabytes = self.size_bytes / 1e6
         self._progress.show(f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB")
         return batch
+
+    def _look_at(self, record: Record, sketch: Simhash) -> None:
+        if not self._has_hinted:
+            hint = markup_hint(record.text, record.where, sketch)
+            if hint is not None:
+                self._has_hinted = True
+                self._progress.note(hint)
 
     def _report(self, problem: Problem) -> None:
         self.skipped += 1

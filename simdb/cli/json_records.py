@@ -3,19 +3,22 @@
 One bad line is a `Problem`, and the next is read; an array cannot be read on past an error.
 """
 
+import codecs
 import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from simdb.cli.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
-    check_text,
+    MARK,
     explained,
     is_wide,
     opened,
+    settled_encoding,
 )
 from simdb.cli.records import Found, Problem, Reading, as_line, byte_count, make_record
 from simdb.errors import InputError
@@ -28,9 +31,8 @@ JSON_SPACE = re.compile(r"[ \t\r\n]*")
 def read_json(path: str, name: str, reading: Reading) -> Found:
     """Records of a file of JSON lines, or of one JSON array."""
     with opened(path) as stream:
-        check_text(stream, reading.encoding)
-        start = stream.peek(PARSED_CHARACTERS).lstrip(b"\xef\xbb\xbf \t\r\n")
-        if start.startswith(b"[") and not is_wide(reading.encoding):
+        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
+        if _begins_array(stream, reading.encoding):
             yield from _read_array(stream, name, reading)
         else:
             yield from _read_lines(stream, name, reading)
@@ -39,8 +41,15 @@ def read_json(path: str, name: str, reading: Reading) -> Found:
 def read_json_lines(path: str, name: str, reading: Reading) -> Found:
     """Records of a file of JSON lines."""
     with opened(path) as stream:
-        check_text(stream, reading.encoding)
+        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         yield from _read_lines(stream, name, reading)
+
+
+def _begins_array(stream: io.BufferedReader, encoding: str) -> bool:
+    """Whether a bracket comes first in a stream; consumes nothing."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    start = decoder.decode(stream.peek(PARSED_CHARACTERS)).removeprefix(MARK)
+    return start[_after_space(start, 0) :].startswith("[")
 
 
 def _read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:

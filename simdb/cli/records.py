@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from simdb.cli.content import explained, without_mark
 from simdb.errors import InputError
 
 ID_BYTES_MAX = 1023
@@ -146,12 +147,21 @@ def _text(value: dict[str, Any], reading: Reading) -> str:
         )
     if not text.isascii() and SURROGATES.search(text):
         if reading.errors != "replace":
-            raise InputError(
-                f"the field {name!r} holds bytes that are no valid text; use --encoding latin-1,"
-                " --encoding gb18030 or --errors replace"
-            )
+            raise InputError(f"the field {name!r} holds {_undecoded(text, reading.encoding)}")
         text = SURROGATES.sub("\ufffd", text)
     return text
+
+
+def _undecoded(text: str, encoding: str) -> str:
+    """What was wrong with the bytes that became a text with surrogates."""
+    name = without_mark(encoding)
+    try:
+        text.encode(name, "surrogateescape").decode(name)
+    except UnicodeDecodeError as error:
+        return explained(error)
+    except UnicodeEncodeError:
+        pass
+    return "half of a character (a lone surrogate); use --errors replace"
 
 
 def _id(value: dict[str, Any], reading: Reading, default: str) -> str | int:

@@ -7,7 +7,7 @@ it; `-` is JSON lines on standard input.  Nothing is held but what is being read
 import os
 from collections.abc import Collection, Iterator
 
-from simdb.cli.content import CONTENT_ERRORS, STANDARD_INPUT, check_text, explained, opened
+from simdb.cli.content import CONTENT_ERRORS, STANDARD_INPUT, explained, opened, settled_encoding
 from simdb.cli.content import read_text as read_content
 from simdb.cli.json_records import read_json, read_json_lines
 from simdb.cli.records import Found, Problem, Reading, Record, check_id, valid_name
@@ -91,8 +91,8 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
     try:
         check_id(name)
         with opened(path) as stream:
-            check_text(stream, reading.encoding)
-            text, size = read_content(stream, reading.encoding, reading.errors)
+            encoding = settled_encoding(stream, reading.encoding)
+            text, size = read_content(stream, encoding, reading.errors)
     except CONTENT_ERRORS as error:
         return Problem("", name, explained(error))
     # A line of a list cannot hold a name with a line feed; then it shows the name escaped.

@@ -6,10 +6,17 @@ read on, an InputError, or a last `Problem`, says so.
 
 import csv
 import io
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from simdb.cli.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, check_text, explained, opened
+from simdb.cli.content import (
+    CONTENT_ERRORS,
+    DOCUMENT_BYTES_MAX,
+    explained,
+    opened,
+    settled_encoding,
+)
 from simdb.cli.records import Found, Problem, Reading, Record, byte_count, make_record
 from simdb.errors import InputError
 
@@ -22,7 +29,7 @@ csv.field_size_limit(DOCUMENT_BYTES_MAX)
 def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Found:
     """Records of a CSV file whose first row names the fields."""
     with opened(path) as stream:
-        check_text(stream, reading.encoding)
+        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
         rows = csv.reader(text, delimiter=delimiter)
         header = _next_row(rows)

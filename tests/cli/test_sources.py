@@ -91,9 +91,9 @@ def test_an_empty_file_is_a_document_without_text():
         ("cut.txt", SONG.encode()[:-1], "cut off"),
         ("binary.mo", b"\xde\x12\x04\x95\0\0\0\0text", "binary"),
         ("nul.txt", b"text" * 100 + b"\0", "binary"),
-        ("utf16.txt", SONG.encode("utf-16"), "use --encoding utf-16"),
-        ("utf16be.txt", codecs.BOM_UTF16_BE + SONG.encode("utf-16-be"), "use --encoding utf-16"),
-        ("utf32.txt", SONG.encode("utf-32"), "use --encoding utf-32"),
+        ("utf16.txt", ("prose, " + SONG).encode("utf-16-le"), "use --encoding utf-16-le"),
+        ("utf16be.txt", ("prose, " + SONG).encode("utf-16-be"), "use --encoding utf-16-be"),
+        ("utf32.txt", SONG.encode("utf-32-le"), "use --encoding utf-32-le"),
         ("zipped.bin", gzip.compress(b"text"), "gzip data"),
         ("torn.txt.gz", gzip.compress(b"text" * 1000)[:-12], "damaged gzip"),
         ("false.txt.gz", b"no gzip at all", "damaged gzip"),
@@ -130,12 +130,76 @@ def test_the_encoding_that_is_given_decodes_and_the_mark_is_dropped(encoding, co
     assert problems == []
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        codecs.BOM_UTF8 + SONG.encode(),
+        SONG.encode("utf-16"),
+        codecs.BOM_UTF16_BE + SONG.encode("utf-16-be"),
+        SONG.encode("utf-32"),
+        codecs.BOM_UTF32_BE + SONG.encode("utf-32-be"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "gb18030", "latin-1"])
+def test_a_byte_order_mark_says_what_a_text_is_and_is_dropped(content, encoding):
+    write("song.txt", content)
+
+    records, problems = read("song.txt", encoding=known_encoding(encoding))
+
+    assert ids_and_texts(records) == [("song.txt", SONG)]
+    assert problems == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_says_what_records_are(encoding):
+    write("a.jsonl", f'{{"id": 1, "text": "{SONG}"}}\n{{"id": 2, "text": "b"}}\n'.encode(encoding))
+    write("b.json", f'[{{"id": 3, "text": "{SONG}"}}]'.encode(encoding))
+    write("c.csv", f"id,text\n4,{SONG}\n".encode(encoding))
+
+    records, problems = read("a.jsonl", "b.json", "c.csv")
+
+    assert ids_and_texts(records) == [("1", SONG), ("2", "b"), ("3", SONG), ("4", SONG)]
+    assert problems == []
+
+
+def test_a_mark_in_gb18030_is_dropped():
+    write("song.txt", ("\ufeff" + SONG).encode("gb18030"))
+
+    records, _ = read("song.txt", encoding="gb18030")
+
+    assert ids_and_texts(records) == [("song.txt", SONG)]
+
+
 def test_text_that_is_not_utf_16_is_not_taken_for_it():
     write("a.txt", b"plain ascii!")
 
     _, problems = read("a.txt", encoding="utf-16")
 
     assert "no UTF-16 byte order mark" in problems[0].reason
+
+
+def test_records_say_where_their_bytes_are_no_text_and_what_they_may_be():
+    write("a.jsonl", b'{"text": "ok"}\n{"text": "caf\xe9"}\n{"text": "\\ud800"}\n')
+    write("b.csv", b"text\nok\ncaf\xe9\n")
+
+    records, problems = read("a.jsonl", "b.csv")
+
+    remedy = "use --encoding latin-1 (by the looks of it) or --errors replace"
+    assert [record.text for record in records] == ["ok", "ok"]
+    assert [(each.where, each.reason) for each in problems] == [
+        ("a.jsonl:2", f"no valid utf-8 at byte 13; {remedy}"),
+        ("a.jsonl:3", "the field 'text' holds half of a character (a lone surrogate); use --errors"
+                      " replace"),
+        ("b.csv:3", f"the field 'text' holds no valid utf-8 at byte 3; {remedy}"),
+    ]  # fmt: skip
+
+
+def test_an_offset_counts_the_byte_order_mark():
+    write("a.txt", codecs.BOM_UTF8 + b"caf\xe9 au lait")
+
+    _, problems = read("a.txt")
+
+    assert "no valid utf-8 at byte 6;" in problems[0].reason
 
 
 def test_bytes_that_are_no_text_are_replaced_when_asked():

@@ -1,0 +1,22 @@
+"""Hints: what somebody may have overlooked, said once and never in the way."""
+
+import re
+
+from simdb.options import Simhash
+
+LOOKED_AT_CHARACTERS = 4096
+HTML_START = re.compile(
+    r"""\s* (?: <\?xml [^>]* > \s* )? (?: <!-- .*? --> \s* )*
+    < (?: !doctype \s+ html | html | head | title | meta | body | div | p | table | article ) \b""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+
+
+def markup_hint(text: str, where: str, sketch: Simhash) -> str | None:
+    """What to say of a text that begins like HTML and is to be taken as plain text."""
+    if sketch.markup != "none" or not HTML_START.match(text, 0, LOOKED_AT_CHARACTERS):
+        return None
+    return (
+        f"{where}: this looks like HTML, and its tags count as text; --markup html (given when the"
+        " database is created) takes the visible text only"
+    )
