@@ -116,6 +116,22 @@ class Features:
         object.__setattr__(self, "weights", weights)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFeatures:
+    """The distinct features of a document with the text that each stands for.
+
+    `shingles`: the tokens as they are in the document; `hashes` uint64[f]; `weights` float64[f].
+    """
+
+    shingles: list[str]
+    hashes: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.shingles)
+
+
 @dataclass(frozen=True, slots=True)
 class Sketches:
     """Documents ready to be stored or searched.

@@ -35,13 +35,20 @@ def units(features: U64, counting: str, idf: Idf | None) -> tuple[U64, I64]:
         assert idf is not None
         return features, idf_units(features[:, 0], idf)
     features, counts = distinct(features)
-    if counting == "binary":
-        weights = np.full(len(features), UNITS, np.int64)
+    return features, weigh(features[:, 0], counts, counting, idf)
+
+
+def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
+    """The units that distinct features, which occur so often, weigh together."""
+    if counting == "tf":
+        weights = counts * UNITS
+    elif counting == "binary":
+        weights = np.full(len(counts), UNITS, np.int64)
     else:
         weights = _log_units()[np.minimum(counts, COUNT_MAX)]
-    if idf is not None:
-        weights = (weights * idf_units(features[:, 0], idf) + UNITS // 2) // UNITS
-    return features, weights
+    if idf is None:
+        return weights
+    return np.asarray((weights * idf_units(hashes, idf) + UNITS // 2) // UNITS, np.int64)
 
 
 def idf_units(hashes: U64, idf: Idf) -> I64:

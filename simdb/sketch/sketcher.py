@@ -14,7 +14,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.errors import InputError, OptionError
+from simdb.fallback.text import CUTS, code_points, contents_of, cut
 from simdb.options import Simhash
+from simdb.sketch.naming import name_features, name_hashes
 from simdb.sketch.normalisation import normalised
 from simdb.sketch.projection import Projection
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, join_vectors
@@ -25,6 +27,7 @@ from simdb.values import (
     Features,
     Fingerprint,
     Fingerprints,
+    NamedFeatures,
     Sketches,
     describe,
     offsets_of,
@@ -118,6 +121,23 @@ class Sketcher:
             replace=replace,
             start=start,
         )
+
+    def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
+        """The features of one document by name; None for a kind that has none."""
+        kind = _kind(document, 0)
+        if kind == "features":
+            return name_hashes(document)
+        if kind not in ("text", "tokens") or self._options.unit not in CUTS:
+            return None
+        if kind == "tokens":
+            tokens = contents_of(document, 0, errors)
+        else:
+            if self._options.normalisation != "none":
+                document = decoded(document, 0, errors == "replace")
+                document = normalised(document, self._options.normalisation)
+            codes = code_points(document, 0, errors)
+            tokens = cut(codes, self._options.unit, self._options.lowercase)
+        return name_features(tokens, self._options, None)
 
     def _by_kind(self, documents: Sequence[Any], replace: bool, start: int) -> Sketches:
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]

@@ -1,0 +1,75 @@
+"""Names of features: the shingles of a document beside their hashes and weights.
+
+The kernel makes features and forgets the text; to explain a fingerprint they are made again, one
+by one, from tokens that are at hand.  Slow, and only for that.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simdb import kernel
+from simdb.fallback import bags
+from simdb.options import Simhash
+from simdb.values import Features, NamedFeatures
+
+
+def name_features(tokens: Sequence[bytes], options: Simhash, vocabulary: Any) -> NamedFeatures:
+    """The features of a document that was cut into `tokens`, in the order of their first places."""
+    kept = _kept(tokens, options, vocabulary)
+    length = max(1, min(options.shingle, len(kept)))
+    shingles = [tuple(kept[at : at + length]) for at in range(len(kept) - length + 1)]
+    places = dict.fromkeys(shingles, 0)
+    for shingle in shingles:
+        places[shingle] += 1
+    hashes = _hashes(list(places), length, options, vocabulary)
+    # Shingles whose words have the same stems are one feature.
+    unique, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+    counts = np.bincount(which, np.array(list(places.values()), np.int64), len(unique))
+    order = np.argsort(first)
+    joint = b"" if options.unit == "characters" else b" "
+    texts = [joint.join(shingle).decode("utf-8", "backslashreplace") for shingle in places]
+    return NamedFeatures(
+        [texts[first[at]] for at in order],
+        unique[order],
+        _weights(unique, counts.astype(np.int64), options)[order],
+    )
+
+
+def name_hashes(features: Features) -> NamedFeatures:
+    """Features that came without text, under their hashes."""
+    unique, which = np.unique(features.hashes, return_inverse=True)
+    weights = np.bincount(which, features.weights, len(unique)).astype(np.float64)
+    return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
+
+
+def _kept(tokens: Sequence[bytes], options: Simhash, vocabulary: Any) -> list[bytes]:
+    """The tokens without those that the vocabulary leaves out."""
+    distinct = list(dict.fromkeys(tokens))
+    offsets, _, _ = kernel.count_tokens(
+        [[token] for token in distinct],
+        shingle=1, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
+    )  # fmt: skip
+    left_out = {distinct[at] for at in np.flatnonzero(np.diff(offsets) == 0)}
+    return [token for token in tokens if token not in left_out]
+
+
+def _hashes(
+    shingles: list[tuple[bytes, ...]], length: int, options: Simhash, vocabulary: Any
+) -> Any:
+    """The hash of each shingle, uint64[n]; a document of its tokens has no other feature."""
+    _, hashes, _ = kernel.count_tokens(
+        shingles,
+        shingle=length, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
+    )  # fmt: skip
+    assert len(hashes) == len(shingles)
+    return hashes
+
+
+def _weights(hashes: Any, counts: Any, options: Simhash) -> Any:
+    """What distinct features weigh: float64[n], as the kernel sums them."""
+    counting = options.weighting.removesuffix("idf").removesuffix("-")
+    table = options.idf
+    idf = None if table is None else (table.entries, table.directory, table.default)
+    return bags.weigh(hashes, counts, counting, idf) / bags.UNITS
