@@ -24,6 +24,7 @@ from simdb.errors import (
 )
 from simdb.functions import (
     distance,
+    explain,
     fingerprint,
     fingerprints,
     fit_idf,
@@ -33,7 +34,15 @@ from simdb.functions import (
 )
 from simdb.idf import IdfTable
 from simdb.options import Options, Simhash
-from simdb.reports import Compaction, Finding, Plan, Statistics
+from simdb.reports import (
+    Compaction,
+    DifferingBit,
+    Explanation,
+    FeatureDifference,
+    Finding,
+    Plan,
+    Statistics,
+)
 from simdb.values import (
     Cluster,
     Clusters,
@@ -57,9 +66,12 @@ __all__ = [
     "Compaction",
     "CorruptError",
     "Database",
+    "DifferingBit",
     "Document",
     "Error",
     "ExistsError",
+    "Explanation",
+    "FeatureDifference",
     "Features",
     "Finding",
     "Fingerprint",
@@ -85,6 +97,7 @@ __all__ = [
     "WriteTransaction",
     "__version__",
     "distance",
+    "explain",
     "fingerprint",
     "fingerprints",
     "fit_idf",

@@ -3,15 +3,20 @@
 import os
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.engine.explanation import explain as explain_sides
+from simdb.engine.explanation import given_side
+from simdb.engine.lookup import make_criterion
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
-from simdb.options import Simhash
+from simdb.options import Options, Simhash
+from simdb.reports import Explanation
 from simdb.sketch.fitting import FEATURES_MAX, fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.sketch.vectors import as_vectors
@@ -103,6 +108,23 @@ def similarity(left: Fingerprint, right: Fingerprint) -> float:
     first, second = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
     norms = float(np.sqrt(first @ first) * np.sqrt(second @ second))
     return float(first @ second) / norms if norms else 0.0
+
+
+def explain(
+    left: Any, right: Any, sketch: Simhash | None = None, *, errors: str = "strict"
+) -> Explanation:
+    """Why two documents match or not, and which of their features moved which bits.
+
+    As in a database with the usual options and this `sketch`, but from weights that are not rounded
+    for storing.  Documents are of any kind; features are told of those that have some.
+    """
+    options = Options(sketch=sketch or Simhash())
+    sketcher = Sketcher(options.sketch)
+    sides = [given_side(sketcher, document, errors) for document in (left, right)]
+    first, second = (replace(side, measured=side.weights) for side in sides)
+    is_weighted = first.has_weights and second.has_weights
+    criterion = make_criterion(options, (None, None, None, None), is_weighted=is_weighted)
+    return explain_sides(first, second, options=options, criterion=criterion, plan=None)
 
 
 def _bits(value: Fingerprint | int) -> int:

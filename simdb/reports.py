@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from simdb.values import Id
+
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
@@ -90,3 +92,84 @@ class Plan:
     recall: float
     cost_seconds: float
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureDifference:
+    """A feature that two documents weigh differently.
+
+    `shingle`: its text; `left`, `right`: what it weighs in each, None where that document's text
+    is not known.
+    """
+
+    shingle: str
+    hash: int
+    left: float | None
+    right: float | None
+
+    @property
+    def change(self) -> float:
+        """How much more it weighs on the right."""
+        return (self.right or 0.0) - (self.left or 0.0)
+
+    def moves(self, position: int) -> float:
+        """What it adds to the weight of bit `position`, 0 to 63, from left to right."""
+        return self.change if self.hash >> position & 1 else -self.change
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingBit:
+    """A bit in which two fingerprints differ, and why it may.
+
+    `position`: 0 is the least significant.  Of either side, None where weights are not known: the
+    weight, as in `Fingerprint.weights`; its rank among the 64, 1 being nearest to zero; and the
+    volatility, the probability that the bit is another in a document of the similarity asked for:
+    Phi(-s z / sqrt(1 - s**2)), with s that similarity, z the weight's magnitude over the root
+    mean square of all of them, and Phi the normal distribution (weights of two documents of cosine
+    s are taken as jointly normal).  `features`: those that moved the weight most, first.
+    """
+
+    position: int
+    left_weight: float | None
+    right_weight: float | None
+    left_rank: int | None
+    right_rank: int | None
+    left_volatility: float | None
+    right_volatility: float | None
+    features: tuple[FeatureDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why two documents match, or do not.
+
+    `left`, `right`: their ids, None for one that is not stored.  `distance` (Hamming) and estimated
+    `similarity`, None without weights.  `bits` that differ, the most volatile of the left first.
+    `probability`: p(u, S) of Sood & Loguinov 2011, eq. 6: that a document of the similarity asked
+    for differs from the left one in these bits and no others; None without weights.
+
+    `tables` whose leading bits agree, so that one look-up in any of them finds the pair, of
+    `table_count`; `flips`: how many leading bits differ in the nearest table.  `is_match`: whether
+    the pair satisfies the criterion; `is_found`: whether a query is then sure to find it by `plan`
+    (None without a database).  `reason` says all of that in words.
+
+    `features` that the documents weigh differently, the greatest change first; of a pair of which
+    one text is known, all of its features; None where no text is.  For every bit their `moves` add
+    up to the difference of the weights.  `shared_count`: features that weigh the same.
+    """
+
+    left: Id | None
+    right: Id | None
+    distance: int
+    similarity: float | None
+    bits: tuple[DifferingBit, ...]
+    probability: float | None
+    tables: tuple[int, ...]
+    table_count: int
+    flips: int
+    is_match: bool
+    is_found: bool
+    plan: Plan | None
+    reason: str
+    features: tuple[FeatureDifference, ...] | None
+    shared_count: int

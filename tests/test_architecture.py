@@ -24,7 +24,8 @@ FLOORS = [
 # The order of modules inside a folder; any, where verbs stand beside each other.
 FOLDERS = {
     "sketch": [
-        "vectors", "projection", "normalisation_table", "normalisation", "sketcher", "fitting",
+        "vectors", "projection", "normalisation_table", "normalisation", "naming", "sketcher",
+        "fitting",
     ],
     "index": ["permutation"],
     "plan": ["planner", "compaction"],
@@ -35,6 +36,7 @@ FOLDERS = {
     ],
     "engine": [
         "view", "store", "idf", "stored", "lookup", "sweep", "pairs", "cluster", "incoming",
+        "explanation",
         "queries", "snapshot", "staging", "commit", "claim", "transaction", "compaction",
         "inspection",
     ],

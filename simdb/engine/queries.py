@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from simdb.engine import lookup
 from simdb.engine.cluster import find_clusters
+from simdb.engine.explanation import explain, given_side, stored_side
 from simdb.engine.incoming import as_list, sketch_many
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.store import Store
@@ -18,7 +19,7 @@ from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored
 from simdb.engine.view import View
 from simdb.errors import InputError
 from simdb.plan.planner import Criterion
-from simdb.reports import Plan
+from simdb.reports import Explanation, Plan
 from simdb.storage import layout
 from simdb.storage.metadata import read_metadata
 from simdb.storage.run import Source
@@ -215,6 +216,42 @@ class Queries(Protocol):
         try:
             found: npt.NDArray[np.int64] = find_ids(view, source, listed)
             return found >= 0
+        finally:
+            self._leave(source)
+
+    def explain(
+        self,
+        id: Id,
+        other_id: Id | None = None,
+        *,
+        document: Any = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+    ) -> Explanation:
+        """Why the stored document `id` and another, stored or given, match or do not; see `query`.
+
+        The other is the stored `other_id` or a `document`.  The texts of stored documents are not
+        kept, so of a text that is given all features are told; `simdb.explain` compares two texts.
+        """
+        if (other_id is None) == (document is None):
+            raise InputError("explain takes an id and either another id or document=")
+        view, source = self._enter()
+        try:
+            left = stored_side(view, source, id)
+            if other_id is None:
+                right = given_side(self._store.sketcher, document, errors)
+            else:
+                right = stored_side(view, source, other_id)
+            criterion = lookup.make_criterion(
+                self._store.options,
+                (similarity, distance, recall, method),
+                is_weighted=left.has_weights and right.has_weights,
+            )
+            plan = view.plan(criterion, has_vectors=source.width > 0)
+            return explain(left, right, options=self._store.options, criterion=criterion, plan=plan)
         finally:
             self._leave(source)
 

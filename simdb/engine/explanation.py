@@ -1,0 +1,265 @@
+"""Explanation: why two documents match or not, to the bits and the features behind them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
+from simdb.engine.stored import fingerprint_of, known_ordinals, stored_sketches
+from simdb.engine.view import View
+from simdb.options import Options
+from simdb.plan.planner import Criterion
+from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan
+from simdb.sketch.sketcher import Sketcher
+from simdb.storage.run import Source
+from simdb.values import Id, NamedFeatures
+
+# How many features each differing bit comes with; all of them are in the whole list.
+BIT_FEATURES = 5
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two documents.
+
+    `weights`: as exactly as they are known; `measured`: those that a similarity is estimated from;
+    None without weights.  `features`: None where there is no text.
+    """
+
+    id: Id | None
+    bits: int
+    is_empty: bool
+    weights: F32 | None
+    measured: F32 | None
+    features: NamedFeatures | None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether it can be matched by similarity, or matches nothing anyway."""
+        return self.is_empty or self.measured is not None
+
+
+def explain(
+    left: Side, right: Side, *, options: Options, criterion: Criterion, plan: Plan | None
+) -> Explanation:
+    """Why the two match by `criterion`, or do not; `plan`: how a query would be answered."""
+    differing = left.bits ^ right.bits
+    similarity = _similarity(left.measured, right.measured)
+    masks = leading_masks(options.blocks, options.leading)
+    flips = [(differing & mask).bit_count() for mask in masks]
+    distance = differing.bit_count()
+    faults = _faults(left, right, criterion, distance, similarity)
+    reached = _reach(plan, distance, min(flips))
+    features, shared_count = _differences(left.features, right.features)
+    assumed = criterion.similarity or options.similarity
+    bits, probability = _differing_bits(left, right, assumed, features)
+    return Explanation(
+        left=left.id,
+        right=right.id,
+        distance=distance,
+        similarity=similarity,
+        bits=bits,
+        probability=probability,
+        tables=tuple(at for at, count in enumerate(flips) if not count),
+        table_count=len(masks),
+        flips=min(flips),
+        is_match=not faults,
+        is_found=not faults and reached,
+        plan=plan,
+        reason=_reason(faults, criterion, distance, similarity, flips, plan, reached),
+        features=features,
+        shared_count=shared_count,
+    )
+
+
+def stored_side(view: View, source: Source, id: Id) -> Side:
+    """A stored document; NotFoundError when there is none."""
+    sketches = stored_sketches(view, source, known_ordinals(view, source, [id]))
+    stored = fingerprint_of(sketches, 0)
+    return Side(id, stored.bits, stored.is_empty, stored.weights, stored.weights, None)
+
+
+def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
+    """A document at hand, as it would be stored."""
+    sketched = fingerprint_of(sketcher.sketch([document], errors=errors), 0)
+    features = sketcher.features(document, errors=errors)
+    weights = sketched.weights
+    if features is not None:
+        weights = sketcher.weights([document], errors=errors)[0]
+    return Side(None, sketched.bits, sketched.is_empty, weights, sketched.weights, features)
+
+
+def _similarity(left: F32 | None, right: F32 | None) -> float | None:
+    """The cosine of two vectors, of the dimensions that both have."""
+    if left is None or right is None:
+        return None
+    shared = min(len(left), len(right))
+    first, second = left[:shared].astype(np.float64), right[:shared].astype(np.float64)
+    norms = float(np.sqrt(first @ first) * np.sqrt(second @ second))
+    return float(first @ second) / norms if norms else 0.0
+
+
+def _faults(
+    left: Side, right: Side, criterion: Criterion, distance: int, similarity: float | None
+) -> list[str]:
+    """What keeps the two from being a match, in words."""
+    faults = [
+        f"the {name} document has no features, so it matches nothing"
+        for name, side in (("left", left), ("right", right))
+        if side.is_empty
+    ]
+    if faults:
+        return faults
+    if criterion.distance is not None and distance > criterion.distance:
+        faults.append(f"distance {distance} is more than {criterion.distance}")
+    wanted = criterion.similarity
+    if wanted is not None and similarity is not None and similarity < wanted:
+        faults.append(f"similarity {similarity:.3f} is less than {wanted:g}")
+    return faults
+
+
+def _reach(plan: Plan | None, distance: int, flips: int) -> bool:
+    """Whether a query by `plan` is sure to compare the two."""
+    if plan is None or distance > plan.distance:
+        return plan is None
+    return plan.method == "exhaustive" or flips <= plan.flips
+
+
+def _reason(
+    faults: list[str],
+    criterion: Criterion,
+    distance: int,
+    similarity: float | None,
+    flips: list[int],
+    plan: Plan | None,
+    reached: bool,
+) -> str:
+    if faults:
+        return f"no match: {'; '.join(faults)}"
+    holds = []
+    if criterion.similarity is not None and similarity is not None:
+        holds.append(f"similarity {similarity:.3f} is at least {criterion.similarity:g}")
+    if criterion.distance is not None:
+        holds.append(f"distance {distance} is at most {criterion.distance}")
+    agreeing = flips.count(0)
+    where = (
+        f"the leading bits of {agreeing} of {len(flips)} tables agree"
+        if agreeing
+        else f"{min(flips)} leading bits differ in the nearest of {len(flips)} tables"
+    )
+    reason = f"a match: {' and '.join(holds)}; {where}"
+    if plan is None:
+        return reason
+    way = plan.method if not plan.flips else f"{plan.method} with up to {plan.flips} flips"
+    if reached:
+        return f"{reason}; a query ({way}) finds it"
+    if distance > plan.distance:
+        return f"{reason}; a query ({way}) looks no farther than distance {plan.distance}"
+    return f"{reason}; a query ({way}) may miss it"
+
+
+def _differences(
+    left: NamedFeatures | None, right: NamedFeatures | None
+) -> tuple[tuple[FeatureDifference, ...] | None, int]:
+    """The features that weigh differently, the greatest change first, and how many do not."""
+    known = [side for side in (left, right) if side is not None]
+    if not known:
+        return None, 0
+    hashes = np.unique(np.concatenate([side.hashes for side in known]))
+    names = np.empty(len(hashes), object)
+    weights: list[F64 | None] = []
+    for side in (right, left):  # where both have a text for it, that of the left stays
+        if side is None:
+            weights.insert(0, None)
+            continue
+        at = np.searchsorted(hashes, side.hashes)
+        own = np.zeros(len(hashes))
+        own[at] = side.weights
+        names[at] = side.shingles
+        weights.insert(0, own)
+    changes = _or_zeros(weights[1], hashes) - _or_zeros(weights[0], hashes)
+    chosen = np.flatnonzero(changes)
+    order = sorted(chosen.tolist(), key=lambda at: (-abs(changes[at]), names[at]))
+    differences = tuple(
+        FeatureDifference(
+            names[at],
+            int(hashes[at]),
+            *(None if each is None else float(each[at]) for each in weights),
+        )
+        for at in order
+    )
+    return differences, len(hashes) - len(chosen)
+
+
+def _or_zeros(weights: F64 | None, hashes: Any) -> F64:
+    return np.zeros(len(hashes)) if weights is None else weights
+
+
+def _differing_bits(
+    left: Side, right: Side, similarity: float, features: tuple[FeatureDifference, ...] | None
+) -> tuple[tuple[DifferingBit, ...], float | None]:
+    """The bits that differ, and p(u, S) of their set."""
+    positions = list(set_bits(left.bits ^ right.bits))
+    volatilities = [_volatilities(side.weights, similarity) for side in (left, right)]
+    ranks = [_ranks(side.weights) for side in (left, right)]
+    bits = [
+        DifferingBit(
+            position,
+            _at(left.weights, position),
+            _at(right.weights, position),
+            None if ranks[0] is None else int(ranks[0][position]),
+            None if ranks[1] is None else int(ranks[1][position]),
+            _at(volatilities[0], position),
+            _at(volatilities[1], position),
+            _moving(features or (), position, is_set=bool(right.bits >> position & 1)),
+        )
+        for position in positions
+    ]
+    bits.sort(key=lambda bit: (bit.left_rank or bit.right_rank or 0, bit.position))
+    if volatilities[0] is None:
+        return tuple(bits), None
+    chances = 1.0 - volatilities[0]
+    chances[positions] = volatilities[0][positions]
+    return tuple(bits), float(np.prod(chances))
+
+
+def _moving(
+    features: tuple[FeatureDifference, ...], position: int, *, is_set: bool
+) -> tuple[FeatureDifference, ...]:
+    """The features that moved a bit most towards what it is on the right."""
+    sign = 1.0 if is_set else -1.0
+    moved = [each for each in features if sign * each.moves(position) > 0]
+    # They come with the greatest change first.
+    return tuple(moved[:BIT_FEATURES])
+
+
+def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
+    """The probability of each of 64 bits to be another in a document of that `similarity`."""
+    if weights is None:
+        return None
+    values = weights.astype(np.float64)
+    spread = math.sqrt(float(values @ values) / len(values))
+    if not spread or similarity >= 1.0:
+        return np.where(values[:FINGERPRINT_BITS] == 0, 0.5, 0.0)
+    scale = similarity / math.sqrt(2 * (1 - similarity**2)) / spread
+    return np.array([math.erfc(scale * abs(w)) / 2 for w in values[:FINGERPRINT_BITS].tolist()])
+
+
+def _ranks(weights: F32 | None) -> npt.NDArray[np.int64] | None:
+    """The place of each bit, from 1, in the order of volatility."""
+    if weights is None:
+        return None
+    order = np.argsort(np.abs(weights[:FINGERPRINT_BITS]), kind="stable")
+    ranks = np.empty(FINGERPRINT_BITS, np.int64)
+    ranks[order] = np.arange(1, FINGERPRINT_BITS + 1)
+    return ranks
+
+
+def _at(values: Any, position: int) -> float | None:
+    return None if values is None else float(values[position])

@@ -1,0 +1,220 @@
+"""Explanations: distances, tables, volatility and features against what can be counted by hand."""
+
+import itertools
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+import simdb
+
+FOX = "the quick brown fox jumps over the lazy dog, and the lazy dog, and the lazy dog sleeps on"
+CAT = "the quick brown fox jumps over the lazy cat, and the lazy cat, and the lazy dog sleeps on"
+SONG = "\u660e\u6708\u5e7e\u6642\u6709\uff0c\u628a\u9152\u554f\u9752\u5929"
+WEIGHTED = simdb.Options(sketch=simdb.Simhash(shingle=2))
+
+
+@pytest.fixture
+def database(tmp_path):
+    with simdb.open(tmp_path / "db", options=WEIGHTED) as opened:
+        opened.insert_many(["fox", "cat", "nothing"], [FOX, CAT, ""])
+        yield opened
+
+
+def bag_of_pairs(text):
+    words = text.replace(",", "").split()
+    return [" ".join(pair) for pair in itertools.pairwise(words)]
+
+
+def moved(explanation, position):
+    return sum(each.moves(position) for each in explanation.features)
+
+
+def test_the_differing_bits_are_those_of_the_fingerprints():
+    first, second = (simdb.fingerprint(text) for text in (FOX, CAT))
+
+    found = simdb.explain(FOX, CAT)
+
+    differing = first.bits ^ second.bits
+    assert sorted(bit.position for bit in found.bits) == [
+        j for j in range(64) if differing >> j & 1
+    ]
+    assert found.distance == differing.bit_count() == len(found.bits)
+    assert found.similarity == pytest.approx(simdb.similarity(first, second))
+    for bit in found.bits:
+        assert bit.left_weight == first.weights[bit.position]
+        assert bit.right_weight == second.weights[bit.position]
+        assert first.volatility[bit.left_rank - 1] == bit.position
+        assert second.volatility[bit.right_rank - 1] == bit.position
+    assert [bit.left_rank for bit in found.bits] == sorted(bit.left_rank for bit in found.bits)
+
+
+def test_features_are_the_shingles_that_are_not_shared():
+    sketch = simdb.Simhash(shingle=2)
+    left, right = bag_of_pairs(FOX), bag_of_pairs(CAT)
+
+    found = simdb.explain(FOX, CAT, sketch)
+
+    expected = {
+        pair: (left.count(pair), right.count(pair))
+        for pair in set(left) | set(right)
+        if left.count(pair) != right.count(pair)
+    }
+    assert {each.shingle: (each.left, each.right) for each in found.features} == expected
+    assert found.shared_count == len(set(left) | set(right)) - len(expected)
+    changes = [abs(each.change) for each in found.features]
+    assert changes == sorted(changes, reverse=True)
+
+
+@pytest.mark.parametrize("text", [CAT, "", SONG, FOX + FOX])
+@pytest.mark.parametrize(
+    "sketch",
+    [
+        simdb.Simhash(shingle=1),
+        simdb.Simhash(seed=7),
+        simdb.Simhash(unit="characters", shingle=5),
+        simdb.Simhash(unit="whitespace", shingle=2, lowercase=False),
+    ],
+    ids=["words", "shingles", "characters", "whitespace"],
+)
+def test_features_account_for_every_bit(sketch, text):
+    before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, text))
+
+    found = simdb.explain(FOX, text, sketch)
+
+    assert [moved(found, position) for position in range(64)] == (after - before)[:64].tolist()
+
+
+def test_a_bit_comes_with_features_that_moved_it_there():
+    found = simdb.explain(FOX, CAT)
+
+    for bit in found.bits:
+        towards = 1 if bit.right_weight >= 0 else -1
+        assert bit.features
+        assert all(towards * each.moves(bit.position) > 0 for each in bit.features)
+
+
+def test_tokens_and_ready_features_are_named_too():
+    tokens = simdb.explain(["a", "b", b"\xff"], ["a", "b", "c"], simdb.Simhash(shingle=3))
+    hashes = np.array([5, 9, 5], np.uint64)
+    ready = simdb.explain(
+        simdb.Features(hashes, np.array([1, 2, 3], np.float32)), simdb.Features(hashes[:2])
+    )
+
+    assert {each.shingle for each in tokens.features} == {"a b \\xff", "a b c"}
+    assert [(each.shingle, each.left, each.right) for each in ready.features] == [
+        ("0x0000000000000005", 4.0, 1.0), ("0x0000000000000009", 2.0, 1.0)
+    ]  # fmt: skip
+
+
+def test_volatility_is_the_chance_to_change_sign_at_that_similarity():
+    weights = simdb.fingerprint(FOX).weights.astype(float)
+    normal, similarity = NormalDist(), simdb.Options().similarity
+
+    found = simdb.explain(FOX, CAT)
+
+    spread = np.sqrt(np.mean(weights**2))
+    chances = [
+        normal.cdf(-similarity * abs(weight) / spread / np.sqrt(1 - similarity**2))
+        for weight in weights[:64]
+    ]
+    differing = {bit.position for bit in found.bits}
+    for bit in found.bits:
+        assert bit.left_volatility == pytest.approx(chances[bit.position])
+    assert found.probability == pytest.approx(
+        np.prod([p if j in differing else 1 - p for j, p in enumerate(chances)])
+    )
+
+
+def test_stored_documents_are_explained_as_a_query_measures_them(database):
+    (match,) = database.query(id="fox", similarity=0.3)
+
+    found = database.explain("fox", "cat")
+
+    assert (found.left, found.right) == ("fox", "cat")
+    assert (found.distance, found.features) == (match.distance, None)
+    assert found.similarity == pytest.approx(match.similarity)
+    assert [bit.left_weight for bit in found.bits] == [
+        database.get("fox").fingerprint.weights[bit.position] for bit in found.bits
+    ]
+
+
+def test_the_criterion_decides_and_says_why(database):
+    usual = database.explain("fox", "cat")
+    near = database.explain("fox", "cat", similarity=0.3)
+    far = database.explain("fox", "cat", distance=3)
+
+    assert (usual.is_match, usual.is_found) == (False, False)
+    assert usual.reason == f"no match: similarity {usual.similarity:.3f} is less than 0.88"
+    assert (near.is_match, near.is_found) == (True, True)
+    assert near.reason.startswith(f"a match: similarity {usual.similarity:.3f} is at least 0.3;")
+    assert far.reason == f"no match: distance {far.distance} is more than 3"
+
+
+def test_a_text_that_is_given_shows_its_features(database):
+    weights = simdb.fingerprint(CAT, WEIGHTED.sketch).weights
+
+    found = database.explain("fox", document=CAT)
+
+    assert (found.left, found.right) == ("fox", None)
+    assert found.distance == database.explain("fox", "cat").distance
+    assert {each.shingle for each in found.features} == set(bag_of_pairs(CAT))
+    assert {each.left for each in found.features} == {None}
+    assert [moved(found, position) for position in range(64)] == weights[:64].tolist()
+
+
+def test_snapshots_and_transactions_explain_what_they_see(database):
+    with database.read() as snapshot, database.write() as transaction:
+        transaction.insert("dog", FOX)
+
+        seen = transaction.explain("fox", "dog")
+        with pytest.raises(simdb.NotFoundError, match="'dog'"):
+            snapshot.explain("fox", "dog")
+
+    assert (seen.distance, seen.is_match, seen.bits) == (0, True, ())
+
+
+def test_tables_are_those_whose_leading_bits_agree(tmp_path):
+    with simdb.open(tmp_path / "db", options=simdb.Options(blocks=4, leading=1)) as database:
+        # Blocks are counted from the highest bits; one bit differs in the first and the last.
+        database.insert_many(["a", "b"], np.array([0, 1 << 63 | 1], np.uint64))
+
+        found = database.explain("a", "b")
+        other = database.explain("a", document=0x0001_0001_0001_0001)
+
+    assert (found.tables, found.table_count, found.flips) == ((1, 2), 4, 0)
+    assert (found.similarity, found.probability, found.features) == (None, None, None)
+    assert found.bits[0].left_weight is None
+    assert (found.is_match, found.plan.distance) == (True, 3)
+    assert (other.tables, other.flips, other.is_match) == ((), 1, False)
+
+
+def test_a_pair_that_the_tables_do_not_reach_is_a_match_that_may_be_missed(tmp_path):
+    asked = {"similarity": 0.3, "recall": 0.0001, "method": "bphs"}
+    with simdb.open(tmp_path / "db") as database:
+        database.insert("a", FOX)
+
+        far = database.explain("a", document=FOX.replace("fox", "cat"), **asked)
+        near = database.explain("a", document=FOX, **asked)
+
+    assert (near.is_match, near.is_found, len(near.tables)) == (True, True, 4)
+    assert (far.is_match, far.is_found, far.tables) == (True, False, ())
+    assert "a query (bphs) may miss it" in far.reason
+
+
+def test_a_document_without_features_matches_nothing(database):
+    found = database.explain("fox", "nothing")
+
+    assert (found.is_match, found.similarity) == (False, None)
+    assert found.reason == "no match: the right document has no features, so it matches nothing"
+
+
+@pytest.mark.parametrize("wrong", [{}, {"other_id": "cat", "document": CAT}])
+def test_explain_takes_an_id_and_one_other(database, wrong):
+    with pytest.raises(simdb.InputError, match="an id and either another id or document="):
+        database.explain("fox", **wrong)
+
+
+def test_similarity_is_refused_where_there_are_no_weights(database):
+    with pytest.raises(simdb.OptionError, match="weights"):
+        database.explain("fox", document=7, similarity=0.5)
