@@ -28,6 +28,7 @@ from simdb.errors import (
 from simdb.idf import IdfTable
 from simdb.options import Options, check_same
 from simdb.reports import Compaction, Finding, Statistics
+from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents, place, registry
 from simdb.storage.environment import (
     DEFAULT_MAP_BYTES,
@@ -66,6 +67,11 @@ class Database(Queries):
         """The options that the database was created with, and its IDF table."""
         self._store.look_for_idf()
         return self._store.options
+
+    @property
+    def sketcher(self) -> Sketcher:
+        """What makes fingerprints of documents as this database does."""
+        return self._store.sketcher
 
     @property
     def is_closed(self) -> bool:

@@ -111,19 +111,27 @@ def similarity(left: Fingerprint, right: Fingerprint) -> float:
 
 
 def explain(
-    left: Any, right: Any, sketch: Simhash | None = None, *, errors: str = "strict"
+    left: Any,
+    right: Any,
+    sketch: Simhash | None = None,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    errors: str = "strict",
 ) -> Explanation:
     """Why two documents match or not, and which of their features moved which bits.
 
     As in a database with the usual options and this `sketch`, but from weights that are not rounded
-    for storing.  Documents are of any kind; features are told of those that have some.
+    for storing.  They match if `similarity` and `distance` are as asked.  Documents are of any
+    kind; features are told of those that have some.
     """
     options = Options(sketch=sketch or Simhash())
     sketcher = Sketcher(options.sketch)
     sides = [given_side(sketcher, document, errors) for document in (left, right)]
     first, second = (replace(side, measured=side.weights) for side in sides)
     is_weighted = first.has_weights and second.has_weights
-    criterion = make_criterion(options, (None, None, None, None), is_weighted=is_weighted)
+    asked = (similarity, distance, None, None)
+    criterion = make_criterion(options, asked, is_weighted=is_weighted)
     return explain_sides(first, second, options=options, criterion=criterion, plan=None)
 
 

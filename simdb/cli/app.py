@@ -28,6 +28,8 @@ from simdb.cli.create import create
 from simdb.cli.dedup import dedup
 from simdb.cli.delete import delete
 from simdb.cli.demo import demo
+from simdb.cli.explain import explain
+from simdb.cli.fingerprint import fingerprint
 from simdb.cli.get import get
 from simdb.cli.insert import insert
 from simdb.cli.pairs import pairs
@@ -36,7 +38,8 @@ from simdb.cli.render import plain
 from simdb.cli.stats import stats
 
 COMMANDS = (
-    dedup, create, insert, delete, get, query, pairs, clusters, stats, check, compact, copy, demo
+    dedup, create, insert, delete, get, query, pairs, clusters, fingerprint, explain, stats, check,
+    compact, copy, demo,
 )  # fmt: skip
 
 

@@ -49,8 +49,7 @@ def make_reading(
     is_whole: bool,
 ) -> Reading:
     """How to read sources, from the options of a command; OptionError for what cannot be."""
-    if errors not in ("strict", "replace"):
-        raise OptionError(f"--errors is strict or replace, not {errors}")
+    check_errors(errors)
     return Reading(
         encoding=known_encoding(encoding),
         errors=errors,
@@ -59,6 +58,12 @@ def make_reading(
         has_int_ids=has_int_ids,
         is_whole=is_whole,
     )
+
+
+def check_errors(errors: str) -> None:
+    """Raise OptionError for a way to treat undecodable bytes that there is not."""
+    if errors not in ("strict", "replace"):
+        raise OptionError(f"--errors is strict or replace, not {errors}")
 
 
 def given_record(id: str, text: str, has_int_ids: bool) -> Record:

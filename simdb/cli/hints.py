@@ -1,7 +1,10 @@
 """Hints: what somebody may have overlooked, said once and never in the way."""
 
 import re
+import sys
+from collections.abc import Iterable
 
+from simdb.cli.render import plain
 from simdb.options import Simhash
 
 LOOKED_AT_CHARACTERS = 4096
@@ -20,3 +23,11 @@ def markup_hint(text: str, where: str, sketch: Simhash) -> str | None:
         f"{where}: this looks like HTML, and its tags count as text; --markup html (given when the"
         " database is created) takes the visible text only"
     )
+
+
+def note_markup(texts: Iterable[tuple[str, str]], sketch: Simhash) -> None:
+    """Say of named texts, on standard error, when they look like HTML and are taken as they are."""
+    hints = [markup_hint(text, name, sketch) for name, text in texts]
+    found = next(filter(None, hints), None)
+    if found is not None:
+        print(plain(found), file=sys.stderr)

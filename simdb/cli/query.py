@@ -7,6 +7,7 @@ import typer
 import simdb
 from simdb.cli import arguments
 from simdb.cli.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.cli.hints import note_markup
 from simdb.cli.render import match_row, print_rows
 
 
@@ -39,6 +40,7 @@ def query(
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError("query takes one of TEXT, -, --file, --id and --fingerprint")
     decoded_as = known_encoding(encoding)
+    arguments.check_errors(errors)
     document: str | int | None = text
     if text == STANDARD_INPUT or file is not None:
         document = read_file(file or STANDARD_INPUT, decoded_as, errors)
@@ -46,6 +48,8 @@ def query(
         document = arguments.given_bits(fingerprint)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
     with simdb.open(db, "r") as database:
+        if isinstance(document, str):
+            note_markup([(file or "the text", document)], database.options.sketch)
         found = database.query(
             document, id=wanted, similarity=similarity, distance=distance, recall=recall,
             method=method, limit=limit, errors=errors,

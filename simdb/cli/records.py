@@ -145,11 +145,19 @@ def _text(value: dict[str, Any], reading: Reading) -> str:
         raise InputError(
             f"the field {name!r} holds {_kind(text)}, not text; choose another by --text-field"
         )
-    if not text.isascii() and SURROGATES.search(text):
-        if reading.errors != "replace":
-            raise InputError(f"the field {name!r} holds {_undecoded(text, reading.encoding)}")
-        text = SURROGATES.sub("\ufffd", text)
-    return text
+    return valid_text(text, f"the field {name!r} holds ", reading)
+
+
+def valid_text(text: str, subject: str, reading: Reading) -> str:
+    """`text` without the surrogates that undecoded bytes became; InputError unless replaced.
+
+    `subject`: how the message begins.
+    """
+    if text.isascii() or not SURROGATES.search(text):
+        return text
+    if reading.errors != "replace":
+        raise InputError(f"{subject}{_undecoded(text, reading.encoding)}")
+    return SURROGATES.sub("\ufffd", text)
 
 
 def _undecoded(text: str, encoding: str) -> str:

@@ -5,16 +5,19 @@ A command under `sketched` has all of these options and receives what was given 
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
+import simdb
 from simdb.cli.content import known_encoding, read_file
 from simdb.errors import OptionError
 from simdb.options import Simhash
+from simdb.sketch.sketcher import Sketcher
 
 Given = dict[str, Any]
 Command = Callable[..., None]
@@ -58,6 +61,17 @@ def check_given(given: Given, stored: Simhash, where: str) -> None:
                 f"{where} was created with --{name.replace('_', '-')} {found}, not {value}; leave"
                 " the option out"
             )
+
+
+@contextmanager
+def opened_sketcher(db: str | None, given: Given) -> Iterator[Sketcher]:
+    """What sketches as the database `db` does, or as it was said where there is none."""
+    if db is None:
+        yield Sketcher(make_sketch(given))
+        return
+    with simdb.open(db, "r") as database:
+        check_given(given, database.options.sketch, db)
+        yield database.sketcher
 
 
 def _flag(text: str) -> Any:

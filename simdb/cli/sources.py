@@ -4,13 +4,24 @@ A file is many records or one document, by its name; a folder is one document fo
 it; `-` is JSON lines on standard input.  Nothing is held but what is being read.
 """
 
+import io
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from simdb.cli.content import CONTENT_ERRORS, STANDARD_INPUT, explained, opened, settled_encoding
 from simdb.cli.content import read_text as read_content
 from simdb.cli.json_records import read_json, read_json_lines
-from simdb.cli.records import Found, Problem, Reading, Record, check_id, valid_name
+from simdb.cli.records import (
+    Found,
+    Problem,
+    Reading,
+    Record,
+    byte_count,
+    check_id,
+    valid_name,
+    valid_text,
+)
 from simdb.cli.tables import load_parquet, read_parquet, read_table
 from simdb.errors import InputError
 
@@ -52,6 +63,36 @@ def read_sources(
         else:
             yield from _read_file(source, reading)
         passed.add(place)
+
+
+def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) -> Found:
+    """The same, but standard input is one text; `by_lines`: each line of a source is a document."""
+    for source in sources:
+        name = valid_name(source)
+        if by_lines:
+            yield from _guarded(name, read_lines(source, name, reading))
+        elif source == STANDARD_INPUT:
+            yield read_document(source, reading)
+        else:
+            yield from read_sources([source], reading)
+
+
+def read_lines(path: str, name: str, reading: Reading) -> Found:
+    """Each line of a file as a document, called after its place."""
+    with opened(path) as stream:
+        reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
+        lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
+        for position, line in enumerate(lines, 1):
+            where = f"{name}:{position}"
+            size = byte_count(line)
+            try:
+                text = valid_text(line.rstrip("\n"), "", reading)
+            except InputError as error:
+                yield Problem(name, where, str(error))
+                continue
+            yield Record(
+                id=where, text=text, source=name, position=position, line=text, size_bytes=size
+            )
 
 
 def read_folder(

@@ -49,6 +49,11 @@ class Sketcher:
         self._width = options.vector_bytes
         self._projection = Projection(options.seed)
 
+    @property
+    def options(self) -> Simhash:
+        """How every document is treated."""
+        return self._options
+
     def sketch(self, documents: Any, *, errors: str = "strict", start: int = 0) -> Sketches:
         """Sketches of many documents.
 
@@ -70,13 +75,19 @@ class Sketcher:
 
     def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
         """Weights float32[n, dimensions] of texts, tokens, features or vectors, of one kind."""
+        return self.weigh(documents, errors=errors)[0]
+
+    def weigh(
+        self, documents: Any, *, errors: str = "strict"
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """The same weights, and the number of features of each document: int64[n]."""
         vectors = as_vectors(documents)
         if vectors is not None:
-            weights, _ = self._project_vectors(vectors, 0)
+            weights, counts = self._project_vectors(vectors, 0)
         else:
             kind = _kind(documents[0], 0) if len(documents) else "text"
-            weights, _ = self._projected(documents, kind, errors == "replace", 0)
-        return np.asarray(weights[:, : self._options.dimensions], np.float32)
+            weights, counts = self._projected(documents, kind, errors == "replace", 0)
+        return np.asarray(weights[:, : self._options.dimensions], np.float32), counts
 
     def count_features(
         self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0

@@ -1,0 +1,61 @@
+"""simdb fingerprint: texts in, fingerprints and their volatile bits out."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli import arguments
+from simdb.cli.codes import FINDINGS
+from simdb.cli.fingerprinting import COLUMNS, fingerprint_rows
+from simdb.cli.intake import Intake
+from simdb.cli.progress import Progress
+from simdb.cli.records import Problem, Record
+from simdb.cli.render import is_table, print_rows
+from simdb.cli.sketching import Given, opened_sketcher, sketched
+from simdb.cli.sources import check_sources, read_texts
+
+
+@sketched
+def fingerprint(
+    sketch: Given,
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE...", help="As for dedup, but - is one text on standard input."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="The text itself.")] = None,
+    db: Annotated[
+        str | None, typer.Option(metavar="DB", help="Fingerprint as the database DB does.")
+    ] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Every line is a document.")] = False,
+    bits: Annotated[
+        int, typer.Option(min=0, max=64, help="Show so many bits, the most volatile.")
+    ] = 8,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Show fingerprints of texts: 64 bits, the number of features, and the most volatile bits.
+
+    Exit code 1 when files or records had to be skipped.
+    """
+    if (text is None) == (not sources):
+        raise simdb.OptionError("fingerprint takes SOURCE..., -, or --text")
+    reading = arguments.make_reading(
+        encoding, errors, id_field, text_field, has_int_ids=False, is_whole=False
+    )
+    check_sources(sources or [])
+    found: Iterator[Record | Problem] = read_texts(sources or [], reading, by_lines=lines)
+    if text is not None:
+        found = iter([arguments.given_record("", text, has_int_ids=False)])
+    with Progress("reading") as progress, opened_sketcher(db, sketch) as sketcher:
+        intake = Intake(found, progress)
+        rows = fingerprint_rows(intake, sketcher, bits=bits, errors=errors, is_table=is_table(json))
+        print_rows(rows, COLUMNS, as_json=json)
+    if intake.skipped:
+        raise typer.Exit(FINDINGS)

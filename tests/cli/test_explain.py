@@ -1,0 +1,116 @@
+"""simdb explain: of files, of stored documents, and of one of each."""
+
+import pytest
+
+import simdb
+from simdb.cli import explaining, render
+
+FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
+CAT = "the quick brown fox jumps over the lazy cat and then it sleeps"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "fox.txt").write_text(FOX)
+    (tmp_path / "cat.txt").write_text(CAT)
+
+
+@pytest.fixture
+def stored(simdb_run, files):
+    simdb_run("insert", "db", "fox.txt", "cat.txt")
+
+
+@pytest.mark.usefixtures("files")
+def test_two_files_are_explained_with_their_features(simdb_run):
+    expected = simdb.explain(FOX, CAT, simdb.Simhash(shingle=1))
+
+    ran = simdb_run("explain", "fox.txt", "cat.txt", "--shingle", "1")
+
+    (row,) = ran.rows
+    assert ran.code == 0
+    assert (row["left"], row["right"]) == ("fox.txt", "cat.txt")
+    assert (row["distance"], row["reason"]) == (expected.distance, expected.reason)
+    assert [(each["feature"], each["left"], each["right"]) for each in row["features"]] == [
+        ("cat", 0, 1), ("dog", 1, 0)
+    ]  # fmt: skip
+    assert (row["left_only"], row["right_only"], row["reweighted"], row["shared"]) == (1, 1, 0, 11)
+    assert [each["bit"] for each in row["bits"]] == [bit.position for bit in expected.bits]
+    assert {abs(each["by"]) for bit in row["bits"] for each in bit["moved_by"]} == {1}
+
+
+@pytest.mark.usefixtures("files")
+def test_one_may_be_standard_input(simdb_run):
+    (row,) = simdb_run("explain", "fox.txt", "-", given=FOX).rows
+
+    assert (row["right"], row["distance"], row["is_match"], row["features"]) == ("-", 0, True, [])
+    assert simdb_run("explain", "-", "-", given=FOX).code == 2
+
+
+@pytest.mark.usefixtures("stored")
+def test_stored_documents_are_explained_by_id(simdb_run):
+    with simdb.open("db", "r") as database:
+        expected = database.explain("fox.txt", "cat.txt", similarity=0.3)
+
+    (row,) = simdb_run("explain", "fox.txt", "cat.txt", "--db", "db", "--similarity", 0.3).rows
+
+    assert row["reason"] == expected.reason
+    assert (row["is_match"], row["is_found"], row["features"]) == (True, True, None)
+    assert row["probability"] == expected.probability
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_stored_document_and_a_file(simdb_run):
+    ran = simdb_run("explain", "fox.txt", "--db", "db", "--document", "cat.txt", "--features", "3")
+
+    (row,) = ran.rows
+    assert (row["left"], row["right"], row["document_features"]) == ("fox.txt", "cat.txt", 11)
+    assert [each["left"] for each in row["features"]] == [None] * 3
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    ("wrong", "code", "message"),
+    [
+        (["fox.txt"], 2, "explain takes two files"),
+        (["fox.txt", "cat.txt", "--document", "cat.txt"], 2, "explain takes two files"),
+        (["fox.txt", "--db", "db"], 2, "takes A and one of B and --document"),
+        (["fox.txt", "none.txt"], 2, "none.txt: cannot be read (No such file or directory)"),
+        (["fox.txt", "none", "--db", "db"], 3, "no document has the id 'none'"),
+        (["fox.txt", "cat.txt", "--db", "db", "--seed", "1"], 2, "created with --seed 0, not 1"),
+        (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "--errors is strict or replace"),
+        (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
+    ],
+)
+def test_wrong_use_is_told(simdb_run, wrong, code, message):
+    ran = simdb_run("explain", *wrong)
+
+    assert ran.code == code
+    assert message in ran.notes
+
+
+def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
+    (tmp_path / "a").write_bytes(FOX.encode("utf-16"))
+    (tmp_path / "b").write_bytes(f"<p>caf\u00e9 {FOX}</p>".encode("latin-1"))
+
+    undecoded = simdb_run("explain", "a", "b")
+    decoded = simdb_run("explain", "a", "b", "--encoding", "latin-1")
+
+    assert undecoded.code == 2
+    assert "b: no valid utf-8 at byte 6; use --encoding latin-1" in undecoded.notes
+    assert decoded.code == 0
+    assert "b: this looks like HTML" in decoded.notes
+
+
+def test_people_see_tables(monkeypatch, capsys):
+    for module in (render, explaining):
+        monkeypatch.setattr(module, "is_table", lambda as_json: True)
+    explanation = simdb.explain(FOX, CAT, simdb.Simhash(shingle=1))
+
+    explaining.print_explanation(explanation, ("fox", "cat"), 1, as_json=False)
+
+    summary, bits, features = capsys.readouterr().out.split("\n\n")
+    assert explanation.reason in " ".join(summary.split())
+    assert len(bits.splitlines()) >= 1 + explanation.distance
+    assert [line.split() for line in features.splitlines()] == [
+        ["feature", "left", "right"], ["cat", "0.000", "1.000"]
+    ]  # fmt: skip
