@@ -22,33 +22,54 @@ static void hold_unknown(struct sketch_scratch *scratch, uint64_t first, uint64_
     sketch_unknown_add(&scratch->unknown, content, length);
 }
 
-/* Hold what stands in the place of each token that was cut.  Whether a token goes cannot be
-   foreseen, so that is no branch; what is held never outruns what is read. */
+/* The place of a token by the first word of its hash; mostly it is the first that is tried. */
+static inline uint64_t place_of(const struct sketch_vocabulary *vocabulary, uint64_t first)
+{
+    uint64_t place = first & vocabulary->mask, key = vocabulary->keys[place];
+
+    return key == first || key == 0 ? place : sketch_vocabulary_place(vocabulary, first);
+}
+
+/* Hold the tokens that are not in the vocabulary.  Whether one is cannot be foreseen, so that is
+   no branch; what is held never outruns what is read. */
+static void hold_others(struct sketch_scratch *scratch, int64_t count,
+                        const struct sketch_vocabulary *vocabulary)
+{
+    const struct sketch_vocabulary known = *vocabulary;
+    uint64_t *first = scratch->first + scratch->held, *second = scratch->second + scratch->held;
+    int64_t kept = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t own_first = first[i];
+        int is_kept = known.keys[place_of(&known, own_first)] == 0;
+
+        second[kept] = second[i];
+        first[kept] = own_first;
+        kept += is_kept;
+    }
+    scratch->held += kept;
+}
+
+/* Hold what stands in the place of each token, likewise. */
 static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
                           const struct sketch_vocabulary *vocabulary)
 {
+    const struct sketch_vocabulary known = *vocabulary;
     const uint64_t *first = scratch->first + scratch->held;
     const uint64_t *second = scratch->second + scratch->held;
 
     for (int64_t i = 0; i < count; i++) {
-        uint64_t own_first = first[i], own_second = second[i];
-        uint64_t place = own_first & vocabulary->mask;
+        uint64_t place = place_of(&known, first[i]);
+        struct sketch_meaning meaning = known.meanings[place];
 
-        if (vocabulary->keys[place] != own_first && vocabulary->keys[place] != 0)
-            place = sketch_vocabulary_place(vocabulary, own_first);
-        if (vocabulary->is_complete) {
-            scratch->first[scratch->held] = own_first;
-            scratch->second[scratch->held] = own_second;
-            scratch->held += vocabulary->keys[place] == 0;
-        } else if (vocabulary->keys[place] == 0) {
-            hold_unknown(scratch, own_first, own_second, scratch->copy + scratch->starts[i],
+        if (known.keys[place] == 0) {
+            hold_unknown(scratch, first[i], second[i], scratch->copy + scratch->starts[i],
                          (int64_t)scratch->stops[i] - scratch->starts[i]);
-        } else {
-            const struct sketch_meaning *meaning = &vocabulary->meanings[place];
-            scratch->first[scratch->held] = meaning->first;
-            scratch->second[scratch->held] = meaning->second;
-            scratch->held += (meaning->first | meaning->second) != 0;
+            continue;
         }
+        scratch->first[scratch->held] = meaning.first;
+        scratch->second[scratch->held] = meaning.second;
+        scratch->held += (meaning.first | meaning.second) != 0;
     }
 }
 
@@ -60,6 +81,8 @@ static void hold_tokens(struct sketch_scratch *scratch, int64_t count,
                 scratch->first + scratch->held, scratch->second + scratch->held);
     if (settings->vocabulary == NULL)
         scratch->held += count;
+    else if (settings->vocabulary->is_complete)
+        hold_others(scratch, count, settings->vocabulary);
     else
         hold_meanings(scratch, count, settings->vocabulary);
 }

@@ -1,7 +1,10 @@
 # The vocabulary: what becomes of tokens before they make shingles, for `_sketch.pyx`.
 
+# Places of a token: a search that goes beyond the first is one that nobody foresees.
 cdef enum:
     PLACES_LEAST = 64
+    PLACES_FOR_EACH = 4
+    PLACES_FOR_STOP_WORD = 16
 
 
 cdef class Vocabulary:
@@ -67,7 +70,8 @@ cdef class Vocabulary:
         cdef sketch_murmur_hash value
         if len(token) > VOCABULARY_TOKEN_MAX:
             return 0
-        if 4 * (self.used + 1) > self.table.mask:
+        places = PLACES_FOR_STOP_WORD if self.table.is_complete else PLACES_FOR_EACH
+        if places * (self.used + 1) > self.table.mask:
             self.widen()
         hash_bytes(token, self.hash_seed, &key)
         value.first = 0
@@ -82,7 +86,7 @@ cdef class Vocabulary:
 
     cdef int make_table(self, uint64_t places) except -1:
         keys = <uint64_t *>calloc(places, sizeof(uint64_t))
-        meanings = <sketch_meaning *>malloc(places * sizeof(sketch_meaning))
+        meanings = <sketch_meaning *>calloc(places, sizeof(sketch_meaning))
         if keys == NULL or meanings == NULL:
             free(keys)
             free(meanings)
