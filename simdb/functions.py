@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
 from simdb.engine.lookup import make_criterion
@@ -19,7 +18,6 @@ from simdb.options import Options, Simhash
 from simdb.reports import Explanation
 from simdb.sketch.fitting import FEATURES_MAX, fit
 from simdb.sketch.sketcher import Sketcher
-from simdb.sketch.vectors import as_vectors
 from simdb.storage.idf_file import read_idf, write_idf
 from simdb.values import Fingerprint, Fingerprints, check_bits
 
@@ -38,14 +36,9 @@ def fingerprints(
 
     Vectors may be the rows of one array, float[n, d], or of a CSR matrix.
     """
-    if isinstance(documents, str | bytes):
-        raise InputError("documents are many, in a list; simdb.fingerprint takes one")
-    sketcher = Sketcher(sketch or Simhash())
-    vectors = as_vectors(documents)
-    listed = list(documents) if vectors is None else vectors
-    weights = sketcher.weights(listed, errors=errors)
-    bits, _ = kernel.quantise(np.ascontiguousarray(weights))
-    return Fingerprints(bits, weights)
+    sketch = sketch or Simhash()
+    sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
+    return sketcher.fingerprints(documents, errors=errors)
 
 
 def fit_idf(
@@ -71,7 +64,7 @@ def fit_idf(
         raise OptionError(f"features_max is 1 to {FEATURES_MAX}, or None, not {features_max!r}")
     return fit(
         documents,
-        Sketcher(sketch),
+        Sketcher(sketch, allowed=[sketch.tokeniser]),
         sketch.feature_settings,
         features_max=most,
         errors=errors,
@@ -126,7 +119,7 @@ def explain(
     kind; features are told of those that have some.
     """
     options = Options(sketch=sketch or Simhash())
-    sketcher = Sketcher(options.sketch)
+    sketcher = Sketcher(options.sketch, allowed=[options.sketch.tokeniser])
     sides = [given_side(sketcher, document, errors) for document in (left, right)]
     first, second = (replace(side, measured=side.weights) for side in sides)
     is_weighted = first.has_weights and second.has_weights

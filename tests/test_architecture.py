@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent / "simdb"
 
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
-    ["errors", "bits", "idf", "options", "values", "reports"],
+    ["errors", "bits", "idf", "options", "resources", "values", "reports"],
     [
         "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
         "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.search",
@@ -24,7 +24,8 @@ FLOORS = [
 # The order of modules inside a folder; any, where verbs stand beside each other.
 FOLDERS = {
     "sketch": [
-        "vectors", "projection", "normalisation_table", "normalisation", "naming", "sketcher",
+        "vectors", "projection", "encoding", "normalisation_table", "normalisation", "language",
+        "markup", "tokeniser", "vocabulary", "packages", "naming", "pipeline", "sketcher",
         "fitting",
     ],
     "index": ["permutation"],

@@ -67,7 +67,8 @@ def check_given(given: Given, stored: Simhash, where: str) -> None:
 def opened_sketcher(db: str | None, given: Given) -> Iterator[Sketcher]:
     """What sketches as the database `db` does, or as it was said where there is none."""
     if db is None:
-        yield Sketcher(make_sketch(given))
+        sketch = make_sketch(given)
+        yield Sketcher(sketch, allowed=[sketch.tokeniser])
         return
     with simdb.open(db, "r") as database:
         check_given(given, database.options.sketch, db)

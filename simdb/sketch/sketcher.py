@@ -1,10 +1,11 @@
 """The sketcher: documents of every kind to `Sketches`.
 
-Text and tokens go through the kernel; features with weights likewise; ready fingerprints are
-taken as they are.  A list may mix kinds: each kind is done in one call and put in its place.
+Texts and lists of tokens go through the pipeline; features with weights to the kernel; ready
+fingerprints are taken as they are.  A list may mix kinds: each kind is done in one call and put in
+its place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,11 +14,11 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.errors import InputError, OptionError
-from simdb.fallback.text import CUTS, code_points, contents_of, cut
+from simdb.errors import InputError
 from simdb.options import Simhash
-from simdb.sketch.naming import name_features, name_hashes
-from simdb.sketch.normalisation import normalised
+from simdb.resources import Resources
+from simdb.sketch.naming import name_hashes
+from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.projection import Projection
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, join_vectors
 from simdb.values import (
@@ -34,6 +35,7 @@ from simdb.values import (
 )
 
 ERRORS = ("strict", "replace")
+NO_RESOURCES = Resources()
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
     " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
@@ -43,11 +45,25 @@ KINDS = (
 class Sketcher:
     """Makes sketches by the options of one database."""
 
-    def __init__(self, options: Simhash) -> None:
-        """Every document is treated by `options`."""
+    def __init__(
+        self,
+        options: Simhash,
+        resources: Resources = NO_RESOURCES,
+        allowed: Collection[str] = (),
+    ) -> None:
+        """Every document is treated by `options`.
+
+        `resources`: what a database keeps of packages, which else are asked when needed.
+        `allowed`: names of callables that may be imported.
+        """
         self._options = options
         self._width = options.vector_bytes
         self._projection = Projection(options.seed)
+        self._pipeline = Pipeline(options, resources, allowed)
+
+    def prepare(self) -> None:
+        """Load whatever texts need; OptionError for what is missing or not allowed."""
+        self._pipeline.prepare()
 
     @property
     def options(self) -> Simhash:
@@ -89,9 +105,27 @@ class Sketcher:
             weights, counts = self._projected(documents, kind, errors == "replace", 0)
         return np.asarray(weights[:, : self._options.dimensions], np.float32), counts
 
+    def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
+        """The features of one document by name; None for a kind that has none."""
+        kind = _kind(document, 0)
+        if kind == "features":
+            return name_hashes(document)
+        if kind not in ("text", "tokens"):
+            return None
+        return self._pipeline.name(document, kind, errors=errors)
+
+    def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
+        """Fingerprints, with weights, of texts, tokens, features or vectors, of one kind."""
+        if isinstance(documents, str | bytes):
+            raise InputError("documents are many, in a list; simdb.fingerprint takes one")
+        listed = list(documents) if as_vectors(documents) is None else documents
+        weights = self.weights(listed, errors=errors)
+        bits, _ = kernel.quantise(np.ascontiguousarray(weights))
+        return Fingerprints(bits, weights)
+
     def count_features(
         self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    ) -> Counted:
         """The distinct features of texts and lists of tokens, as `kernel.count_texts` gives them.
 
         offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].  Messages
@@ -107,48 +141,15 @@ class Sketcher:
                     f"document {places[0]} is {describe(chosen[0])}; features are counted in texts"
                     " and lists of tokens only"
                 )
-            parts.append(self._counted(chosen, kind, errors == "replace", places[0]))
+            parts.append(
+                self._pipeline.count(chosen, kind, replace=errors == "replace", start=places[0])
+            )
         counts = [np.diff(offsets) for offsets, _, _ in parts]
         return (
             offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
             np.concatenate([np.empty(0, np.uint64), *(hashes for _, hashes, _ in parts)]),
             np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
         )
-
-    def _counted(
-        self, documents: Sequence[Any], kind: str, replace: bool, start: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-        options = self._options
-        if kind == "tokens":
-            return kernel.count_tokens(
-                documents, shingle=options.shingle, seed=options.seed, replace=replace, start=start
-            )
-        return kernel.count_texts(
-            self._as_texts(documents, replace, start),
-            unit=options.unit,
-            shingle=options.shingle,
-            lowercase=options.lowercase,
-            seed=options.seed,
-            replace=replace,
-            start=start,
-        )
-
-    def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
-        """The features of one document by name; None for a kind that has none."""
-        kind = _kind(document, 0)
-        if kind == "features":
-            return name_hashes(document)
-        if kind not in ("text", "tokens") or self._options.unit not in CUTS:
-            return None
-        if kind == "tokens":
-            tokens = contents_of(document, 0, errors)
-        else:
-            if self._options.normalisation != "none":
-                document = decoded(document, 0, errors == "replace")
-                document = normalised(document, self._options.normalisation)
-            codes = code_points(document, 0, errors)
-            tokens = cut(codes, self._options.unit, self._options.lowercase)
-        return name_features(tokens, self._options, None)
 
     def _by_kind(self, documents: Sequence[Any], replace: bool, start: int) -> Sketches:
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
@@ -186,57 +187,13 @@ class Sketcher:
 
     def _projected(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    ) -> Projected:
         """Weights [n, 128] and numbers of features."""
-        options = self._options
         if kind == "features":
             return _project_features(documents)
         if kind in ("dense", "sparse"):
             return self._project_vectors(join_vectors(documents, start), start)
-        if kind == "tokens" and options.unit == "moz":
-            raise InputError(f"document {start} is a list of tokens, but unit='moz' cuts texts up")
-        idf = self._idf()
-        counting = options.weighting.removesuffix("-idf")
-        if kind == "tokens":
-            return kernel.project_tokens(
-                documents,
-                shingle=options.shingle,
-                seed=options.seed,
-                replace=replace,
-                start=start,
-                counting=counting,
-                idf=idf,
-            )
-        if options.unit == "moz":
-            return kernel.project_moz(
-                self._as_texts(documents, replace, start),
-                window=options.shingle,
-                replace=replace,
-                start=start,
-            )
-        return kernel.project_texts(
-            self._as_texts(documents, replace, start),
-            unit=options.unit,
-            shingle=options.shingle,
-            lowercase=options.lowercase,
-            seed=options.seed,
-            replace=replace,
-            start=start,
-            counting=counting,
-            idf=idf,
-        )
-
-    def _as_texts(
-        self, documents: Sequence[str | bytes], replace: bool, start: int
-    ) -> Sequence[str | bytes]:
-        """What the kernel gets of texts."""
-        form = self._options.normalisation
-        if form == "none":
-            return documents
-        return [
-            normalised(decoded(document, position, replace), form)
-            for position, document in enumerate(documents, start)
-        ]
+        return self._pipeline.project(documents, kind, replace=replace, start=start)
 
     def _project_vectors(
         self, vectors: Vectors, start: int
@@ -244,17 +201,6 @@ class Sketcher:
         check_vectors(vectors, length=self._options.vector_length, start=start)
         weights = self._projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
-
-    def _idf(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int] | None:
-        options = self._options
-        if not options.uses_idf:
-            return None
-        if options.idf is None:
-            raise OptionError(
-                f"weighting={options.weighting!r} needs an IDF table: fit one with simdb.fit_idf,"
-                " and give it to the sketch (idf=) or to the empty database (set_idf)"
-            )
-        return options.idf.entries, options.idf.directory, options.idf.default
 
     def _quantised(self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> Sketches:
         dimensions = self._options.dimensions
@@ -347,16 +293,6 @@ def _project_features(
         ]
     )
     return kernel.project_features(offsets, np.ascontiguousarray(hashes), weights), counts
-
-
-def decoded(document: str | bytes, position: int, replace: bool) -> str:
-    """The text of document number `position`, which is UTF-8 if it is bytes."""
-    if isinstance(document, str):
-        return document
-    try:
-        return document.decode("utf-8", "replace" if replace else "strict")
-    except UnicodeDecodeError as error:
-        raise InputError(f"document {position} is not valid UTF-8: {error}") from error
 
 
 def _widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:

@@ -1,0 +1,186 @@
+"""The pipeline: the steps from texts and tokens to weights, in the order of `Simhash`.
+
+    markup, normalisation, tokeniser      here, where the options ask for them
+    unit, case, stop words, stems, shingles, weighting      in the kernel
+
+Steps that need another package are prepared with the first text, so that a database can be opened
+and asked what needs none without it.
+"""
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import InputError, OptionError
+from simdb.fallback.text import CUTS, code_points, contents_of, cut
+from simdb.options import Simhash
+from simdb.resources import Resources
+from simdb.sketch.encoding import decoded
+from simdb.sketch.markup import Markup
+from simdb.sketch.naming import name_features
+from simdb.sketch.normalisation import normalised
+from simdb.sketch.tokeniser import Tokeniser
+from simdb.sketch.vocabulary import make_vocabulary
+from simdb.values import NamedFeatures
+
+Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
+Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+Idf = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]
+
+
+class Step(Protocol):
+    """Makes of each document another; messages count from `start`."""
+
+    def apply(self, documents: Sequence[Any], *, replace: bool, start: int) -> Sequence[Any]:
+        """Those documents after this step."""
+
+
+class Normalisation:
+    """The step that normalises texts."""
+
+    def __init__(self, options: Simhash) -> None:
+        """By `options.normalisation`."""
+        self._normalisation = options.normalisation
+
+    def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
+        """Those texts, normalised."""
+        return [
+            normalised(
+                decoded(text, "utf-8", position=position, replace=replace), self._normalisation
+            )
+            for position, text in enumerate(texts, start)
+        ]
+
+
+class Pipeline:
+    """Texts and lists of tokens to weights, or to counted features, by the options of a sketch."""
+
+    def __init__(self, options: Simhash, resources: Resources, allowed: Collection[str]) -> None:
+        """`allowed`: names of callables that may be imported."""
+        self._options = options
+        self._resources = resources
+        self._allowed = frozenset(allowed)
+
+    def prepare(self) -> None:
+        """Load whatever the steps need; OptionError for what is missing."""
+        _ = self._steps, self._vocabulary
+
+    def project(
+        self, documents: Sequence[Any], kind: str, *, replace: bool, start: int
+    ) -> Projected:
+        """Weights [n, 128] and numbers of features of documents, all "text" or all "tokens"."""
+        options = self._options
+        documents, kind = self._stepped(documents, kind, replace, start)
+        if options.unit == "moz":
+            return self._project_moz(documents, kind, replace, start)
+        counting, idf = options.weighting.removesuffix("-idf"), self._idf
+        if kind == "tokens":
+            return kernel.project_tokens(
+                documents,
+                shingle=options.shingle,
+                seed=options.seed,
+                replace=replace,
+                start=start,
+                counting=counting,
+                vocabulary=self._vocabulary,
+                idf=idf,
+            )
+        return kernel.project_texts(
+            documents,
+            unit=options.unit,
+            shingle=options.shingle,
+            lowercase=options.lowercase,
+            seed=options.seed,
+            replace=replace,
+            start=start,
+            counting=counting,
+            vocabulary=self._vocabulary,
+            idf=idf,
+        )
+
+    def count(self, documents: Sequence[Any], kind: str, *, replace: bool, start: int) -> Counted:
+        """Offsets, hashes and counts of the distinct features; see `kernel.count_texts`."""
+        options = self._options
+        documents, kind = self._stepped(documents, kind, replace, start)
+        if kind == "tokens":
+            return kernel.count_tokens(
+                documents,
+                shingle=options.shingle,
+                seed=options.seed,
+                replace=replace,
+                start=start,
+                vocabulary=self._vocabulary,
+            )
+        return kernel.count_texts(
+            documents,
+            unit=options.unit,
+            shingle=options.shingle,
+            lowercase=options.lowercase,
+            seed=options.seed,
+            replace=replace,
+            start=start,
+            vocabulary=self._vocabulary,
+        )
+
+    def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures | None:
+        """The features of one "text" or "tokens" by name; None where the unit has no names."""
+        options = self._options
+        if options.unit not in CUTS:
+            return None
+        [cut_up], kind = self._stepped([document], kind, errors == "replace", 0)
+        if kind == "tokens":
+            tokens = contents_of(cut_up, 0, errors)
+        else:
+            tokens = cut(code_points(cut_up, 0, errors), options.unit, options.lowercase)
+        return name_features(tokens, options, self._vocabulary)
+
+    @cached_property
+    def _steps(self) -> list[Step]:
+        options = self._options
+        steps: list[Step] = []
+        if options.markup == "html":
+            steps.append(Markup(options))
+        if options.normalisation != "none":
+            steps.append(Normalisation(options))
+        if options.tokeniser:
+            steps.append(Tokeniser(options.tokeniser, self._allowed, lowercase=options.lowercase))
+        return steps
+
+    @cached_property
+    def _vocabulary(self) -> kernel.Vocabulary | None:
+        return make_vocabulary(self._options, self._resources)
+
+    @property
+    def _idf(self) -> Idf | None:
+        options = self._options
+        if not options.uses_idf:
+            return None
+        if options.idf is None:
+            raise OptionError(
+                f"weighting={options.weighting!r} needs an IDF table: fit one with simdb.fit_idf,"
+                " and give it to the sketch (idf=) or to the empty database (set_idf)"
+            )
+        return options.idf.entries, options.idf.directory, options.idf.default
+
+    def _project_moz(
+        self, documents: Sequence[Any], kind: str, replace: bool, start: int
+    ) -> Projected:
+        if kind == "tokens":
+            raise InputError(f"document {start} is a list of tokens, but unit='moz' cuts texts up")
+        return kernel.project_moz(
+            documents, window=self._options.shingle, replace=replace, start=start
+        )
+
+    def _stepped(
+        self, documents: Sequence[Any], kind: str, replace: bool, start: int
+    ) -> tuple[Sequence[Any], str]:
+        """The documents as the kernel takes them, and whether as "text" or as "tokens"."""
+        if kind == "tokens":
+            return documents, kind
+        for step in self._steps:
+            documents = step.apply(documents, replace=replace, start=start)
+        return documents, "tokens" if self._options.tokeniser else "text"

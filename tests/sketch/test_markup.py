@@ -1,0 +1,140 @@
+"""HTML: what a reader sees, and nothing else; any bytes, any depth."""
+
+import pytest
+
+import simdb
+from simdb.sketch.markup import Markup
+
+pytest.importorskip("selectolax")
+
+
+def words(page, *, title=True, links=False, replace=False):
+    options = simdb.Simhash(markup="html", html_title=title, html_links=links)
+    [text] = Markup(options).apply([page], replace=replace, start=0)
+    return text.split()
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<b>near</b>dup", ["neardup"]),
+        ("<p>one</p>two<p>three", ["one", "two", "three"]),
+        ("one<br>two<br/>three<hr>four", ["one", "two", "three", "four"]),
+        ("<ul><li>one<li>two</ul>three", ["one", "two", "three"]),
+        ("<table><tr><td>1<td>2<tr><th>3</table>4", ["1", "2", "3", "4"]),
+        ("<div>one<div>two</div>three</div>four", ["one", "two", "three", "four"]),
+        ("a<x-own>b</x-own>c <my-tag>d</my-tag>", ["abc", "d"]),
+        ("a<!-- comment -->b", ["ab"]),
+        ("near<wbr>dup near&shy;dup", ["neardup", "neardup"]),
+        ("AT&amp;T &lt;p&gt; &#x4e2d;&#25991; &eacute;&nbsp;x &nosuch;",
+         ["AT&T", "<p>", "\u4e2d\u6587", "\u00e9", "x", "&nosuch;"]),
+        ("x<script>var y</script><style>p{}</style><noscript>on</noscript>z", ["xz"]),
+        ("x<template><p>t</p></template><svg><title>s</title><text>v</text></svg>z", ["xz"]),
+        ("<p hidden>no <b>no</b></p><p HIDDEN>no</p><p>yes<i hidden>no</i></p>", ["yes"]),
+        ("<ruby>kan<rp>(</rp><rt>ji</rt><rp>)</rp></ruby>", ["kanji"]),
+        ("1 < 2 && 3 > 2", ["1", "<", "2", "&&", "3", ">", "2"]),
+        ("</p></div><p>open <b>and <i>never</b> closed", ["open", "and", "never", "closed"]),
+        ("", []),
+        ("<!doctype html><html><head></head><body></body></html>", []),
+        ("\ufeff<html><head><title>T</title></head>x", ["T", "x"]),
+    ],
+)  # fmt: skip
+def test_the_visible_text_is_taken(page, expected):
+    assert words(page) == expected
+
+
+def test_the_title_comes_first_unless_it_is_not_wanted():
+    page = "<html><head><meta charset=utf-8><title>A title</title></head><body>text</body>"
+
+    assert words(page) == ["A", "title", "text"]
+    assert words(page, title=False) == ["text"]
+
+
+def test_a_script_that_is_off_does_not_hide_the_title():
+    page = "<head><noscript><img src=x></noscript><title>T</title></head><body>text</body>"
+
+    assert words(page) == ["T", "text"]
+
+
+def test_targets_of_visible_links_are_appended_where_they_are_wanted():
+    page = '<a href="/one?a&amp;b">1</a><a name=x>2</a><p hidden><a href=/no>3</a></p><p>4'
+
+    assert words(page) == ["12", "4"]
+    assert words(page, links=True) == ["12", "4", "/one?a&b"]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "encoding"),
+    [
+        ("", "utf-8"),
+        ("", "utf-8-sig"),
+        ("", "utf-16"),
+        ('<meta charset="gb2312">', "gb18030"),
+        ("<META http-equiv=content-type content='text/html; charset=GBK'>", "gb18030"),
+        ("<meta charset=latin1>", "cp1252"),
+        ("<meta charset=x-sjis>", "cp932"),
+        ("<meta charset=utf-16>", "utf-8"),
+        ("<meta charset=unicode_escape>", "utf-8"),
+        ("<meta charset=base64>", "utf-8"),
+        ("<meta charset=nonsense>", "utf-8"),
+        ("<?xml version='1.0' encoding='windows-1252'?>", "cp1252"),
+    ],
+)
+def test_bytes_are_decoded_by_their_mark_or_declaration(declaration, encoding):
+    text = "\u65e5\u672c" if encoding not in ("cp1252",) else "caf\u00e9 \u201cx\u201d"
+    page = f"{declaration}<p>{text}</p>"
+
+    found = words(page.encode(encoding))
+
+    assert found == text.split()
+
+
+def test_a_declaration_further_than_the_standard_looks_is_none():
+    page = b"<!--" + b" " * 1024 + b"--><meta charset=latin1>caf\xc3\xa9"
+
+    assert words(page) == ["caf\u00e9"]
+
+
+def test_bytes_that_are_not_what_they_say_are_refused_or_replaced():
+    page = b"<meta charset=utf-8>caf\xe9"
+
+    with pytest.raises(simdb.InputError, match=r"document 1 is not valid UTF-8.*errors='replace'"):
+        simdb.fingerprints(["", page], simdb.Simhash(markup="html"))
+    assert words(page, replace=True) == ["caf\ufffd"]
+
+
+def test_a_lone_surrogate_is_refused_or_replaced():
+    with pytest.raises(simdb.InputError, match="document 0 has a lone surrogate"):
+        words("a\udc80b")
+
+    assert words("a\udc80b", replace=True) == ["a?b"]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["<div>", "<b>", "<p><b><table><tr><td>", "<svg>", "<span hidden>", "</div>", "<a href=x>"],
+)
+def test_deep_and_broken_pages_neither_crash_nor_recurse(tag):
+    assert words(tag * 3000 + "x") in (["x"], [])
+
+
+def test_nul_is_text_like_any_other_that_is_none():
+    assert words("a\0b") == ["ab"]
+
+
+def test_a_page_without_text_is_an_empty_document(open_database, tmp_path):
+    options = simdb.Options(sketch=simdb.Simhash(markup="html"))
+    database = open_database(tmp_path / "pages", options=options)
+
+    database.insert_many([1, 2], ["<p><img src=x></p><script>code()</script>", "<p>text</p>"])
+
+    assert database.get(1).fingerprint.is_empty
+    assert [match.id for match in database.query(b"<div>text</div>")] == [2]
+
+
+def test_a_page_and_its_text_are_one_document():
+    page = "<html><body><p>One <b>bold</b> word,</p><p>and <i>two</i></p></body></html>"
+
+    found = simdb.fingerprint(page, simdb.Simhash(markup="html"))
+
+    assert found.bits == simdb.fingerprint("One bold word, and two").bits

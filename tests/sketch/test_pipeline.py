@@ -1,0 +1,170 @@
+"""The whole way from texts to weights, against plain Python with a Counter."""
+
+import math
+import re
+from collections import Counter
+
+import mmh3
+import numpy as np
+import pytest
+
+import simdb
+from simdb.idf import IdfTable, directory_bits
+from simdb.sketch.sketcher import Sketcher
+
+snowballstemmer = pytest.importorskip("snowballstemmer")
+
+MASK = 2**64 - 1
+SEED = 9
+TEXTS = [
+    "The runner was running: the runners run, and THE RUN runs on and on and on!",
+    "Cats, cat's and the cat; a caterpillar is no cat.",
+    "and the of",
+    "",
+    "one_word",
+    "Do not count the counts of counting, but count on: the count counts. " * 20,
+]
+STOP_WORDS = ("and", "The", "of", "on")
+
+
+def tokens_of(text, *, stop_words, stemming):
+    stops = {word.lower() for word in stop_words}
+    words = [word for word in re.findall(r"\w+", text.lower()) if word not in stops]
+    if not stemming:
+        return words
+    return [stem for stem in map(snowballstemmer.stemmer(stemming).stemWord, words) if stem]
+
+
+def features_of(tokens, shingle):
+    """Both words of the hash of every shingle."""
+    hashes = [mmh3.hash64(token.encode(), SEED, signed=False) for token in tokens]
+    if min(shingle, len(hashes)) <= 1:
+        return hashes
+    windows = [hashes[at : at + shingle] for at in range(max(1, len(hashes) - shingle + 1))]
+    return [tuple(mixed(window, word) for word in (0, 1)) for window in windows]
+
+
+def mixed(window, word):
+    total = 0
+    for place, hashes in enumerate(window, 1):
+        turn = 23 * (len(window) - place) % 64
+        total ^= (hashes[word] << turn | hashes[word] >> (64 - turn)) & MASK
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        total = (total ^ total >> 33) * factor & MASK
+    return total ^ total >> 33
+
+
+def weights_of(features, weighting, idf):
+    """Weights of 128 bits, from whole numbers of 1/1024."""
+    totals = [0] * 128
+    counting = weighting.removesuffix("-idf")
+    for (first, second), number in Counter(features).items():
+        units = {
+            "binary": 1024,
+            "tf": 1024 * number,
+            "log-tf": math.floor(1024 * (1 + math.log(number)) + 0.5),
+        }[counting]
+        if weighting.endswith("idf"):
+            units = (units * idf.get(first >> 16, 5000) + 512) // 1024
+        whole = first | second << 64
+        for bit in range(128):
+            totals[bit] += units if whole >> bit & 1 else -units
+    return np.array(totals, np.float64) / 1024
+
+
+def table_of(weights, sketch):
+    """An IDF table with these weights, in units, of the highest 48 bits of hashes."""
+    entries = np.array(sorted(tag << 16 | weight for tag, weight in weights.items()), np.uint64)
+    bits = directory_bits(len(entries))
+    tops = [int(entry) >> (64 - bits) if bits else 0 for entry in entries]
+    starts = [sum(top < slot for top in tops) for slot in range(2**bits + 1)]
+    directory = np.array(starts, np.uint32)
+    return IdfTable(entries, directory, 5000, 100, sketch.feature_settings)
+
+
+@pytest.mark.parametrize("weighting", simdb.options.WEIGHTINGS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shingle": 1},
+        {"shingle": 1, "stop_words": STOP_WORDS},
+        {"shingle": 2, "stemming": "english"},
+        {"shingle": 3, "stop_words": STOP_WORDS, "stemming": "english"},
+    ],
+    ids=str,
+)
+def test_weights_are_those_of_plain_python(weighting, settings):
+    stop_words, stemming = settings.get("stop_words", ()), settings.get("stemming", "")
+    features = [
+        features_of(tokens_of(text, stop_words=stop_words, stemming=stemming), settings["shingle"])
+        for text in TEXTS
+    ]
+    known = sorted({first >> 16 for each in features for first, _ in each})[::2]
+    idf = {tag: 1024 + 37 * at for at, tag in enumerate(known)}
+    sketch = simdb.Simhash(seed=SEED, weighting=weighting, **settings)
+    if sketch.uses_idf:
+        table = table_of(idf, sketch)
+        sketch = simdb.Simhash(seed=SEED, weighting=weighting, idf=table, **settings)
+
+    weights = simdb.fingerprints(TEXTS, sketch).weights
+
+    expected = [weights_of(each, weighting, idf) for each in features]
+    assert np.array_equal(weights, np.array(expected, np.float32))
+
+
+def test_counted_features_are_those_of_plain_python():
+    sketch = simdb.Simhash(seed=SEED, shingle=2, stop_words=STOP_WORDS, stemming="english")
+
+    offsets, hashes, counts = Sketcher(sketch).count_features(TEXTS)
+
+    for at, text in enumerate(TEXTS):
+        tokens = tokens_of(text, stop_words=STOP_WORDS, stemming="english")
+        expected = Counter(first for first, _ in features_of(tokens, 2))
+        place = slice(offsets[at], offsets[at + 1])
+        found = dict(zip(hashes[place].tolist(), counts[place].tolist(), strict=True))
+        assert found == expected
+
+
+def test_tokens_enter_after_the_case_and_before_the_stop_words():
+    sketch = simdb.Simhash(shingle=1, stop_words=["the"], stemming="english", markup="html")
+    tokens = ["the", "<b>", "Running", "running"]
+
+    found = simdb.fingerprint(tokens, sketch)
+
+    assert found.bits == simdb.fingerprint(["<b>", "Run", "run"], simdb.Simhash(shingle=1)).bits
+
+
+def test_stop_words_are_spelled_as_tokens_are():
+    sketch = simdb.Simhash(shingle=1, normalisation="nfkc", stop_words=["CAFE\u0301", "\uff54he"])
+
+    found = simdb.fingerprint("The caf\u00e9 opens", sketch)
+
+    assert found.bits == simdb.fingerprint("opens", simdb.Simhash(shingle=1)).bits
+
+
+def test_case_decides_which_tokens_are_stop_words_where_it_counts():
+    sketch = simdb.Simhash(shingle=1, lowercase=False, stop_words=["The"])
+
+    found = simdb.fingerprint("The the", sketch)
+
+    assert found.bits == simdb.fingerprint("the", simdb.Simhash(shingle=1)).bits
+
+
+def test_a_text_of_stop_words_alone_is_empty():
+    sketch = simdb.Simhash(stop_words=["to", "be", "or", "not"])
+
+    assert simdb.fingerprint("To be, or not to be", sketch).is_empty
+
+
+def test_weights_of_an_idf_table_are_asked_for_by_name():
+    sketch = simdb.Simhash.paper()
+
+    for document in ("text", ["tokens"]):
+        with pytest.raises(simdb.OptionError, match=r"simdb\.fit_idf"):
+            simdb.fingerprint(document, sketch)
+    assert not simdb.fingerprint(simdb.Features(np.arange(3, dtype=np.uint64)), sketch).is_empty
+
+
+def test_a_stop_word_that_is_no_text_is_refused():
+    with pytest.raises(simdb.OptionError, match="surrogate"):
+        simdb.fingerprint("text", simdb.Simhash(stop_words=["\ud800"]))
