@@ -4,7 +4,7 @@ import os
 import shutil
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +28,8 @@ from simdb.errors import (
 from simdb.idf import IdfTable
 from simdb.options import Options, check_same
 from simdb.reports import Compaction, Finding, Statistics
+from simdb.resources import Resources
+from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents, place, registry
 from simdb.storage.environment import (
@@ -37,7 +39,7 @@ from simdb.storage.environment import (
     Environment,
 )
 from simdb.storage.run import Source
-from simdb.values import Id, Match, Matches
+from simdb.values import Fingerprints, Id, Match, Matches
 
 MODES = ("r", "w", "c", "x")
 
@@ -195,6 +197,13 @@ class Database(Queries):
         self._check_writable()
         set_idf(self._store, table)
 
+    def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
+        """Fingerprints of many documents of one kind, as this database makes them.
+
+        With the stop words that it keeps, and its tokeniser if `simdb.open` allows it.
+        """
+        return self.sketcher.fingerprints(documents, errors=errors)
+
     def stats(self) -> Statistics:
         """The database in numbers."""
         self._check_open()
@@ -244,7 +253,10 @@ class Database(Queries):
     def __reduce__(self) -> tuple[Any, ...]:
         """Unpickling opens the same directory again, there and then."""
         mode = "r" if self._mode == "r" else "w"
-        return _reopen, (self._store.environment.path, mode, self._durability, self._store.timeout)
+        store = self._store
+        return _reopen, (
+            store.environment.path, mode, self._durability, store.timeout, store.allowed,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         """Where it is, and whether it is open."""
@@ -278,6 +290,7 @@ def open(
     durability: str = "full",
     map_size: int | None = None,
     timeout: float | None = None,
+    allow: Collection[str] = (),
 ) -> Database:
     """Open the database in the directory `path`.
 
@@ -286,10 +299,13 @@ def open(
     OptionError says what differs.  `durability`: "full" commits survive power loss, "process"
     commits survive the death of the process, "none" promises nothing.  `map_size`: bytes of
     address space to begin with; the file takes what it holds, and the map grows when it must.
-    `timeout`: seconds to wait for another writer, None without end.
+    `timeout`: seconds to wait for another writer, None without end.  `allow`: names of callables,
+    "package.module:function", that may be imported when the stored options name them as the
+    tokeniser; those named by `options` may.
 
-    Raises NotFoundError, ExistsError, FormatError (no simdb database, or a newer version),
-    OptionError, ReadOnlyError.
+    A RuntimeWarning says so when the database was made with another version of a package on which
+    its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (no simdb database, or
+    a newer version), OptionError, ReadOnlyError.
     """
     if mode not in MODES:
         raise OptionError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
@@ -303,10 +319,13 @@ def open(
         )
     if timeout is not None and not (_is_number(timeout) and timeout >= 0):
         raise OptionError(f"timeout is a number of seconds, or None, not {timeout!r}")
+    allowed = _allowed(allow, options)
     try:
         directory = os.fsdecode(path)
     except TypeError as error:
         raise InputError(f"path is a str or a path, not {type(path).__name__}") from error
+    if options is not None and place.is_new(directory, mode):
+        _taken(options)  # what fails shall leave no directory behind
     place.prepare(directory, mode)
     environment = registry.acquire(
         directory, is_read_only=mode == "r", durability=durability, map_bytes=size
@@ -315,7 +334,10 @@ def open(
         stored = _stored_options(environment, mode, options)
         if options is not None:
             check_same(stored, options, directory)
-        return Database(Store(environment, stored, timeout), directory, mode, durability)
+        resources = contents.read_resources(environment)
+        warn_of_changes(stored.sketch, resources, directory)
+        store = Store(environment, stored, resources, timeout=timeout, allowed=allowed)
+        return Database(store, directory, mode, durability)
     except BaseException:
         registry.release(environment)
         raise
@@ -329,9 +351,12 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
         wanted = options or Options()
+        resources = _taken(wanted)
         try:
             # Somebody else may have made it meanwhile.
-            if environment.write(lambda writer: contents.create(environment, writer, wanted)):
+            if environment.write(
+                lambda writer: contents.create(environment, writer, wanted, resources)
+            ):
                 return contents.attach(environment)
         except BaseException:
             environment.forget_subdatabases()
@@ -341,9 +366,26 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     return contents.attach(environment)
 
 
+def _taken(options: Options) -> Resources:
+    """What packages give a new database; OptionError for what texts need and is missing."""
+    resources = take_resources(options.sketch)
+    Sketcher(options.sketch, resources, [options.sketch.tokeniser]).prepare()
+    return resources
+
+
+def _allowed(allow: Collection[str], options: Options | None) -> frozenset[str]:
+    """Names of the callables that the caller has named."""
+    if isinstance(allow, str) or not all(isinstance(name, str) for name in allow):
+        raise OptionError(f"allow is a list of names 'package.module:function', not {allow!r}")
+    given = () if options is None else (options.sketch.tokeniser,)
+    return frozenset(allow).union(given) - {""}
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _reopen(path: str, mode: str, durability: str, timeout: float | None) -> Database:
-    return open(path, mode, durability=durability, timeout=timeout)
+def _reopen(
+    path: str, mode: str, durability: str, timeout: float | None, allowed: frozenset[str]
+) -> Database:
+    return open(path, mode, durability=durability, timeout=timeout, allow=allowed)

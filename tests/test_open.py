@@ -175,7 +175,7 @@ def test_a_database_made_in_the_place_of_a_removed_one_is_empty(tmp_path):
 
 
 def test_a_creation_that_fails_can_be_repeated(tmp_path, monkeypatch):
-    def fail(environment, transaction, options):
+    def fail(environment, transaction, options, resources):
         environment.create_subdatabases([b"meta"], transaction)
         raise RuntimeError("power failure")
 

@@ -77,7 +77,7 @@ def find_groups(
         temporary_database(options) as database,
         Spool(beside=kept) as lines,
     ):
-        names = Names(progress, options.sketch)
+        names = Names(progress, database.sketcher)
         for batch in intake.batches(options.sketch):
             records, _ = names.store(batch, database, lambda some: insert_records(database, some))
             for record in records if kept else ():
@@ -110,7 +110,7 @@ def find_new(
     outcome = Outcome()
     empty = database.stats().empty_count
     with database.write() as transaction, database.read() as before:
-        names = Names(progress, database.options.sketch, before)
+        names = Names(progress, database.sketcher, before)
         for batch in intake.batches(database.options.sketch):
             records, matches = names.store(
                 batch, transaction, lambda some: _claim(transaction, some, asked)

@@ -4,7 +4,7 @@ A document whose id is taken by another is named after its source too.  A docume
 run stored under the same id, with the same fingerprint, was seen before.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
 from itertools import count, repeat
 from typing import TypeVar
@@ -12,6 +12,7 @@ from typing import TypeVar
 import simdb
 from simdb.cli.progress import Progress
 from simdb.cli.records import ID_BYTES_MAX, Record
+from simdb.sketch.sketcher import Sketcher
 from simdb.values import Id
 
 REPORTED_NAMES = 10
@@ -23,11 +24,11 @@ class Names:
     """Gives every document of a run an id of its own; counts `renamed` and `seen`."""
 
     def __init__(
-        self, progress: Progress, sketch: simdb.Simhash, before: simdb.Snapshot | None = None
+        self, progress: Progress, sketcher: Sketcher, before: simdb.Snapshot | None = None
     ) -> None:
-        """`before`: what earlier runs have stored, sketched by `sketch`."""
+        """`before`: what earlier runs have stored, sketched by `sketcher`."""
         self._progress = progress
-        self._sketch = sketch
+        self._sketcher = sketcher
         self._before = before
         self.renamed = 0
         self.seen = 0
@@ -51,8 +52,9 @@ class Names:
         return settled, put(settled)
 
     def _settled(self, batch: list[Record], present: Container[Id]) -> list[Record]:
-        texts = [record.text for record in batch] if self._before is not None else []
-        bits = simdb.fingerprints(texts, self._sketch).bits.tolist() if texts else repeat(0)
+        bits: Iterable[int] = repeat(0)
+        if self._before is not None:
+            bits = self._sketcher.fingerprints([record.text for record in batch]).bits.tolist()
         taken: set[str | int] = set()
         settled: list[Record] = []
         for record, own in zip(batch, bits, strict=False):

@@ -13,6 +13,7 @@ from simdb.engine.view import View
 from simdb.errors import BusyError, ClosedError
 from simdb.index.permutation import Permutations
 from simdb.options import Options
+from simdb.resources import Resources
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
@@ -33,13 +34,26 @@ class Stream(Protocol):
 class Store:
     """An environment with the options, sketcher and views of one database."""
 
-    def __init__(self, environment: Environment, options: Options, timeout: float | None) -> None:
-        """`timeout`: seconds to wait for another writer, None without end."""
+    def __init__(
+        self,
+        environment: Environment,
+        options: Options,
+        resources: Resources,
+        *,
+        timeout: float | None,
+        allowed: frozenset[str],
+    ) -> None:
+        """`timeout`: seconds to wait for another writer, None without end.
+
+        `allowed`: names of callables that may be imported.
+        """
         self.environment = environment
         self.options = options
         self.timeout = timeout
+        self.allowed = allowed
         self.permutations = Permutations(options.blocks, options.leading)
-        self._sketcher = Sketcher(options.sketch)
+        self._resources = resources
+        self._sketcher = self._make_sketcher(options)
         self.width = options.sketch.vector_bytes
         self.is_closed = False
         self._lock = threading.Lock()
@@ -64,7 +78,7 @@ class Store:
             options = stored.read_options(self.environment, transaction)
         if options.sketch.idf is not None:
             # Other threads look at the options first.
-            self._sketcher = Sketcher(options.sketch)
+            self._sketcher = self._make_sketcher(options)
             self.options = options
 
     def enter(self) -> tuple[View, Source]:
@@ -133,6 +147,9 @@ class Store:
         """End all results that are still being read."""
         for stream in list(self._streams):
             stream.close()
+
+    def _make_sketcher(self, options: Options) -> Sketcher:
+        return Sketcher(options.sketch, self._resources, self.allowed)
 
     def _refreshed(self, transaction: Any) -> Latest:
         """The state and view that `transaction` sees."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError, FormatError
 from simdb.options import Options, decode_options, encode_options
+from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
 from simdb.storage.environment import Environment
@@ -38,7 +39,9 @@ class Contents:
     buffer: Loose
 
 
-def create(environment: Environment, transaction: Any, options: Options) -> bool:
+def create(
+    environment: Environment, transaction: Any, options: Options, resources: Resources
+) -> bool:
     """Write the values of a new, empty database; False, and nothing, where there is one."""
     if transaction.stat()["entries"]:
         return False
@@ -47,6 +50,9 @@ def create(environment: Environment, transaction: Any, options: Options) -> bool
     stored = {"version": codec.FORMAT_VERSION, "engine": environment.engine_version}
     value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
     transaction.put(layout.FORMAT_KEY, value, db=meta)
+    key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND
+    value = codec.encode_object(kind, key, encode_resources(resources))
+    transaction.put(key, value, db=meta)
     put_options(environment, transaction, options)
     manifest = environment.subdatabase(layout.MANIFEST)
     transaction.put(layout.MANIFEST_KEY, encode_manifest(Manifest()), db=manifest)
@@ -73,6 +79,16 @@ def attach(environment: Environment) -> Options:
         options = read_options(environment, transaction)
     environment.attach(layout.all_names(options.table_count))
     return options
+
+
+def read_resources(environment: Environment) -> Resources:
+    """What packages gave the database when it was created; nothing where an older simdb made it."""
+    with environment.reading() as transaction:
+        value = transaction.get(layout.RESOURCES_KEY, db=environment.subdatabase(layout.META))
+        if value is None:
+            return Resources()
+        key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND
+        return decode_resources(codec.decode_object(kind, key, value))
 
 
 def read_options(environment: Environment, transaction: Any) -> Options:

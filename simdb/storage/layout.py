@@ -1,6 +1,6 @@
 """Every sub-database: its name, the form of its keys and what its values are.
 
-    meta        b"format", b"options", b"identity"      objects: version, options, creation
+    meta        b"format", b"options", b"resources"     objects: version, options, of packages
     manifest    b"manifest"                             object: counters and the live runs
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
     ids         run u32 | column u8                     the same, sorted by the hash of the id
@@ -28,11 +28,13 @@ DELETED = b"deleted"
 
 FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
+RESOURCES_KEY = b"resources"
 MANIFEST_KEY = b"manifest"
 
 # Kinds of values, four bytes each, as they stand in the header.
 FORMAT_KIND = b"form"
 OPTIONS_KIND = b"opti"
+RESOURCES_KIND = b"reso"
 MANIFEST_KIND = b"mani"
 DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"

@@ -48,6 +48,11 @@ def prepare(path: str, mode: str) -> None:
         )
 
 
+def is_new(path: str, mode: str) -> bool:
+    """Whether opening by `mode` has to make the database."""
+    return mode in ("c", "x") and not os.path.exists(os.path.join(path, DATA_FILE))
+
+
 def make_new(path: str) -> None:
     """Make a directory that is not there yet."""
     if os.path.exists(path):

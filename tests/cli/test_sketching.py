@@ -25,7 +25,7 @@ def stored(path="db"):
          {"normalisation": "nfkc", "weighting": "log-tf", "seed": 7}),
         (["--dimensions", "64", "--no-volatility"],
          {"dimensions": 64, "store_volatility": False}),
-        (["--tokeniser", "package.module:cut"], {"tokeniser": "package.module:cut"}),
+        (["--tokeniser", "shlex:split"], {"tokeniser": "shlex:split"}),
     ],
 )  # fmt: skip
 def test_each_option_reaches_the_database(simdb_run, flags, expected):

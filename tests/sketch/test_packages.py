@@ -1,0 +1,140 @@
+"""What packages provide: asked by name, kept with the database, its drift said aloud."""
+
+import warnings
+
+import pytest
+
+import simdb
+from simdb.sketch import language, markup, packages
+from simdb.storage import codec, layout
+
+stop_words = pytest.importorskip("stop_words")
+pytest.importorskip("snowballstemmer")
+pytest.importorskip("selectolax")
+
+ALL = simdb.Options(
+    sketch=simdb.Simhash(shingle=1, stop_words="english", stemming="english", markup="html")
+)
+
+
+@pytest.fixture
+def without_packages(monkeypatch):
+    """As if none were installed."""
+
+    def fail(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(language, "import_module", fail)
+    monkeypatch.setattr(markup, "import_module", fail)
+    markup._load.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("settings", "extra"),
+    [({"stop_words": "english"}, "text"), ({"stemming": "english"}, "text"),
+     ({"markup": "html"}, "html")],
+)  # fmt: skip
+def test_a_missing_package_is_named_with_the_remedy_before_a_database_is_made(
+    tmp_path, without_packages, settings, extra
+):
+    options = simdb.Options(sketch=simdb.Simhash(**settings))
+
+    with pytest.raises(simdb.OptionError, match=rf"pip install 'simdb\[{extra}\]'"):
+        simdb.open(tmp_path / "db", options=options)
+    assert not (tmp_path / "db").exists()
+
+
+def test_a_database_is_opened_without_packages_and_asked_what_needs_none(
+    open_database, monkeypatch, without_packages
+):
+    monkeypatch.undo()
+    open_database(options=ALL).insert(1, ["word"])
+    with monkeypatch.context() as patched:
+        patched.setattr(language, "import_module", None)
+        patched.setattr(packages, "snowball_version", lambda: "")
+        database = open_database()
+
+        assert len(database) == 1
+        assert [match.id for match in database.query(database.get(1).fingerprint)] == [1]
+
+
+@pytest.mark.parametrize("option", ["stop_words", "stemming"])
+def test_an_unknown_language_is_refused_with_those_there_are(tmp_path, option):
+    options = simdb.Options(sketch=simdb.Simhash(**{option: "klingon"}))
+
+    with pytest.raises(simdb.OptionError, match=rf"{option}.*'klingon'.*danish.*swedish"):
+        simdb.open(tmp_path / "db", options=options)
+
+
+def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, monkeypatch):
+    open_database(options=ALL).insert(1, "the quick fox")
+    monkeypatch.setattr(language, "stop_words_of", None)
+    monkeypatch.setattr(stop_words, "get_stop_words", lambda _: ["quick"])
+
+    found = open_database().fingerprints(["the quick fox"])
+
+    assert found.bits[0] == open_database().get(1).fingerprint.bits
+    changed = simdb.fingerprint("the quick fox", ALL.sketch)
+    assert found.bits[0] != changed.bits
+
+
+@pytest.mark.filterwarnings("ignore:.* was made with:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("name", "door"), [("Snowball", "snowball_version"), ("selectolax", "parser_version")]
+)
+def test_another_version_of_a_package_is_warned_of(open_database, monkeypatch, name, door):
+    with monkeypatch.context() as patched:
+        patched.setattr(packages, door, lambda: "1.2.3")
+        open_database(options=ALL)
+
+    monkeypatch.setattr(packages, door, lambda: "1.3.0")
+    with pytest.warns(RuntimeWarning, match=rf"{name} 1\.2\.3.*1\.3\.0 is installed"):
+        open_database()
+    monkeypatch.setattr(packages, door, lambda: "1.2.9")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_database()
+
+
+def test_a_database_made_before_resources_were_kept_is_opened(open_database, tmp_path):
+    with open_database(options=ALL) as database:
+        database.insert(1, "the quick fox")
+        environment = database._store.environment
+        meta = environment.subdatabase(layout.META)
+        environment.write(lambda writer: writer.delete(layout.RESOURCES_KEY, db=meta))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        database = open_database()
+
+    assert [match.id for match in database.query("The Quick FOX")] == [1]
+
+
+def test_resources_of_a_newer_version_are_refused(open_database, tmp_path):
+    stored = codec.encode_object(
+        layout.RESOURCES_KIND, layout.RESOURCES_KEY, {"stop_words": [], "glossary": []}
+    )
+    with open_database(options=ALL) as database:
+        environment = database._store.environment
+        meta = environment.subdatabase(layout.META)
+        kept = {}
+
+        def swap(writer):
+            kept["before"] = bytes(writer.get(layout.RESOURCES_KEY, db=meta))
+            writer.put(layout.RESOURCES_KEY, stored, db=meta)
+
+        environment.write(swap)
+        with pytest.raises(simdb.FormatError, match="glossary"):
+            open_database(tmp_path / "db", "r")
+        environment.write(lambda writer: writer.put(layout.RESOURCES_KEY, kept["before"], db=meta))
+
+
+def test_a_copy_keeps_the_resources(open_database, tmp_path, monkeypatch):
+    database = open_database(options=ALL)
+    database.insert(1, "the quick fox")
+    database.copy(tmp_path / "copy")
+    monkeypatch.setattr(stop_words, "get_stop_words", lambda _: ["quick"])
+
+    copied = open_database(tmp_path / "copy")
+
+    assert [match.id for match in copied.query("the quick fox")] == [1]
