@@ -128,6 +128,21 @@ class Simhash:
         return self.weighting.endswith("idf")
 
     @property
+    def python_steps(self) -> tuple[str, ...]:
+        """Steps that run in Python, not in the kernel, in order.
+
+        "markup", "normalisation" (of texts that are not ASCII), "tokeniser" and "stemming" (once
+        for each distinct word).
+        """
+        is_used = {
+            "markup": self.markup != "none",
+            "normalisation": self.normalisation != "none",
+            "tokeniser": bool(self.tokeniser),
+            "stemming": bool(self.stemming),
+        }
+        return tuple(name for name, used in is_used.items() if used)
+
+    @property
     def feature_settings(self) -> dict[str, Any]:
         """The options that decide what a feature is: all but the weights and what is stored."""
         return {name: getattr(self, name) for name in FEATURE_OPTIONS}

@@ -81,6 +81,7 @@ class Plan:
     `probes` look-ups in all; candidates are those within `distance` (Hamming), measured by stored
     volatility where `similarity` is not None.  `recall`: predicted share of the matches that are
     found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason` in words.
+    `sketching`: where a text becomes a fingerprint, in words.
     """
 
     method: str
@@ -92,6 +93,7 @@ class Plan:
     recall: float
     cost_seconds: float
     reason: str
+    sketching: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from simdb.engine.store import Store
 from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
 from simdb.errors import InputError
-from simdb.plan.planner import Criterion
+from simdb.plan.planner import Criterion, explained
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
 from simdb.storage.metadata import read_metadata
@@ -267,7 +267,8 @@ class Queries(Protocol):
         view, source = self._enter()
         try:
             criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            return view.plan(criterion, has_vectors=source.width > 0)
+            plan = view.plan(criterion, has_vectors=source.width > 0)
+            return explained(plan, self._store.options.sketch)
         finally:
             self._leave(source)
 

@@ -10,11 +10,12 @@ Costs are seconds of one core, measured on a machine with AVX-512; only their ra
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from simdb import bits
 from simdb.errors import OptionError
+from simdb.options import Simhash
 from simdb.reports import Plan
 
 PROBE_SECONDS = 13e-9  # a prefetched look-up of a header that was not asked lately
@@ -31,6 +32,13 @@ RECALL_WORTH = 1.5
 
 # In a transaction every insertion is followed by a new plan, mostly of the same probabilities.
 REMEMBERED = 4096
+
+STEPS_IN_WORDS = {
+    "markup": "HTML to text",
+    "normalisation": "normalisation of texts that are not ASCII",
+    "tokeniser": "a tokeniser of your own",
+    "stemming": "stems, once for each distinct word",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,15 @@ def choose(criterion: Criterion, population: Population) -> Plan:
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in plans)
     worthy = [plan for plan in plans if plan.cost_seconds <= dearest]
     return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
+
+
+def explained(plan: Plan, sketch: Simhash) -> Plan:
+    """The plan, which also says in words where a text becomes a fingerprint."""
+    steps = [STEPS_IN_WORDS[name] for name in sketch.python_steps]
+    words = "texts become fingerprints in the kernel"
+    if steps:
+        words += f", but slowly in Python: {', '.join(steps)}"
+    return replace(plan, sketching=words)
 
 
 @lru_cache(REMEMBERED)

@@ -168,3 +168,30 @@ def test_weights_of_an_idf_table_are_asked_for_by_name():
 def test_a_stop_word_that_is_no_text_is_refused():
     with pytest.raises(simdb.OptionError, match="surrogate"):
         simdb.fingerprint("text", simdb.Simhash(stop_words=["\ud800"]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({}, ()),
+        ({"stop_words": "english", "weighting": "binary", "unit": "whitespace"}, ()),
+        ({"stemming": "english", "normalisation": "nfc"}, ("normalisation", "stemming")),
+        ({"markup": "html", "tokeniser": "a:b"}, ("markup", "tokeniser")),
+    ],
+    ids=str,
+)
+def test_options_say_which_steps_run_in_python(settings, steps):
+    assert simdb.Simhash(**settings).python_steps == steps
+
+
+def test_a_plan_says_in_words_what_runs_in_python(open_database, tmp_path):
+    plain = open_database(tmp_path / "plain").plan()
+    stemmed = open_database(
+        tmp_path / "stemmed",
+        options=simdb.Options(sketch=simdb.Simhash(stemming="english", normalisation="nfc")),
+    ).plan()
+
+    assert plain.sketching == "texts become fingerprints in the kernel"
+    assert stemmed.sketching.endswith(
+        "in Python: normalisation of texts that are not ASCII, stems, once for each distinct word"
+    )
