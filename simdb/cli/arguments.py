@@ -18,6 +18,10 @@ Database = Annotated[str, typer.Argument(metavar="DB", help="The directory of th
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of stored documents.")]
 Sources = Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP)]
 
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Import this tokeniser, which the database names."),
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON lines, on a terminal too.")]
 IntIds = Annotated[bool, typer.Option("--int-ids", help="Ids are whole numbers, not text.")]
 Similarity = Annotated[

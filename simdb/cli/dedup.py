@@ -41,6 +41,7 @@ def dedup(
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
     """Find near-duplicate documents.  Exit code 1 when there are any, or when files were skipped.
@@ -59,7 +60,7 @@ def dedup(
             if db is None:
                 outcome = find_groups(intake, sketch, asked, progress, rows, kept)
             else:
-                with open_against(db, sketch) as database:
+                with open_against(db, sketch, allow) as database:
                     outcome = find_new(intake, database, asked, progress, rows, kept)
             write_lines(rows, listed)
         seconds = progress.elapsed_seconds

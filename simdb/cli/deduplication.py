@@ -4,7 +4,7 @@ Rows wait in a spool and survivors in a file without its name, until everything 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from simdb.cli.names import Names
 from simdb.cli.progress import Progress
 from simdb.cli.records import Record
 from simdb.cli.render import Row, match_row, quantity
-from simdb.cli.sketching import Given, check_given, make_sketch
+from simdb.cli.sketching import Given, allowed, check_given, make_sketch
 from simdb.cli.spool import Spool
 from simdb.values import Id
 
@@ -46,10 +46,10 @@ def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
         yield database
 
 
-def open_against(path: str, given: Given) -> simdb.Database:
+def open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb.Database:
     """The database of earlier runs, made by the first; OptionError if it is not as `given`."""
     try:
-        database = simdb.open(path, "w")
+        database = simdb.open(path, "w", allow=allowed(given, allow))
     except simdb.NotFoundError:
         return simdb.open(path, "c", options=simdb.Options(sketch=make_sketch(given)))
     try:

@@ -9,7 +9,7 @@ from simdb.cli import arguments
 from simdb.cli.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.explaining import print_explanation
 from simdb.cli.hints import note_markup
-from simdb.cli.sketching import Given, check_given, make_sketch, sketched
+from simdb.cli.sketching import Given, allowed, check_given, make_sketch, sketched
 
 
 @sketched
@@ -33,6 +33,7 @@ def explain(
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
     """Explain why two documents match or do not: bits, weights, tables, and features of texts.
@@ -53,7 +54,7 @@ def explain(
     if (b is None) == (document is None):
         raise simdb.OptionError("explain with --db takes A and one of B and --document")
     ids = arguments.given_ids([a] if b is None else [a, b], int_ids)
-    with simdb.open(db, "r") as database:
+    with simdb.open(db, "r", allow=allowed(sketch, allow)) as database:
         check_given(sketch, database.options.sketch, db)
         text = None
         if document is not None:

@@ -38,6 +38,7 @@ def fingerprint(
     text_field: arguments.TextField = "text",
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
     """Show fingerprints of texts: 64 bits, the number of features, and the most volatile bits.
@@ -53,7 +54,7 @@ def fingerprint(
     found: Iterator[Record | Problem] = read_texts(sources or [], reading, by_lines=lines)
     if text is not None:
         found = iter([arguments.given_record("", text, has_int_ids=False)])
-    with Progress("reading") as progress, opened_sketcher(db, sketch) as sketcher:
+    with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as sketcher:
         intake = Intake(found, progress)
         rows = fingerprint_rows(intake, sketcher, bits=bits, errors=errors, is_table=is_table(json))
         print_rows(rows, COLUMNS, as_json=json)

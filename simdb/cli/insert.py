@@ -34,6 +34,7 @@ def insert(
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
     """Insert documents, all in one transaction; the database is created where there is none.
@@ -50,7 +51,7 @@ def insert(
     found: Iterator[Record | Problem] = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
         found = iter([arguments.given_record(id, text, int_ids)])
-    with Progress("inserting") as progress, simdb.open(db) as database:
+    with Progress("inserting") as progress, simdb.open(db, allow=allow or []) as database:
         intake = Intake(found, progress)
         with database.write() as transaction:
             for batch in intake.batches(database.options.sketch):

@@ -31,6 +31,7 @@ def query(
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
     """Show the stored documents that match a text, a file, a stored document or a fingerprint.
@@ -47,7 +48,7 @@ def query(
     if fingerprint is not None:
         document = arguments.given_bits(fingerprint)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
-    with simdb.open(db, "r") as database:
+    with simdb.open(db, "r", allow=allow or []) as database:
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
         found = database.query(

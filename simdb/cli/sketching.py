@@ -5,7 +5,7 @@ A command under `sketched` has all of these options and receives what was given 
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
@@ -63,14 +63,21 @@ def check_given(given: Given, stored: Simhash, where: str) -> None:
             )
 
 
+def allowed(given: Given, allow: Sequence[str] | None) -> list[str]:
+    """Names of callables that may be imported: those of --allow, and of the sketch itself."""
+    return [*(allow or []), given.get("tokeniser", "")]
+
+
 @contextmanager
-def opened_sketcher(db: str | None, given: Given) -> Iterator[Sketcher]:
+def opened_sketcher(
+    db: str | None, given: Given, allow: Sequence[str] | None
+) -> Iterator[Sketcher]:
     """What sketches as the database `db` does, or as it was said where there is none."""
     if db is None:
         sketch = make_sketch(given)
         yield Sketcher(sketch, allowed=[sketch.tokeniser])
         return
-    with simdb.open(db, "r") as database:
+    with simdb.open(db, "r", allow=allowed(given, allow)) as database:
         check_given(given, database.options.sketch, db)
         yield database.sketcher
 

@@ -1,0 +1,56 @@
+"""The tokeniser that a database names is imported where the command line names it, too."""
+
+import sys
+
+import pytest
+
+MODULE = "cut_at_bars"
+NAME = f"{MODULE}:cut"
+
+
+@pytest.fixture(autouse=True)
+def made(simdb_run, tmp_path, monkeypatch):
+    """A database whose tokeniser lies in a module of the user's, which is not loaded."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / f"{MODULE}.py").write_text("def cut(text):\n    return text.split('|')\n")
+    (tmp_path / "text.txt").write_text("a b|c|d")
+    assert simdb_run("create", "db", "--tokeniser", NAME).code == 0
+    sys.modules.pop(MODULE)
+    yield
+    sys.modules.pop(MODULE, None)
+
+
+VERBS = [
+    ["insert", "db", "text.txt"],
+    ["query", "db", "a b|c|d"],
+    ["dedup", "text.txt", "--db", "db"],
+    ["fingerprint", "text.txt", "--db", "db"],
+]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+def test_it_is_not_imported_because_the_database_says_so(simdb_run, verb):
+    ran = simdb_run(*verb)
+
+    assert ran.code == 2
+    assert f"--allow {NAME}" in ran.notes
+    assert MODULE not in sys.modules
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+def test_it_is_imported_where_it_is_allowed(simdb_run, verb):
+    ran = simdb_run(*verb, "--allow", NAME)
+
+    assert ran.code == 0
+    assert MODULE in sys.modules
+
+
+def test_naming_it_as_the_tokeniser_allows_it(simdb_run):
+    assert simdb_run("dedup", "text.txt", "--db", "db", "--tokeniser", NAME).code == 0
+
+    found = simdb_run(
+        "explain", "text.txt", "--db", "db", "--document", "text.txt", "--allow", NAME
+    )
+
+    assert found.code == 0
+    assert found.rows[0]["distance"] == 0
