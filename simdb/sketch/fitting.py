@@ -1,6 +1,6 @@
 """Fitting: from many documents to an IDF table.
 
-How many documents have a feature is counted in sorted columns, one for each batch of documents.
+How many documents have a feature is counted in sorted columns, one for some batches of documents.
 Two columns are merged as soon as the older is not much longer than the newer, so that there are
 few and each count moves a few times only.  Sums do not depend on what was added first, and so the
 table does not depend on the batches.
@@ -23,6 +23,8 @@ BATCH_LENGTH = 1 << 24  # characters, bytes or, for lists, TOKEN_LENGTH a token
 TOKEN_LENGTH = 8
 # Positions in a directory are uint32.
 FEATURES_MAX = 2**32 - 1
+# Features that are sorted at once: a few batches of documents together need fewer merges.
+SORTED_FEATURES = 1 << 22
 # A column is merged with the one before it unless that is longer by this factor.
 GROWTH = 2
 TAG_MASK = np.uint64(~WEIGHT_MASK & (2**64 - 1))
@@ -79,19 +81,34 @@ class Frequencies:
     def __init__(self) -> None:
         """No features yet."""
         self._columns: list[Column] = []
+        self._unsorted: list[U64] = []
 
     def add(self, hashes: U64) -> None:
         """Count the distinct features of some documents, those of one after those of another."""
-        tags = np.sort(hashes & TAG_MASK)
-        self._columns.append(_summed(tags, np.ones(len(tags), np.uint32)))
-        while len(self._columns) > 1 and len(self._columns[-2]) < GROWTH * len(self._columns[-1]):
-            self._merge_last()
+        self._unsorted.append(hashes & TAG_MASK)
+        if sum(map(len, self._unsorted)) >= SORTED_FEATURES:
+            self._sort()
+            while self._is_last_large():
+                self._merge_last()
 
     def total(self) -> Column:
         """All counts in one column."""
+        self._sort()
         while len(self._columns) > 1:
             self._merge_last()
         return self._columns[0]
+
+    def _is_last_large(self) -> bool:
+        lengths = [len(column) for column in self._columns[-2:]]
+        return len(lengths) > 1 and lengths[0] < GROWTH * lengths[1]
+
+    def _sort(self) -> None:
+        """Make a column of what is not in one."""
+        tags = np.concatenate([np.empty(0, np.uint64), *self._unsorted])
+        frequencies = np.ones(len(tags), np.uint32)
+        kernel.sort(tags, frequencies)
+        self._columns.append(_summed(tags, frequencies))
+        self._unsorted = []
 
     def _merge_last(self) -> None:
         newer, older = self._columns.pop(), self._columns.pop()

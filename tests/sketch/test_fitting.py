@@ -79,6 +79,7 @@ def test_the_table_does_not_depend_on_the_batches(documents, size, length):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "BATCH_DOCUMENTS", size)
         patch.setattr(fitting, "BATCH_LENGTH", length)
+        patch.setattr(fitting, "SORTED_FEATURES", size)
         parts = simdb.fit_idf(iter(texts))
 
     assert parts == whole
@@ -134,14 +135,17 @@ def test_features_whose_tags_are_equal_are_one_and_their_counts_are_added():
         ),
         min_size=1,
         max_size=9,
-    )
+    ),
+    limit=st.integers(1, 40),
 )
-def test_columns_of_any_lengths_are_merged_without_loss(parts):
-    counted = fitting.Frequencies()
-    for part in parts:
-        counted.add(part)
+def test_columns_of_any_lengths_are_merged_without_loss(parts, limit):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "SORTED_FEATURES", limit)
+        counted = fitting.Frequencies()
+        for part in parts:
+            counted.add(part)
 
-    column = counted.total()
+        column = counted.total()
 
     every = Counter(int(tag) for part in parts for tag in part)
     assert column.tags.tolist() == sorted(every)
