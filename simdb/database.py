@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from simdb.engine.compaction import compact
-from simdb.engine.idf import copy_idf, set_idf
+from simdb.engine.idf import copy_idf, fit_own_idf, set_idf
 from simdb.engine.incoming import Progress
 from simdb.engine.inspection import check, statistics
 from simdb.engine.queries import Counts, Queries
@@ -187,6 +187,23 @@ class Database(Queries):
         """Delete the documents with these ids and commit; returns how many there were."""
         with self.write() as transaction:
             return transaction.delete_many(ids)
+
+    def fit_idf(
+        self,
+        documents: Iterable[Any],
+        *,
+        features_max: int | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> IdfTable:
+        """Fit an IDF table to documents, by the database's own options, and set it.
+
+        See `simdb.fit_idf` for the arguments and `set_idf` for when that may be.
+        """
+        self._check_writable()
+        return fit_own_idf(
+            self._store, documents, features_max=features_max, errors=errors, progress=progress
+        )
 
     def set_idf(self, table: IdfTable) -> None:
         """Give a database that was created without one the IDF table of its weighting.

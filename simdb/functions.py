@@ -16,7 +16,7 @@ from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
 from simdb.options import Options, Simhash
 from simdb.reports import Explanation
-from simdb.sketch.fitting import FEATURES_MAX, fit
+from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.idf_file import read_idf, write_idf
 from simdb.values import Fingerprint, Fingerprints, check_bits
@@ -59,14 +59,11 @@ def fit_idf(
     sketch = Simhash() if sketch is None else sketch
     if sketch.unit == "moz":
         raise OptionError("unit='moz' has no weights of features; use another sketch for fit_idf")
-    most = FEATURES_MAX if features_max is None else features_max
-    if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
-        raise OptionError(f"features_max is 1 to {FEATURES_MAX}, or None, not {features_max!r}")
     return fit(
         documents,
         Sketcher(sketch, allowed=[sketch.tokeniser]),
         sketch.feature_settings,
-        features_max=most,
+        features_max=features_max,
         errors=errors,
         progress=progress,
     )

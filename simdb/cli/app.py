@@ -31,6 +31,7 @@ from simdb.cli.demo import demo
 from simdb.cli.explain import explain
 from simdb.cli.fingerprint import fingerprint
 from simdb.cli.get import get
+from simdb.cli.idf import idf
 from simdb.cli.insert import insert
 from simdb.cli.pairs import pairs
 from simdb.cli.query import query
@@ -38,8 +39,8 @@ from simdb.cli.render import plain
 from simdb.cli.stats import stats
 
 COMMANDS = (
-    dedup, create, insert, delete, get, query, pairs, clusters, fingerprint, explain, stats, check,
-    compact, copy, demo,
+    dedup, create, idf, insert, delete, get, query, pairs, clusters, fingerprint, explain, stats,
+    check, compact, copy, demo,
 )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ import simdb
 from simdb.cli.arguments import Database, Json
 from simdb.cli.render import print_one
 from simdb.cli.sketching import Given, make_sketch, sketched
-from simdb.options import encode_options
 
 OPTIONS = simdb.Options()
 
@@ -45,4 +44,4 @@ def create(
         leading=leading, similarity=similarity, distance=distance, recall=recall,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
-        print_one({"path": db, "options": encode_options(database.options)}, as_json=json)
+        print_one({"path": db, "options": database.stats().options}, as_json=json)

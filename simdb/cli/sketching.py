@@ -125,13 +125,17 @@ def _given(
         str | None,
         _flag("binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; tf if not given."),
     ] = None,
+    idf: Annotated[
+        str | None,
+        _flag("Weigh by the table in this file; what is not given is as it was fitted, tf-idf."),
+    ] = None,
     seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None,
     dimensions: Annotated[
         int | None, _flag("Weights of a document: 64 or 128; 128 if not given.")
     ] = None,
 ) -> Given:
     """What was said of the sketch."""
-    given: Given = {} if preset is None else _preset(preset)
+    given = (_fitted(idf) if idf else {}) | (_preset(preset) if preset else {})
     named = {
         "markup": markup, "html_title": html_title, "html_links": html_links,
         "normalisation": normalisation, "unit": unit, "tokeniser": tokeniser,
@@ -147,6 +151,12 @@ def _preset(name: str) -> Given:
         raise OptionError(f"--preset is {' or '.join(PRESETS)}, not {name!r}")
     values = {each.name: getattr(PRESETS[name], each.name) for each in fields(Simhash)}
     return {name: value for name, value in values.items() if value != getattr(USUAL, name)}
+
+
+def _fitted(path: str) -> Given:
+    """The options that an IDF table goes with."""
+    table = simdb.load_idf(path)
+    return {**table.settings, "weighting": "tf-idf", "idf": table}
 
 
 def _words(stop_words: str | None) -> str | tuple[str, ...] | None:

@@ -5,6 +5,7 @@ first and the documents to fit the table to are read with them.  Fingerprints ma
 after a change of weights would not agree, so what is set stays.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +13,44 @@ from simdb.engine.store import Store
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
 from simdb.options import Options
+from simdb.sketch.fitting import fit
 from simdb.storage import contents
 from simdb.storage.environment import MapFull
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 
 # The options are one small value.
 GROWTH_BYTES = 1 << 16
+
+
+def fit_own_idf(
+    store: Store,
+    documents: Iterable[Any],
+    *,
+    features_max: int | None,
+    errors: str,
+    progress: Callable[[int], None] | None,
+) -> IdfTable:
+    """Fit the IDF table of the database to documents, and set it; see `set_idf`.
+
+    Where no table could be set, no document is read.
+    """
+    sketch = store.options.sketch
+    if not sketch.uses_idf:
+        raise OptionError(f"weighting={sketch.weighting!r} takes no idf; use 'tf-idf'")
+    with store.environment.reading() as transaction:
+        if contents.idf_checksum(store.environment, transaction) is not None:
+            raise OptionError(f"{store.environment.path} has its IDF table already, and it stays")
+        _check_unused(store, transaction)
+    table = fit(
+        documents,
+        store.sketcher,
+        sketch.feature_settings,
+        features_max=features_max,
+        errors=errors,
+        progress=progress,
+    )
+    set_idf(store, table)
+    return table
 
 
 def set_idf(store: Store, table: IdfTable) -> None:
@@ -70,11 +103,16 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
                 " stays; for another table create another database"
             )
         return
-    manifest = contents.read_manifest(environment, transaction)
+    _check_unused(store, transaction)
+    contents.put_options(environment, transaction, wanted)
+
+
+def _check_unused(store: Store, transaction: Any) -> None:
+    """Raise OptionError when something was ever inserted."""
+    manifest = contents.read_manifest(store.environment, transaction)
     # A compaction gives new ordinals, but never a number of a run again.
     if manifest.next_ordinal or manifest.next_run:
         raise OptionError(
-            f"documents were inserted into {environment.path} before; an IDF table is set while"
-            " it is empty, so create another database"
+            f"documents were inserted into {store.environment.path} before; an IDF table is set"
+            " while it is empty, so create another database"
         )
-    contents.put_options(environment, transaction, wanted)

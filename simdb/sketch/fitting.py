@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.errors import InputError
+from simdb.errors import InputError, OptionError
 from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
 
@@ -38,7 +38,7 @@ def fit(
     sketcher: Sketcher,
     settings: Mapping[str, Any],
     *,
-    features_max: int,
+    features_max: int | None,
     errors: str,
     progress: Callable[[int], None] | None,
 ) -> IdfTable:
@@ -47,6 +47,9 @@ def fit(
     Takes 12 bytes for each distinct feature, and twice as much for a moment.  InputError when
     there are no documents.
     """
+    most = FEATURES_MAX if features_max is None else features_max
+    if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
+        raise OptionError(f"features_max is 1 to {FEATURES_MAX}, or None, not {features_max!r}")
     counted = Frequencies()
     done = 0
     for batch in batches(documents):
@@ -57,7 +60,7 @@ def fit(
             progress(done)
     if not done:
         raise InputError("there are no documents to fit an IDF table to")
-    return make_table(counted.total(), done, settings, features_max)
+    return make_table(counted.total(), done, settings, most)
 
 
 @dataclass(frozen=True, slots=True)

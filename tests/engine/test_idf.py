@@ -130,6 +130,26 @@ def test_a_snapshot_taken_before_the_table_was_set_goes_on(lacking):
     assert lacking.query(TEXT)[0].id == 1
 
 
+def test_a_table_is_fitted_by_the_options_of_the_database(lacking):
+    table = lacking.fit_idf(iter(TEXTS))
+
+    assert table == TABLE
+    assert lacking.options == WEIGHTED
+
+
+def test_no_document_is_read_for_a_table_that_could_not_be_set(lacking, open_database):
+    def documents():
+        raise AssertionError("read")
+        yield
+
+    lacking.insert("ready", 5)
+
+    with pytest.raises(simdb.OptionError, match="inserted"):
+        lacking.fit_idf(documents())
+    with pytest.raises(simdb.ReadOnlyError):
+        open_database(mode="r").fit_idf(documents())
+
+
 def test_the_same_table_again_changes_nothing_and_another_is_refused(lacking):
     lacking.set_idf(TABLE)
     lacking.insert(1, TEXT)

@@ -1,0 +1,69 @@
+"""simdb idf: how much each feature of many documents weighs, in a file or for a database."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli import arguments
+from simdb.cli.codes import FINDINGS
+from simdb.cli.intake import Intake
+from simdb.cli.progress import Progress
+from simdb.cli.render import print_one
+from simdb.cli.sketching import Given, check_given, make_sketch, sketched
+from simdb.cli.sources import check_sources, read_sources
+
+
+@sketched
+def idf(
+    sources: arguments.Sources,
+    sketch: Given,
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the table to this file.")
+    ] = None,
+    db: Annotated[
+        str | None,
+        typer.Option(metavar="DB", help="Give the table to this database, which is still empty."),
+    ] = None,
+    features: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many features at most, the most frequent.")
+    ] = None,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Fit an IDF table to documents: a feature weighs the more, the fewer documents have it.
+
+    Exit code 1 when files or records had to be skipped.
+    """
+    if (output is None) == (db is None) or "idf" in sketch:
+        raise simdb.OptionError("idf takes --output FILE or --db DB, and no --idf")
+    check_sources(sources)
+    reading = arguments.make_reading(
+        encoding, errors, id_field, text_field, has_int_ids=False, is_whole=False
+    )
+    own = [path for path in (output, db) if path is not None]
+    with Progress("reading") as progress:
+        intake = Intake(read_sources(sources, reading, excluded=own), progress)
+        if db is None:
+            wanted = make_sketch(sketch)
+            table = simdb.fit_idf(_texts(intake, wanted), wanted, features_max=features)
+            simdb.save_idf(table, output or "")
+        else:
+            with simdb.open(db, "w") as database:
+                wanted = database.options.sketch
+                check_given(sketch, wanted, db)
+                table = database.fit_idf(_texts(intake, wanted), features_max=features)
+    row = {"documents": table.document_count, "features": len(table), "bytes": table.size_bytes}
+    print_one({**row, "skipped": intake.skipped}, as_json=json)
+    if intake.skipped:
+        raise typer.Exit(FINDINGS)
+
+
+def _texts(intake: Intake, sketch: simdb.Simhash) -> Iterator[str]:
+    for batch in intake.batches(sketch):
+        for record in batch:
+            yield record.text
