@@ -108,9 +108,8 @@ class Frequencies:
     def _sort(self) -> None:
         """Make a column of what is not in one."""
         tags = np.concatenate([np.empty(0, np.uint64), *self._unsorted])
-        frequencies = np.ones(len(tags), np.uint32)
-        kernel.sort(tags, frequencies)
-        self._columns.append(_summed(tags, frequencies))
+        kernel.sort(tags, np.empty(len(tags), np.uint32))
+        self._columns.append(_counted(tags))
         self._unsorted = []
 
     def _merge_last(self) -> None:
@@ -163,20 +162,24 @@ def _length(document: Any) -> int:
     return TOKEN_LENGTH * len(document) if isinstance(document, list | tuple) else 0
 
 
+def _counted(tags: U64) -> Column:
+    """A column of sorted tags, some of them equal."""
+    is_first = np.ones(len(tags), np.bool_)
+    np.not_equal(tags[1:], tags[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    return Column(tags[is_first], np.diff(starts, append=len(tags)).astype(np.uint32))
+
+
 def _merged(older: Column, newer: Column) -> Column:
     tags = np.empty(len(older) + len(newer), np.uint64)
     frequencies = np.empty(len(tags), np.uint32)
     kernel.merge(older.tags, older.frequencies, newer.tags, newer.frequencies, tags, frequencies)
-    return _summed(tags, frequencies)
-
-
-def _summed(tags: U64, frequencies: U32) -> Column:
-    """Sorted entries with equal ones made one."""
+    # What both have stands twice now.
     is_first = np.ones(len(tags), np.bool_)
     np.not_equal(tags[1:], tags[:-1], out=is_first[1:])
-    starts = np.flatnonzero(is_first)
-    sums = np.add.reduceat(frequencies, starts, dtype=np.uint32) if len(tags) else frequencies
-    return Column(tags[starts], sums)
+    again = np.flatnonzero(~is_first)
+    frequencies[again - 1] += frequencies[again]
+    return Column(tags[is_first], frequencies[is_first])
 
 
 def _most_frequent(column: Column, count: int) -> Column:
