@@ -1,0 +1,142 @@
+"""Golden fingerprints: texts of many scripts and what they have become under many options.
+
+What is in golden.json never changes, or databases would no longer match what they hold.  Texts are
+added there by hand, sets of options here; run as a program, this adds the fingerprints that are
+missing, and refuses to write anything if one that is there differs.
+"""
+
+import json
+import sys
+import zlib
+from pathlib import Path
+
+import mmh3
+import numpy as np
+
+import simdb
+from simdb.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
+from simdb.sketch.sketcher import Sketcher
+from simdb.values import EMPTY
+
+STORED = Path(__file__).parent / "golden.json"
+
+# In how many of 1000 documents each word stands; every other one stands in one.
+DOCUMENTS = 1000
+FREQUENCIES = {
+    "the": 990, "and": 900, "\u5317": 300, "dog": 120, "again": 55, "quick": 40, "fox": 7,
+}  # fmt: skip
+
+
+def idf_table(sketch):
+    """A table of a few words, for a sketch of single words with seed 0."""
+    entries = sorted(
+        mmh3.hash64(word.encode(), 0, signed=False)[0] >> WEIGHT_BITS << WEIGHT_BITS
+        | idf_weight(DOCUMENTS, frequency)
+        for word, frequency in FREQUENCIES.items()
+    )
+    bits = directory_bits(len(entries))
+    directory = [sum(entry >> 64 - bits < slot for entry in entries) for slot in range(2**bits + 1)]
+    return IdfTable(
+        np.array(entries, np.uint64),
+        np.array(directory, np.uint32),
+        idf_weight(DOCUMENTS, 1),
+        DOCUMENTS,
+        sketch.feature_settings,
+    )
+
+
+def with_idf(**options):
+    """A sketch of single words weighted by that table."""
+    return simdb.Simhash(shingle=1, idf=idf_table(simdb.Simhash(shingle=1)), **options)
+
+
+def features(text):
+    """A feature for each character, weighing the less the later it stands."""
+    codes = np.array([ord(character) for character in text], np.uint64)
+    weights = np.array([1 / (1 + place) for place in range(len(text))], np.float32)
+    return simdb.Features(codes * np.uint64(0x9E3779B97F4A7C15), weights)
+
+
+def dense(text):
+    """How often characters stand in a text, in thirds, by their codes modulo 61."""
+    vector = [0.0] * 61
+    for character in text:
+        vector[ord(character) % 61] += 1 / 3
+    return np.array(vector)
+
+
+def same(text):
+    """The text itself."""
+    return text
+
+
+# What a text is made into, and under which options.
+SETS = {
+    "words 1": (same, simdb.Simhash(shingle=1)),
+    "words 3": (same, simdb.Simhash()),
+    "words 5": (same, simdb.Simhash(shingle=5)),
+    "words 3, case kept": (same, simdb.Simhash(lowercase=False)),
+    "words 3, seed": (same, simdb.Simhash(seed=0xDEADBEEF)),
+    "words 2, 64 dimensions": (same, simdb.Simhash(shingle=2, dimensions=64)),
+    "words 2, NFC": (same, simdb.Simhash(shingle=2, normalisation="nfc")),
+    "words 2, NFKC": (same, simdb.Simhash(shingle=2, normalisation="nfkc")),
+    "characters 1": (same, simdb.Simhash(unit="characters", shingle=1)),
+    "characters 5": (same, simdb.Simhash(unit="characters", shingle=5)),
+    "whitespace 2": (same, simdb.Simhash(unit="whitespace", shingle=2)),
+    "bytes": (str.encode, simdb.Simhash()),
+    "tokens 2": (str.split, simdb.Simhash(shingle=2)),
+    "features": (features, simdb.Simhash()),
+    "dense vector": (dense, simdb.Simhash(vector_length=61)),
+    "dense vector, seed": (dense, simdb.Simhash(seed=7)),
+    "words 3, binary": (same, simdb.Simhash(weighting="binary")),
+    "words 3, log-tf": (same, simdb.Simhash(weighting="log-tf")),
+    "words 1, tf-idf": (same, with_idf(weighting="tf-idf")),
+    "words 1, binary-idf": (same, with_idf(weighting="binary-idf")),
+    "words 1, log-tf-idf": (same, with_idf(weighting="log-tf-idf")),
+    "characters 5, log-tf": (
+        same,
+        simdb.Simhash(unit="characters", shingle=5, weighting="log-tf"),
+    ),
+    "moz": (same, simdb.Simhash.moz()),
+    "moz 5": (same, simdb.Simhash.moz(window=5)),
+}
+
+
+def fingerprint(name, text):
+    """Of one text under one set of options: bits and the checksum of the stored vector."""
+    make, options = SETS[name]
+    sketches = Sketcher(options).sketch([make(text)])
+    if sketches.states[0] == EMPTY:
+        return "empty"
+    return f"{int(sketches.bits[0]):016x} {zlib.crc32(sketches.vectors[0].tobytes()):08x}"
+
+
+def made(texts):
+    """The fingerprints of golden.json, as they are today."""
+    return {
+        name: {title: fingerprint(name, text) for title, text in texts.items()} for name in SETS
+    }
+
+
+def differing(stored, today):
+    """The places where a fingerprint that is stored is another today, or gone."""
+    return [
+        f"{name}: {title}"
+        for name, found in stored.items()
+        for title in found
+        if found[title] != today.get(name, {}).get(title)
+    ]
+
+
+def main():
+    stored = json.loads(STORED.read_text())
+    today = made(stored["texts"])
+    places = differing(stored["fingerprints"], today)
+    if places:
+        sys.exit("these have changed, and golden fingerprints never do:\n" + "\n".join(places))
+    whole = {"texts": stored["texts"], "fingerprints": today}
+    STORED.write_text(json.dumps(whole, indent=1) + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
