@@ -16,6 +16,8 @@ from weighting import FILTERS
 FEWEST_PAIRS = 20  # a corpus with fewer says too little
 DEFAULT = 0.88  # of `Options.similarity`
 ONCE = 100  # thresholds in a curve, from 0 to 1
+# Settings and thresholds of which precision and recall are told too.
+POINTS = (("words 3, tf", 0.88), ("words 3, binary", 0.88), ("words 1, tf-idf", 0.9))
 
 Row = dict[str, Any]
 
@@ -40,6 +42,7 @@ def main() -> None:
             (english, "stop words and stems, mean"),
         ):
             print(f"### {title}: {what} of {len(names(chosen))} corpora\n\n{means(chosen)}\n")
+        print(f"### {title}: precision and recall\n\n{points(measured)}\n")
         print(f"### {title}: each corpus, F1 at its best threshold\n\n{each(measured)}\n")
     judged = [row for row in rows if "judged" in row]
     print(f"### Pairs that people have judged\n\n{matrix(judged)}\n")
@@ -77,6 +80,22 @@ def means(rows: list[Row]) -> str:
         for shingles in in_order(shingles for shingles, _ in cells)
     ]
     return markdown(["", *weightings], lines)
+
+
+def points(rows: list[Row]) -> str:
+    """F1, precision and recall of each corpus by POINTS."""
+    lines = []
+    for corpus in names(rows):
+        line = [corpus]
+        for setting, threshold in POINTS:
+            at = round(threshold * ONCE)
+            row = next(row for row in rows if row["corpus"] == corpus and row["setting"] == setting)
+            line.append(
+                f"{row['curve'][at]:.3f} ({row['precisions'][at]:.3f}, {row['recalls'][at]:.3f})"
+            )
+        lines.append([*line[:1], f"{row['documents']:,}", f"{row['pairs']:,}", *line[1:]])
+    heads = [f"{setting}, at {threshold}" for setting, threshold in POINTS]
+    return markdown(["corpus", "documents", "true pairs", *heads], lines)
 
 
 def each(rows: list[Row]) -> str:
