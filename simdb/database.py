@@ -12,6 +12,7 @@ from simdb.engine.compaction import compact
 from simdb.engine.idf import copy_idf, fit_own_idf, set_idf
 from simdb.engine.incoming import Progress
 from simdb.engine.inspection import check, statistics
+from simdb.engine.opening import open_store
 from simdb.engine.queries import Counts, Queries
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.store import Store
@@ -19,29 +20,15 @@ from simdb.engine.transaction import WriteTransaction
 from simdb.engine.view import View
 from simdb.errors import (
     ClosedError,
-    ExistsError,
-    FormatError,
-    InputError,
-    OptionError,
     ReadOnlyError,
 )
 from simdb.idf import IdfTable
-from simdb.options import Options, check_same
+from simdb.options import Options
 from simdb.reports import Compaction, Finding, Statistics
-from simdb.resources import Resources
-from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage import contents, place, registry
-from simdb.storage.environment import (
-    DEFAULT_MAP_BYTES,
-    LEAST_MAP_BYTES,
-    MOST_MAP_BYTES,
-    Environment,
-)
+from simdb.storage import place, registry
 from simdb.storage.run import Source
 from simdb.values import Fingerprints, Id, Match, Matches
-
-MODES = ("r", "w", "c", "x")
 
 
 class Database(Queries):
@@ -324,82 +311,10 @@ def open(
     its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (no simdb database, or
     a newer version), OptionError, ReadOnlyError.
     """
-    if mode not in MODES:
-        raise OptionError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
-    if options is not None and not isinstance(options, Options):
-        raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
-    place.check_durability(durability)
-    size = DEFAULT_MAP_BYTES if map_size is None else map_size
-    if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
-        raise OptionError(
-            f"map_size is {LEAST_MAP_BYTES} to {MOST_MAP_BYTES} bytes, not {map_size!r}"
-        )
-    if timeout is not None and not (_is_number(timeout) and timeout >= 0):
-        raise OptionError(f"timeout is a number of seconds, or None, not {timeout!r}")
-    allowed = _allowed(allow, options)
-    try:
-        directory = os.fsdecode(path)
-    except TypeError as error:
-        raise InputError(f"path is a str or a path, not {type(path).__name__}") from error
-    if options is not None and place.is_new(directory, mode):
-        _taken(options)  # what fails shall leave no directory behind
-    place.prepare(directory, mode)
-    environment = registry.acquire(
-        directory, is_read_only=mode == "r", durability=durability, map_bytes=size
+    store = open_store(
+        path, mode, options, durability=durability, map_size=map_size, timeout=timeout, allow=allow
     )
-    try:
-        stored = _stored_options(environment, mode, options)
-        if options is not None:
-            check_same(stored, options, directory)
-        resources = contents.read_resources(environment)
-        warn_of_changes(stored.sketch, resources, directory)
-        store = Store(environment, stored, resources, timeout=timeout, allowed=allowed)
-        return Database(store, directory, mode, durability)
-    except BaseException:
-        registry.release(environment)
-        raise
-
-
-def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:
-    """The options in the database, which is made where it is missing and may be."""
-    with environment.reading() as transaction:
-        is_empty = not transaction.stat()["entries"]
-    if is_empty:
-        if mode in ("r", "w"):
-            raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
-        wanted = options or Options()
-        resources = _taken(wanted)
-        try:
-            # Somebody else may have made it meanwhile.
-            if environment.write(
-                lambda writer: contents.create(environment, writer, wanted, resources)
-            ):
-                return contents.attach(environment)
-        except BaseException:
-            environment.forget_subdatabases()
-            raise
-    if mode == "x":
-        raise ExistsError(f"{environment.path} is a database already; open it with 'w'")
-    return contents.attach(environment)
-
-
-def _taken(options: Options) -> Resources:
-    """What packages give a new database; OptionError for what texts need and is missing."""
-    resources = take_resources(options.sketch)
-    Sketcher(options.sketch, resources, [options.sketch.tokeniser]).prepare()
-    return resources
-
-
-def _allowed(allow: Collection[str], options: Options | None) -> frozenset[str]:
-    """Names of the callables that the caller has named."""
-    if isinstance(allow, str) or not all(isinstance(name, str) for name in allow):
-        raise OptionError(f"allow is a list of names 'package.module:function', not {allow!r}")
-    given = () if options is None else (options.sketch.tokeniser,)
-    return frozenset(allow).union(given) - {""}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return Database(store, os.fsdecode(path), mode, durability)
 
 
 def _reopen(

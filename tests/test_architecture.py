@@ -36,10 +36,9 @@ FOLDERS = {
         "merge", "contents", "check",
     ],
     "engine": [
-        "view", "store", "idf", "stored", "lookup", "sweep", "pairs", "cluster", "incoming",
-        "explanation",
-        "queries", "snapshot", "staging", "commit", "claim", "transaction", "compaction",
-        "inspection",
+        "view", "store", "opening", "idf", "stored", "lookup", "sweep", "pairs", "cluster",
+        "incoming", "explanation", "queries", "snapshot", "staging", "commit", "claim",
+        "transaction", "compaction", "inspection",
     ],
     "cli": None,
 }  # fmt: skip
