@@ -14,6 +14,7 @@ from simdb.fallback.unicode_table import LOWER_RANGES
 from simdb.sketch.normalisation_table import NEWER_RANGES
 
 Form = Literal["NFC", "NFKC"]
+PLANE = 1 << 16  # code points beyond have more than 16 bits
 FORMS: dict[str, Form] = {"nfc": "NFC", "nfkc": "NFKC"}
 
 
@@ -22,7 +23,10 @@ def normalised(text: str, normalisation: str) -> str:
     form = FORMS.get(normalisation)
     if form is None or text.isascii() or unicodedata.is_normalized(form, text):
         return text
-    pieces = _newer_characters().split(text)
+    may_be, newer = _newer_characters()
+    if not may_be.search(text):
+        return unicodedata.normalize(form, text)
+    pieces = newer.split(text)
     # Between the pieces, at the odd places, stand the characters that are left alone.
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
     return "".join(pieces)
@@ -34,11 +38,20 @@ def lower_cased(text: str) -> str:
 
 
 @cache
-def _newer_characters() -> re.Pattern[str]:
-    """What leaves alone the longest stretches of characters of the table."""
-    ranges = (row.split("-") for row in NEWER_RANGES.split())
-    members = "".join(f"\\U{first:0>8}-\\U{last:0>8}" for first, last in ranges)
-    return re.compile(f"([{members}]+)")
+def _newer_characters() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """One finds quickly what may be in the table, one splits a text at what is.
+
+    Regular expressions try ranges beyond 16 bits one by one, so the first has only one of them.
+    """
+    ranges = [[int(code, 16) for code in row.split("-")] for row in NEWER_RANGES.split()]
+    low = [each for each in ranges if each[1] < PLANE]
+    high = [each for each in ranges if each[0] >= PLANE]
+    may_be = re.compile(f"[{_members([*low, [high[0][0], high[-1][1]]])}]")
+    return may_be, re.compile(f"([{_members(ranges)}]+)")
+
+
+def _members(ranges: list[list[int]]) -> str:
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
 @cache

@@ -18,10 +18,10 @@ NEWER = [
     for row in normalisation_table.NEWER_RANGES.split()
     for code in range(int(row.split("-")[0], 16), int(row.split("-")[1], 16) + 1)
 ]
-# Of 20 000 texts of all characters, as Python 3.10 normalises them without our help.
+# Of 4 000 texts of all characters, as Python 3.10 normalises them without our help.
 GOLDEN = {
-    "nfc": "7e1c07babc47746b5df8bf111d688029a96b981a0a1ada24230765996b9105a0",
-    "nfkc": "ad87fd8292cc006ad9b9650a1ce4d77ed98d881d68fe39f65cb928cea6dd47ae",
+    "nfc": "cc52e555edbb1b672fc026f0cf89060f35f60afd308e508bb12f20eb2d7f25db",
+    "nfkc": "a6152e81a9e67932c5f0859c1d6a26bd685ec555656176601a899e69838689da",
 }
 
 
@@ -30,7 +30,7 @@ def texts():
     randomness = random.Random(SEED)
     scripts = [range(0x80, 0x250), range(0x300, 0x370), range(0x900, 0xE00), range(0x1100, 0x1200)]
     everything = [range(0xD800), range(0xE000, 0x20000), range(0x2F800, 0x2FA20), NEWER]
-    for _ in range(20_000):
+    for _ in range(4_000):
         alphabets = [randomness.choice(scripts), randomness.choice(scripts + everything)]
         length = randomness.randrange(1, 12)
         yield "".join(chr(randomness.choice(randomness.choice(alphabets))) for _ in range(length))
