@@ -195,3 +195,20 @@ def test_a_plan_says_in_words_what_runs_in_python(open_database, tmp_path):
     assert stemmed.sketching.endswith(
         "in Python: normalisation of texts that are not ASCII, stems, once for each distinct word"
     )
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["<p>The runner <b>run</b>s</p> on<br>running", ["The", "the", "running", "\ud83d", "\xe9"]],
+    ids=["text", "tokens"],
+)
+def test_features_with_names_weigh_what_the_document_does(document):
+    pytest.importorskip("selectolax")
+    settings = {"markup": "html", "stop_words": ["the", "on"], "stemming": "english"}
+    sketcher = Sketcher(simdb.Simhash(shingle=2, **settings))
+
+    features = sketcher.features(document, errors="replace")
+
+    words = np.array([features.hashes >> np.uint64(bit) & np.uint64(1) for bit in range(64)])
+    weights = (np.where(words, 1.0, -1.0) * features.weights).sum(axis=1)
+    assert np.array_equal(weights, sketcher.weights([document], errors="replace")[0, :64])
