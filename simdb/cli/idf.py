@@ -11,7 +11,7 @@ from simdb.cli.codes import FINDINGS
 from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
 from simdb.cli.render import print_one
-from simdb.cli.sketching import Given, check_given, make_sketch, sketched
+from simdb.cli.sketching import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.sources import check_sources, read_sources
 
 
@@ -33,6 +33,7 @@ def idf(
     text_field: arguments.TextField = "text",
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
+    allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
     """Fit an IDF table to documents: a feature weighs the more, the fewer documents have it.
@@ -53,7 +54,7 @@ def idf(
             table = simdb.fit_idf(_texts(intake, wanted), wanted, features_max=features)
             simdb.save_idf(table, output or "")
         else:
-            with simdb.open(db, "w") as database:
+            with simdb.open(db, "w", allow=allowed(sketch, allow)) as database:
                 wanted = database.options.sketch
                 check_given(sketch, wanted, db)
                 table = database.fit_idf(_texts(intake, wanted), features_max=features)

@@ -15,6 +15,7 @@ def made(simdb_run, tmp_path, monkeypatch):
     (tmp_path / f"{MODULE}.py").write_text("def cut(text):\n    return text.split('|')\n")
     (tmp_path / "text.txt").write_text("a b|c|d")
     assert simdb_run("create", "db", "--tokeniser", NAME).code == 0
+    assert simdb_run("create", "weighed", "--tokeniser", NAME, "--weighting", "tf-idf").code == 0
     sys.modules.pop(MODULE)
     yield
     sys.modules.pop(MODULE, None)
@@ -25,6 +26,7 @@ VERBS = [
     ["query", "db", "a b|c|d"],
     ["dedup", "text.txt", "--db", "db"],
     ["fingerprint", "text.txt", "--db", "db"],
+    ["idf", "text.txt", "--db", "weighed"],
 ]
 
 
