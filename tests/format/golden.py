@@ -20,6 +20,8 @@ from simdb.values import EMPTY
 
 STORED = Path(__file__).parent / "golden.json"
 
+STOP_WORDS = ("the", "on", "over", "and", "a", "\u7684", "\u662f")
+
 # In how many of 1000 documents each word stands; every other one stands in one.
 DOCUMENTS = 1000
 FREQUENCIES = {
@@ -45,9 +47,10 @@ def idf_table(sketch):
     )
 
 
-def with_idf(**options):
+def with_idf(*, weighting, **options):
     """A sketch of single words weighted by that table."""
-    return simdb.Simhash(shingle=1, idf=idf_table(simdb.Simhash(shingle=1)), **options)
+    table = idf_table(simdb.Simhash(shingle=1, **options))
+    return simdb.Simhash(shingle=1, weighting=weighting, idf=table, **options)
 
 
 def features(text):
@@ -97,6 +100,18 @@ SETS = {
         same,
         simdb.Simhash(unit="characters", shingle=5, weighting="log-tf"),
     ),
+    "words 3, stop words": (same, simdb.Simhash(stop_words=STOP_WORDS)),
+    "words 1, stems": (same, simdb.Simhash(shingle=1, stemming="english")),
+    "tokens 2, stop words, stems": (
+        str.split,
+        simdb.Simhash(shingle=2, stop_words=STOP_WORDS, stemming="english"),
+    ),
+    "stop words, stems, tf-idf": (
+        same,
+        with_idf(stop_words=STOP_WORDS, stemming="english", weighting="tf-idf"),
+    ),
+    "HTML, words 3": (same, simdb.Simhash(markup="html")),
+    "HTML, words 3, links": (same, simdb.Simhash(markup="html", html_title=False, html_links=True)),
     "moz": (same, simdb.Simhash.moz()),
     "moz 5": (same, simdb.Simhash.moz(window=5)),
 }
