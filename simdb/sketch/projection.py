@@ -10,7 +10,7 @@ all its coordinates together can be; products and sums are then whole numbers be
 in float64 in any order, whatever library multiplies.  Weights are rounded to float32 once.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -104,6 +104,12 @@ class Projection:
             for start, stop in zip(starts, [*starts[1:], len(owners)], strict=True):
                 sums[owners[start]] += whole[start:stop] @ matrix[start:stop]
         return sums
+
+
+@lru_cache(maxsize=2)
+def projection_of(seed: int) -> Projection:
+    """The projection of a seed, with what was made of it before."""
+    return Projection(seed)
 
 
 @cache

@@ -19,7 +19,7 @@ from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
-from simdb.sketch.projection import Projection
+from simdb.sketch.projection import projection_of
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, join_vectors
 from simdb.values import (
     BARE,
@@ -58,7 +58,7 @@ class Sketcher:
         """
         self._options = options
         self._width = options.vector_bytes
-        self._projection = Projection(options.seed)
+        self._projection = projection_of(options.seed)
         self._pipeline = Pipeline(options, resources, allowed)
 
     def prepare(self) -> None:
