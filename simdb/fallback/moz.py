@@ -34,7 +34,7 @@ def project_moz(
     counts = np.zeros(len(texts), np.int64)
     for at, text in enumerate(texts):
         codes = code_points(text, start + at, "replace" if replace else "strict")
-        features = _cyclic(_token_hashes(codes), window)
+        features = cyclic(token_hashes(tokens_of(codes)), window)
         counts[at] = len(features)
         if counts[at] > TOKENS_MAX:
             raise InputError(f"document {start + at} has {counts[at]} features, over {TOKENS_MAX}")
@@ -57,6 +57,29 @@ def lookup3(content: bytes) -> int:
     return _end(state)
 
 
+def tokens_of(codes: U32) -> list[bytes]:
+    """The runs of ASCII letters up to the first NUL."""
+    ends = np.flatnonzero(codes == 0)
+    codes = codes[: ends[0]] if len(ends) else codes
+    is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
+    return np.where(is_letter, codes, ord(" ")).astype(np.uint8).tobytes().split()
+
+
+def token_hashes(tokens: list[bytes]) -> U64:
+    """The hash of each token."""
+    known = {token: lookup3(token) for token in set(tokens)}
+    return np.array([known[token] for token in tokens], np.uint64)
+
+
+def cyclic(hashes: U64, window: int) -> U64:
+    """Feature i: xor of the last `window` hashes, that of token i - k rotated to the left by k."""
+    features = np.zeros(len(hashes), np.uint64)
+    for age in range(min(window, len(hashes))):
+        words = hashes[: len(hashes) - age]
+        features[age:] ^= words << np.uint64(age) | words >> np.uint64(-age % BITS)
+    return features
+
+
 def _mix(state: list[int]) -> None:
     """a -= c; a ^= rot(c, 4); c += b; and so on round the three words."""
     for step, turn in enumerate(MIX_TURNS):
@@ -75,26 +98,6 @@ def _end(state: list[int]) -> int:
 
 def _turned(word: int, turn: int) -> int:
     return (word << turn | word >> 32 - turn) & WORD
-
-
-def _token_hashes(codes: U32) -> U64:
-    """Hashes of the runs of ASCII letters up to the first NUL."""
-    ends = np.flatnonzero(codes == 0)
-    codes = codes[: ends[0]] if len(ends) else codes
-    is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
-    content = np.where(is_letter, codes, ord(" ")).astype(np.uint8).tobytes()
-    tokens = content.split()
-    known = {token: lookup3(token) for token in set(tokens)}
-    return np.array([known[token] for token in tokens], np.uint64)
-
-
-def _cyclic(hashes: U64, window: int) -> U64:
-    """Feature i: xor of the last `window` hashes, that of token i - k rotated to the left by k."""
-    features = np.zeros(len(hashes), np.uint64)
-    for age in range(min(window, len(hashes))):
-        words = hashes[: len(hashes) - age]
-        features[age:] ^= words << np.uint64(age) | words >> np.uint64(-age % BITS)
-    return features
 
 
 def _weights(features: U64) -> I64:

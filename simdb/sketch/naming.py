@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb import kernel
-from simdb.fallback import bags
+from simdb.fallback import bags, moz
 from simdb.options import Simhash
 from simdb.values import Features, NamedFeatures
 
@@ -34,6 +35,27 @@ def name_features(tokens: Sequence[bytes], options: Simhash, vocabulary: Any) ->
         [texts[first[at]] for at in order],
         unique[order],
         _weights(unique, counts.astype(np.int64), options)[order],
+    )
+
+
+def name_windows(codes: npt.NDArray[np.uint32], window: int) -> NamedFeatures:
+    """The features of `Simhash.moz`: each token with those before it, as many as the window has.
+
+    Every feature moves a weight by 2; a weight that comes to 0 is put at -1 there, so sums may
+    differ from weights by 1.
+    """
+    tokens = moz.tokens_of(codes)
+    hashes = moz.cyclic(moz.token_hashes(tokens), window)
+    # Their most significant bit is bit 0 of the fingerprint.
+    turned = np.packbits(np.unpackbits(hashes.astype(">u8").view(np.uint8)), bitorder="little")
+    unique, first, counts = np.unique(
+        turned.view("<u8").astype(np.uint64), return_index=True, return_counts=True
+    )
+    shingles = [tokens[max(0, at + 1 - window) : at + 1] for at in first.tolist()]
+    return NamedFeatures(
+        [b" ".join(shingle).decode("ascii") for shingle in shingles],
+        unique,
+        np.asarray(2.0 * counts, np.float64),
     )
 
 

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import InputError, OptionError
-from simdb.fallback.text import CUTS, code_points, contents_of, cut
+from simdb.fallback.text import code_points, contents_of, cut
 from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
-from simdb.sketch.naming import name_features
+from simdb.sketch.naming import name_features, name_windows
 from simdb.sketch.normalisation import normalised
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
@@ -126,14 +126,14 @@ class Pipeline:
             vocabulary=self._vocabulary,
         )
 
-    def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures | None:
-        """The features of one "text" or "tokens" by name; None where the unit has no names."""
+    def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures:
+        """The features of one "text" or "tokens" by name."""
         options = self._options
-        if options.unit not in CUTS:
-            return None
         [cut_up], kind = self._stepped([document], kind, errors == "replace", 0)
         if kind == "tokens":
             tokens = contents_of(cut_up, 0, errors)
+        elif options.unit == "moz":
+            return name_windows(code_points(cut_up, 0, errors), options.shingle)
         else:
             tokens = cut(code_points(cut_up, 0, errors), options.unit, options.lowercase)
         return name_features(tokens, options, self._vocabulary)

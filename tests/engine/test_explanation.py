@@ -74,8 +74,9 @@ def test_features_are_the_shingles_that_are_not_shared():
         simdb.Simhash(seed=7),
         simdb.Simhash(unit="characters", shingle=5),
         simdb.Simhash(unit="whitespace", shingle=2, lowercase=False),
+        simdb.Simhash(shingle=2, weighting="binary"),
     ],
-    ids=["words", "shingles", "characters", "whitespace"],
+    ids=["words", "shingles", "characters", "whitespace", "binary"],
 )
 def test_features_account_for_every_bit(sketch, text):
     before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, text))
@@ -83,6 +84,33 @@ def test_features_account_for_every_bit(sketch, text):
     found = simdb.explain(FOX, text, sketch)
 
     assert [moved(found, position) for position in range(64)] == (after - before)[:64].tolist()
+
+
+@pytest.mark.parametrize("weighting", ["log-tf", "binary-idf", "tf-idf", "log-tf-idf"])
+def test_weighted_features_account_for_every_bit_but_for_rounding(weighting):
+    table = simdb.fit_idf([FOX, CAT, FOX], simdb.Simhash(shingle=1))
+    idf = table if weighting.endswith("idf") else None
+    sketch = simdb.Simhash(shingle=1, weighting=weighting, idf=idf)
+    before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, CAT))
+
+    found = simdb.explain(FOX, CAT, sketch)
+
+    expected = (after - before)[:64]
+    assert [moved(found, position) for position in range(64)] == pytest.approx(expected, abs=1e-4)
+
+
+def test_windows_of_moz_account_for_every_bit_but_for_ties():
+    sketch = simdb.Simhash.moz(window=2)
+    before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, CAT))
+
+    found = simdb.explain(FOX, CAT, sketch)
+
+    # A weight that comes to 0 is put at -1, on either side.
+    expected = np.where(after == -1, 0, after) - np.where(before == -1, 0, before)
+    assert [moved(found, position) for position in range(64)] == expected.tolist()
+    assert {each.shingle for each in found.features} == {
+        "dog and", "cat and", "lazy dog", "lazy cat"
+    }  # fmt: skip
 
 
 def test_a_bit_comes_with_features_that_moved_it_there():
