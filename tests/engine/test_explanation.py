@@ -99,6 +99,37 @@ def test_weighted_features_account_for_every_bit_but_for_rounding(weighting):
     assert [moved(found, position) for position in range(64)] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("package", "sketch"),
+    [
+        ("snowballstemmer", simdb.Simhash(stemming="english", shingle=2)),
+        ("snowballstemmer", simdb.Simhash(stemming="english", stop_words=("the", "and"))),
+        ("selectolax", simdb.Simhash(markup="html", shingle=2)),
+        ("pytest", simdb.Simhash(stop_words=("the",), normalisation="nfkc", weighting="binary")),
+    ],
+    ids=["stems", "stems and stop words", "html", "stop words"],
+)
+def test_features_account_for_every_bit_after_every_step(package, sketch):
+    pytest.importorskip(package)
+    page = f"<p>{FOX} jumping dogs</p><script>the fox</script>"
+    before, after = (simdb.fingerprint(each, sketch).weights for each in (page, CAT))
+
+    found = simdb.explain(page, CAT, sketch)
+
+    assert [moved(found, position) for position in range(64)] == (after - before)[:64].tolist()
+
+
+def test_shingles_of_the_same_stems_are_one_feature():
+    pytest.importorskip("snowballstemmer")
+    sketch = simdb.Simhash(shingle=2, stemming="english", stop_words=("the",))
+
+    found = simdb.explain("jump the dogs, jumping dog", "", sketch)
+
+    assert [(each.shingle, each.left) for each in found.features] == [
+        ("jump dogs", 2.0), ("dogs jumping", 1.0)
+    ]  # fmt: skip
+
+
 def test_windows_of_moz_account_for_every_bit_but_for_ties():
     sketch = simdb.Simhash.moz(window=2)
     before, after = (simdb.fingerprint(each, sketch).weights for each in (FOX, CAT))
