@@ -78,8 +78,7 @@ class Sketcher:
         `errors`: "strict" raises InputError for text that is not valid Unicode, "replace"
         replaces what is not.
         """
-        if errors not in ERRORS:
-            raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
+        _check_errors(errors)
         if isinstance(documents, Fingerprints):
             return self._from_fingerprints(documents.bits, documents.weights)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
@@ -131,6 +130,7 @@ class Sketcher:
         offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].  Messages
         count from `start`.
         """
+        _check_errors(errors)
         parts = []
         for kind, group in groupby(
             enumerate(documents, start), lambda each: _kind(each[1], each[0])
@@ -253,6 +253,11 @@ class Sketcher:
         known = WEIGHTED if self._width else BARE
         states = np.where(weights.any(axis=1), known, EMPTY).astype(np.uint8)
         return Sketches(np.ascontiguousarray(bits), vectors, states)
+
+
+def _check_errors(errors: str) -> None:
+    if errors not in ERRORS:
+        raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
 
 
 def _kind(document: Any, position: int) -> str:

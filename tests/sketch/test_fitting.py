@@ -234,6 +234,8 @@ def test_damaged_text_is_refused_by_its_place_or_replaced(monkeypatch):
     with pytest.raises(simdb.InputError, match="document 3 "):
         simdb.fit_idf(documents)
     assert simdb.fit_idf(documents, errors="replace").document_count == 4
+    with pytest.raises(simdb.InputError, match="'strict' or 'replace'"):
+        simdb.fit_idf(documents, errors="ignore")
 
 
 @pytest.mark.parametrize("count", [0, -1, True, 2.5, "many", 2**32])
