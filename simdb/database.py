@@ -1,15 +1,14 @@
 """The door: open a database, and the verbs on it, each in a transaction of its own."""
 
 import os
-import shutil
 import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from simdb.engine.compaction import compact
-from simdb.engine.idf import copy_idf, fit_own_idf, set_idf
+from simdb.engine.compaction import compact, copy
+from simdb.engine.idf import fit_own_idf, set_idf
 from simdb.engine.incoming import Progress
 from simdb.engine.inspection import check, statistics
 from simdb.engine.opening import open_store
@@ -232,14 +231,7 @@ class Database(Queries):
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
         self._check_open()
-        target = os.fspath(path)
-        place.make_new(target)
-        try:
-            self._store.environment.copy_to(os.path.join(target, place.DATA_FILE))
-            copy_idf(self._store, target)
-        except BaseException:
-            shutil.rmtree(target, ignore_errors=True)
-            raise
+        copy(self._store, os.fspath(path))
 
     def __enter__(self) -> "Database":
         """Itself."""

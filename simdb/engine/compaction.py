@@ -6,6 +6,7 @@ place; that is possible only while nobody else has the database open.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.commit import Writer, drop_run
+from simdb.engine.idf import copy_idf
 from simdb.engine.store import Store
 from simdb.errors import BusyError
 from simdb.reports import Compaction
@@ -23,7 +25,7 @@ from simdb.storage.locks import alone
 from simdb.storage.manifest import RunInfo
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
-from simdb.storage.place import DATA_FILE
+from simdb.storage.place import DATA_FILE, make_new
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 
@@ -43,6 +45,17 @@ def compact(store: Store) -> Compaction:
         return Compaction(before, _file_bytes(store), note)
     finally:
         store.end_write()
+
+
+def copy(store: Store, target: str) -> None:
+    """Write a copy of the database without free pages to the new directory `target`."""
+    make_new(target)
+    try:
+        store.environment.copy_to(os.path.join(target, DATA_FILE))
+        copy_idf(store, target)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
 def _rewrite(store: Store) -> bool:
