@@ -33,6 +33,7 @@ from simdb.functions import (
     similarity,
 )
 from simdb.idf import IdfTable
+from simdb.index.vosh import vosh
 from simdb.options import Options, Simhash
 from simdb.reports import (
     Compaction,
@@ -105,4 +106,5 @@ __all__ = [
     "open",
     "save_idf",
     "similarity",
+    "vosh",
 ]

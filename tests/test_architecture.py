@@ -28,7 +28,7 @@ FOLDERS = {
         "markup", "tokeniser", "vocabulary", "packages", "naming", "pipeline", "sketcher",
         "fitting",
     ],
-    "index": ["permutation"],
+    "index": ["permutation", "vosh"],
     "plan": ["planner", "compaction"],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "environment",

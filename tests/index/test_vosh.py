@@ -1,0 +1,170 @@
+import heapq
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import simdb
+from simdb.errors import InputError, OptionError
+from simdb.index import vosh as module
+from simdb.index.vosh import children, vosh
+
+# Ties, both certainties, even chances, the nearly certain and the nearly impossible.
+CHANCES = st.sampled_from([0.0, 1e-300, 1e-9, 0.1, 0.25, 0.3, 0.5, 0.75, 1 - 2**-53, 1.0])
+
+
+def probability(chances, chosen):
+    """Equation (6), exactly."""
+    factors = [
+        Fraction(chance) if bit in chosen else 1 - Fraction(chance)
+        for bit, chance in enumerate(chances)
+    ]
+    return math.prod(factors, start=Fraction(1))
+
+
+def all_sets(count, distance):
+    return [
+        frozenset(chosen)
+        for size in range(min(distance, count) + 1)
+        for chosen in itertools.combinations(range(count), size)
+    ]
+
+
+@given(st.lists(CHANCES | st.floats(0, 1), max_size=9), st.integers(0, 5))
+@example([0.25] * 8, 4)
+@example([0.5] * 7, 3)
+@example([1.0, 0.0, 1.0, 0.0, 0.5], 5)
+def test_flip_sets_come_in_the_order_of_sorting_all_subsets(chances, distance):
+    found = list(vosh(chances, distance))
+
+    assert found[0] == ()
+    assert sorted(map(sorted, found)) == sorted(map(sorted, all_sets(len(chances), distance)))
+    probable = [probability(chances, chosen) for chosen in found[1:]]
+    slack = 1 + Fraction(1, 10**11)  # logarithms are rounded
+    assert all(sooner * slack >= later for sooner, later in itertools.pairwise(probable))
+
+
+@given(st.lists(st.floats(0, 0.5), max_size=9), st.integers(0, 4))
+def test_no_set_is_more_probable_than_the_empty_one_if_no_bit_is_likely(chances, distance):
+    found = list(vosh(chances, distance))
+
+    assert probability(chances, ()) == max(probability(chances, chosen) for chosen in found)
+
+
+def test_the_weights_of_the_paper_flip_bit_2_then_3_and_a_pair_before_the_last():
+    weights = np.array([1.9, 0.01, -0.5])
+    chances = np.exp(-np.abs(weights)) / 2
+
+    assert list(vosh(chances, 2)) == [(), (1,), (2,), (1, 2), (0,), (1, 0), (2, 0)]
+
+
+def test_equal_probabilities_take_fewer_bits_and_lower_positions_first():
+    assert list(vosh([0.5, 0.5, 0.5], 2)) == [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+
+
+def test_a_set_names_its_most_volatile_bit_first():
+    assert (3, 0) in list(vosh([0.2, 0.1, 0.05, 0.4], 2))
+
+
+def test_what_cannot_be_comes_last():
+    assert list(vosh([0.0, 0.1, 1.0], 2)) == [(), (2,), (2, 1), (2, 0), (1,), (0,), (1, 0)]
+
+
+def test_distance_0_is_the_query_itself():
+    assert list(vosh([0.3] * 64, 0)) == [()]
+    assert list(vosh([], 3)) == [()]
+
+
+def test_a_distance_beyond_all_bits_flips_them_all():
+    assert len(list(vosh([0.3] * 6, 100))) == 2**6
+
+
+def test_certain_bits_make_the_empty_set_impossible_but_it_still_comes_first():
+    assert list(itertools.islice(vosh([1.0, 0.4, 1.0], 3), 3)) == [(), (0, 2), (0, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [
+        ((1, 2), [(1, 3)]),
+        ((1, 3), [(1, 4), (2, 3)]),
+        ((1, 4), [(1, 5)]),
+        ((2, 3), [(2, 4)]),
+        ((2, 4), [(2, 5), (3, 4)]),
+        ((1, 2, 3), [(1, 2, 4)]),
+        ((1, 2, 4), [(1, 2, 5), (1, 3, 4)]),
+        ((1, 3, 4), [(1, 3, 5), (2, 3, 4)]),
+        ((1, 3, 5), [(1, 3, 6), (1, 4, 5)]),
+        ((3,), [(4,)]),
+        ((8,), []),
+        ((7, 8), []),
+        ((6, 8), [(7, 8)]),
+    ],
+)
+def test_children_are_those_of_the_paper(parent, expected):
+    assert children(parent, 9) == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_every_set_but_the_first_has_one_parent_and_that_differs_in_one_step(size):
+    every = list(itertools.combinations(range(9), size))
+
+    born = [(parent, child) for parent in every for child in children(parent, 9)]
+
+    assert sorted(child for _, child in born) == every[1:]
+    assert all(sum(child) == sum(parent) + 1 for parent, child in born)
+
+
+@pytest.mark.parametrize("k", [1, 10, 1000, 20000])
+def test_k_sets_take_k_steps_of_a_heap_that_stays_within_k(k, monkeypatch):
+    steps = {"pop": 0, "push": 0, "largest": 0}
+
+    def pop(heap):
+        steps["pop"] += 1
+        steps["largest"] = max(steps["largest"], len(heap))
+        return heapq.heappop(heap)
+
+    def push(heap, entry):
+        steps["push"] += 1
+        heapq.heappush(heap, entry)
+
+    monkeypatch.setattr(module, "heappop", pop)
+    monkeypatch.setattr(module, "heappush", push)
+    chances = np.random.default_rng(3).uniform(0, 0.5, 64)
+
+    taken = list(itertools.islice(vosh(chances, 4), k + 1))
+
+    # The last set taken has not put its children there yet.
+    assert len(set(taken)) == k + 1
+    assert steps["pop"] == k
+    assert steps["push"] <= 2 * (k - 1)
+    assert steps["largest"] <= 4 + k - 1
+
+
+def test_only_what_is_asked_for_is_made():
+    chances = np.linspace(0.01, 0.4, 64)
+
+    # Of 64 bits there are 2**64 sets.
+    first = list(itertools.islice(vosh(chances, 64), 3))
+
+    assert first == [(), (63,), (62,)]
+
+
+def test_it_is_a_public_name():
+    assert simdb.vosh is vosh
+
+
+@pytest.mark.parametrize("wrong", [[0.1, 1.5], [-0.1], [math.nan], [[0.1]], ["a"], None, 0.5])
+def test_what_is_no_probability_is_refused_when_it_is_given(wrong):
+    with pytest.raises(InputError, match="probabilit"):
+        vosh(wrong, 3)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "3", None, True])
+def test_what_is_no_distance_is_refused_when_it_is_given(wrong):
+    with pytest.raises(OptionError, match="distance"):
+        vosh([0.1], wrong)
