@@ -25,7 +25,7 @@ from simdb.idf import IdfTable
 from simdb.options import Options
 from simdb.reports import Compaction, Finding, Statistics
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage import place, registry
+from simdb.storage import registry
 from simdb.storage.run import Source
 from simdb.values import Fingerprints, Id, Match, Matches
 
