@@ -62,6 +62,16 @@ cdef extern from "bag.h" nogil:
         int64_t count
 
 
+cdef extern from "set.h" nogil:
+    enum:
+        SET_PLACES
+
+    struct sketch_set:
+        uint64_t *places
+        uint64_t *members
+        int64_t room
+
+
 cdef extern from "idf.h" nogil:
     struct sketch_idf:
         const uint64_t *entries
@@ -120,6 +130,7 @@ cdef extern from "scratch.h" nogil:
 
     struct sketch_scratch:
         sketch_bag bag
+        sketch_set set
         sketch_unknown unknown
 
 

@@ -107,7 +107,7 @@ def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
 cdef tuple room_for(Working call, Py_ssize_t count):
     """Arrays of weights and of numbers of features, these all negative: not known yet."""
     is_collected = call.settings.counting == SKETCH_COLLECT
-    is_whole = call.settings.counting == SKETCH_TF and call.settings.idf == NULL
+    is_whole = call.settings.counting in (SKETCH_TF, SKETCH_BINARY) and call.settings.idf == NULL
     weights = np.empty(
         (0 if is_collected else count, SKETCH_DIMENSIONS), np.int32 if is_whole else np.float32
     )
@@ -165,7 +165,7 @@ cdef int project_texts_chunk(
         if outcome == SKETCH_TOO_MANY:
             raise_too_many(features[done], start + first + done)
         if outcome == SKETCH_FULL:
-            call.widen_bag()
+            call.widen()
         elif not call.learn():
             return 0
 
@@ -217,7 +217,7 @@ cdef int project_tokens_chunk(
         if outcome == SKETCH_TOO_MANY:
             raise_too_many(features[done], position + done)
         if outcome == SKETCH_FULL:
-            call.widen_bag()
+            call.widen()
         elif not call.learn():
             return 0
 

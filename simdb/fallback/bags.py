@@ -30,11 +30,18 @@ def distinct(features: U64) -> tuple[U64, I64]:
 
 
 def units(features: U64, counting: str, idf: Idf | None) -> tuple[U64, I64]:
-    """The features that are weighed, uint64[n, 2], and the units that each weighs."""
+    """The features that are weighed, uint64[n, 2], and the units that each weighs.
+
+    They weigh 1 unit where they are counted as they are: see `is_whole`.
+    """
+    if counting == "tf" and idf is None:
+        return features, np.ones(len(features), np.int64)
     if counting == "tf":
         assert idf is not None
         return features, idf_units(features[:, 0], idf)
     features, counts = distinct(features)
+    if counting == "binary" and idf is None:
+        return features, np.ones(len(features), np.int64)
     return features, weigh(features[:, 0], counts, counting, idf)
 
 
@@ -49,6 +56,11 @@ def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
     if idf is None:
         return weights
     return np.asarray((weights * idf_units(hashes, idf) + UNITS // 2) // UNITS, np.int64)
+
+
+def is_whole(counting: str, idf: Idf | None) -> bool:
+    """Whether every feature counts 1 or nothing."""
+    return counting in ("tf", "binary") and idf is None
 
 
 def idf_units(hashes: U64, idf: Idf) -> I64:

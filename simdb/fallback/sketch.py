@@ -245,20 +245,17 @@ def _projected(
     documents: Iterator[U64], counting: str, idf: Idf | None, start: int
 ) -> tuple[I32 | F32, I64]:
     """Weights and numbers of features of documents given by their features."""
-    is_whole = counting == "tf" and idf is None
     rows, counts = [], []
     for position, features in enumerate(documents, start):
         if len(features) > FEATURES_MAX:
             raise InputError(
                 f"document {position} has {len(features)} features, over {FEATURES_MAX}"
             )
-        weights = np.ones(len(features), np.int64)
-        if not is_whole:
-            features, weights = bags.units(features, counting, idf)
+        features, weights = bags.units(features, counting, idf)
         rows.append(_sum(features, weights))
         counts.append(len(features))
     sums = np.array(rows, np.int64).reshape(-1, DIMENSIONS)
-    if is_whole:
+    if bags.is_whole(counting, idf):
         return sums.astype(np.int32), np.array(counts, np.int64)
     return (sums / bags.UNITS).astype(np.float32), np.array(counts, np.int64)
 

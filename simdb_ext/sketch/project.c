@@ -26,9 +26,15 @@ void sketch_project_begin(void)
         logarithms[i] = logarithm(i);
 }
 
+/* Whether features are kept until the document ends, because how many there are decides. */
+static int is_bagged(const struct sketch_settings *settings)
+{
+    return settings->counting == SKETCH_LOG_TF || settings->counting == SKETCH_COLLECT;
+}
+
 static int is_whole(const struct sketch_settings *settings)
 {
-    return settings->counting == SKETCH_TF && settings->idf == NULL;
+    return !is_bagged(settings) && settings->idf == NULL;
 }
 
 /* Begin a document of about `expected` features. */
@@ -38,14 +44,15 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
     memset(scratch->ones, 0, sizeof scratch->ones);
     scratch->held = 0;
     scratch->features = 0;
+    scratch->counted = 0;
     scratch->is_incomplete = 0;
     scratch->is_full = 0;
-    if (is_whole(settings))
-        return;
     memset(scratch->sums, 0, sizeof scratch->sums);
     scratch->total = 0;
-    if (settings->counting != SKETCH_TF)
+    if (is_bagged(settings))
         sketch_bag_clear(&scratch->bag, expected);
+    if (settings->counting == SKETCH_BINARY)
+        sketch_set_begin(&scratch->set, expected);
 }
 
 /* Add features that weigh scratch->units each. */
@@ -60,13 +67,24 @@ static void add_units(struct sketch_scratch *scratch, const uint64_t *first,
 static void add_features(struct sketch_scratch *scratch, int64_t count,
                          const struct sketch_settings *settings)
 {
-    if (is_whole(settings)) {
-        sketch_counts(scratch->first, scratch->second, count, scratch->ones);
-    } else if (settings->counting == SKETCH_TF) {
-        sketch_idf_weights(settings->idf, scratch->first, count, scratch->units);
-        add_units(scratch, scratch->first, scratch->second, count);
-    } else if (!sketch_bag_add(&scratch->bag, scratch->first, scratch->second, count)) {
+    uint64_t *first = scratch->first, *second = scratch->second;
+
+    if (is_bagged(settings)) {
+        scratch->is_full |= !sketch_bag_add(&scratch->bag, first, second, count);
+        return;
+    }
+    if (settings->counting == SKETCH_BINARY)
+        count = sketch_set_keep_new(&scratch->set, first, second, count);
+    if (count < 0) {
         scratch->is_full = 1;
+        return;
+    }
+    scratch->counted += count;
+    if (settings->idf == NULL) {
+        sketch_counts(first, second, count, scratch->ones);
+    } else {
+        sketch_idf_weights(settings->idf, first, count, scratch->units);
+        add_units(scratch, first, second, count);
     }
 }
 
@@ -100,9 +118,7 @@ static void weigh_bag(struct sketch_scratch *scratch, int64_t start, int64_t cou
         sketch_idf_weights(settings->idf, scratch->bag.first + start, count, units);
     for (int64_t i = 0; i < count; i++) {
         uint32_t each = counts[i] < COUNT_MAX ? counts[i] : COUNT_MAX;
-        uint64_t weight = UNIT;
-        if (settings->counting == SKETCH_LOG_TF)
-            weight = each < 256 ? logarithms[each] : logarithm(each);
+        uint64_t weight = each < 256 ? logarithms[each] : logarithm(each);
         units[i] = (uint32_t)(settings->idf ? (weight * units[i] + UNIT / 2) / UNIT : weight);
     }
 }
@@ -122,7 +138,7 @@ static void write_weights(const struct sketch_scratch *scratch, int32_t *whole, 
 {
     for (int j = 0; j < SKETCH_DIMENSIONS; j++)
         if (whole != NULL)
-            whole[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->features);
+            whole[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->counted);
         else
             weights[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
 }
@@ -136,6 +152,8 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
 
     if (scratch->features == 0 && scratch->held > 0)
         count_features(scratch, (int)scratch->held, settings);
+    if (settings->counting == SKETCH_BINARY)
+        sketch_set_end(&scratch->set);
     if (scratch->is_full)
         return SKETCH_FULL;
     features[at] = scratch->is_incomplete ? -1 : scratch->features;
@@ -145,11 +163,10 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
     }
     if (scratch->is_incomplete)
         return SKETCH_DONE;
-    if (settings->counting != SKETCH_TF)
-        features[at] = scratch->bag.count;
+    features[at] = is_bagged(settings) ? scratch->bag.count : scratch->counted;
     if (settings->counting == SKETCH_COLLECT)
         return SKETCH_DONE;
-    if (settings->counting != SKETCH_TF)
+    if (is_bagged(settings))
         add_bag(scratch, settings);
     write_weights(scratch, is_int ? (int32_t *)weights + SKETCH_DIMENSIONS * at : NULL,
                   is_int ? NULL : (float *)weights + SKETCH_DIMENSIONS * at);

@@ -10,14 +10,14 @@
 
 #define SKETCH_FEATURES_MAX INT32_MAX /* or a weight could overflow */
 
-/* SKETCH_FULL: the bag has no room for the document; widen it and call again. */
+/* SKETCH_FULL: the bag, or set, has no room for the document; widen it and call again. */
 enum sketch_outcome { SKETCH_DONE, SKETCH_SURROGATE, SKETCH_TOO_MANY, SKETCH_FULL };
 
 /* To be called once, before anything else. */
 void sketch_project_begin(void);
 
-/* Weights [count][128], int32 for SKETCH_TF without idf, else float, and numbers of features of
-   those texts whose number of features is given as negative, up to the first that has an error;
+/* Weights [count][128], int32 for SKETCH_TF and SKETCH_BINARY without idf, else float, and
+   numbers of features of those texts whose number of features is given as negative, up to the first that has an error;
    `done` becomes the number of those before it.  Texts with unknown tokens, which `scratch` then
    holds, keep a negative number.  With SKETCH_COLLECT the features of the last text are left in
    the bag, and there are no weights. */

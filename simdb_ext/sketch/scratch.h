@@ -10,6 +10,7 @@
 #include "cut.h"
 #include "fold.h"
 #include "idf.h"
+#include "set.h"
 #include "shingles.h"
 #include "text.h"
 #include "vocabulary.h"
@@ -56,10 +57,12 @@ struct sketch_scratch {
     uint64_t sums[SKETCH_DIMENSIONS]; /* where weights are not all 1 */
     uint64_t total;
     int64_t held;
-    int64_t features;
+    int64_t features; /* occurrences */
+    int64_t counted;  /* of them, in `ones` or `sums` */
     int is_incomplete; /* a token of the document is unknown */
-    int is_full;       /* there was no room in the bag */
-    struct sketch_bag bag;
+    int is_full;       /* there was no room in the bag or the set */
+    struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
+    struct sketch_set set; /* for SKETCH_BINARY */
     struct sketch_unknown unknown;
 };
 

@@ -30,8 +30,9 @@ cdef class Working:
         if self.scratch == NULL:
             raise MemoryError()
         memset(&self.scratch.bag, 0, sizeof(sketch_bag))
+        memset(&self.scratch.set, 0, sizeof(sketch_set))
         if self.settings.counting != SKETCH_TF:
-            self.widen_bag()
+            self.widen()
         if vocabulary is not None:
             self.take_vocabulary(vocabulary)
         if idf is not None:
@@ -40,6 +41,7 @@ cdef class Working:
     def __dealloc__(self):
         if self.scratch != NULL:
             free_bag(&self.scratch.bag)
+            free_set(&self.scratch.set)
         free(self.scratch)
 
     cdef int take_vocabulary(self, Vocabulary vocabulary) except -1:
@@ -95,8 +97,24 @@ cdef class Working:
             self.vocabulary.learn(tokens)
         return len(tokens) > 0
 
+    cdef int widen(self) except -1:
+        """A bag or set with more room; what was in it is lost."""
+        return self.widen_set() if self.settings.counting == SKETCH_BINARY else self.widen_bag()
+
+    cdef int widen_set(self) except -1:
+        cdef sketch_set wider
+        memset(&wider, 0, sizeof(sketch_set))
+        wider.room = max(BAG_FIRST, 4 * self.scratch.set.room)
+        wider.places = <uint64_t *>calloc(SET_PLACES * wider.room, sizeof(uint64_t))
+        wider.members = <uint64_t *>malloc(SET_PLACES * wider.room * sizeof(uint64_t))
+        if wider.places == NULL or wider.members == NULL:
+            free_set(&wider)
+            raise MemoryError()
+        free_set(&self.scratch.set)
+        self.scratch.set = wider
+        return 0
+
     cdef int widen_bag(self) except -1:
-        """A bag with more room; what was in it is lost."""
         cdef sketch_bag wider
         memset(&wider, 0, sizeof(sketch_bag))
         wider.room = max(BAG_FIRST, 4 * self.scratch.bag.room)
@@ -152,6 +170,11 @@ cdef void free_bag(sketch_bag *bag):
     free(bag.second)
     free(bag.counts)
     free(bag.slots)
+
+
+cdef void free_set(sketch_set *members):
+    free(members.places)
+    free(members.members)
 
 
 cdef int checked_name(str what, name, dict known) except -1:

@@ -1,0 +1,91 @@
+#include "set.h"
+
+#include <string.h>
+
+/* Fewer members than this for each place, or too many would meet at one. */
+#define LOAD 4
+
+/* 0 marks an empty place. */
+static inline uint64_t key_of(uint64_t word) { return word | (word == 0); }
+
+static uint64_t place_beyond(const struct sketch_set *set, uint64_t key, uint64_t place)
+{
+    while (set->places[place] != 0 && set->places[place] != key)
+        place = (place + 1) & set->mask;
+    return place;
+}
+
+void sketch_set_begin(struct sketch_set *set, int64_t expected)
+{
+    int64_t most = expected < set->room ? expected : set->room;
+
+    set->count = 0;
+    set->mask = SET_PLACES * SET_LEAST - 1;
+    while ((int64_t)set->mask < LOAD * most)
+        set->mask = 2 * set->mask + 1;
+}
+
+void sketch_set_end(struct sketch_set *set)
+{
+    memset(set->places, 0, (set->mask + 1) * sizeof *set->places);
+    set->count = 0;
+}
+
+/* Twice the places. */
+static void widen(struct sketch_set *set)
+{
+    int64_t count = set->count;
+
+    sketch_set_end(set);
+    set->mask = 2 * set->mask + 1;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t key = key_of(set->members[i]);
+        set->places[place_beyond(set, key, key & set->mask)] = key;
+    }
+    set->count = count;
+}
+
+/* A new feature is moved without a branch; that its place is taken by another is rare. */
+static int64_t keep_some(struct sketch_set *set, uint64_t *first, uint64_t *second,
+                         int64_t start, int64_t stop, int64_t kept)
+{
+    const struct sketch_set now = *set;
+    int64_t count = set->count;
+
+    for (int64_t i = start; i < stop; i++) {
+        uint64_t word = first[i], other = second[i], key = key_of(word);
+        uint64_t place = key & now.mask, there = now.places[place];
+
+        if (there != key && there != 0) {
+            place = place_beyond(&now, key, place);
+            there = now.places[place];
+        }
+        now.places[place] = key;
+        now.members[count] = first[kept] = word;
+        second[kept] = other;
+        count += there == 0;
+        kept += there == 0;
+    }
+    set->count = count;
+    return kept;
+}
+
+int64_t sketch_set_keep_new(struct sketch_set *set, uint64_t *first, uint64_t *second,
+                            int64_t count)
+{
+    int64_t kept = 0;
+
+    /* Between two looks at the load there are no more features than it leaves room for. */
+    for (int64_t start = 0, stop; start < count; start = stop) {
+        int64_t left = (int64_t)((set->mask + 1) / LOAD) - set->count;
+        if (left <= 0) {
+            if ((int64_t)(set->mask + 1) >= SET_PLACES * set->room)
+                return -1;
+            widen(set);
+            left = (int64_t)((set->mask + 1) / LOAD) - set->count;
+        }
+        stop = count - start < left ? count : start + left;
+        kept = keep_some(set, first, second, start, stop, kept);
+    }
+    return kept;
+}
