@@ -1,6 +1,6 @@
-"""What `weighting.py` has found, as the Markdown tables of docs/QUALITY.md.
+"""What `weighting.py` and `exact_cosine.py` have found, as the tables of docs/QUALITY.md.
 
-python tools/bench/quality_tables.py build/bench/weighting*.json
+python tools/bench/quality_tables.py build/bench/weighting.json build/bench/exact_cosine.json
 """
 
 import argparse
@@ -19,6 +19,8 @@ ONCE = 100  # thresholds in a curve, from 0 to 1
 # Settings and thresholds of which precision and recall are told too.
 POINTS = (("words 3, tf", 0.88), ("words 3, binary", 0.88), ("words 1, tf-idf", 0.9))
 
+LOSSES = (("words 3, tf", "jaccard"), ("words 3, binary", "jaccard"), ("words 1, tf-idf", "tfidf"))
+
 Row = dict[str, Any]
 
 
@@ -28,7 +30,7 @@ def main() -> None:
     wholes = [json.loads(path.read_text()) for path in parser.parse_args().files]
     rows = [row for whole in wholes for row in whole["rows"]]
     for truth in MEASURES:
-        measured = [row for row in rows if row.get("truth") == truth]
+        measured = [row for row in rows if row.get("truth") == truth and row["pairs"]]
         counted = [row for row in measured if row["pairs"] >= FEWEST_PAIRS]
         filtered = [row for row in counted if is_filtered(row)]
         english = [
@@ -46,6 +48,7 @@ def main() -> None:
         print(f"### {title}: each corpus, F1 at its best threshold\n\n{each(measured)}\n")
     judged = [row for row in rows if "judged" in row]
     print(f"### Pairs that people have judged\n\n{matrix(judged)}\n")
+    print(f"### What the estimate loses\n\n{losses(rows)}\n")
     print(f"### Error of the estimate\n\n{errors(row for row in rows if 'band' in row)}\n")
 
 
@@ -115,6 +118,29 @@ def matrix(rows: list[Row]) -> str:
         for setting in in_order(row["setting"] for row in rows)
     ]
     return markdown(["setting", *corpora], lines, bold=range(1, len(corpora) + 1))
+
+
+def losses(rows: list[Row]) -> str:
+    """The best F1 by exact cosines beside that by stored weights."""
+    exact = {
+        (row["corpus"], row["setting"], row["exact"]): row["figure"]
+        for row in rows
+        if "exact" in row
+    }
+    stored = {
+        (row["corpus"], row["setting"], row["truth"]): row["figure"]
+        for row in rows
+        if "truth" in row
+    }
+    lines = []
+    for corpus in sorted({corpus for corpus, _, _ in exact}):
+        line = [corpus]
+        for setting, truth in LOSSES:
+            key = (corpus, setting, truth)
+            line.append(f"{exact[key]:.3f}, {stored[key]:.3f}")
+        lines.append(line)
+    heads = [f"{setting}: {LABELS[truth]}" for setting, truth in LOSSES]
+    return markdown(["corpus", *heads], lines)
 
 
 def errors(rows: Any) -> str:
