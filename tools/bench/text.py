@@ -1,7 +1,7 @@
 """How many megabytes of UTF-8 text a second become fingerprints, under each option?
 
-Every setting is measured as `insert_many` sketches: a list of str through `Sketcher.sketch`.  The
-IDF table is fitted on the documents themselves and made before anything is timed.
+Every setting is measured as `insert_many` sketches: lists of some thousand str through
+`Sketcher.sketch`.  The IDF table is fitted on the documents themselves and made before anything is timed.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import simdb
 from corpus import read_corpus
 from record import Record, in_turns, missing, options
 from simdb import kernel
+from simdb.engine.incoming import SKETCHED_DOCUMENTS
 from simdb.sketch.sketcher import Sketcher
 from workload import pieces
 
@@ -139,7 +140,9 @@ def own_tasks(texts: list[str], settings: Mapping[str, simdb.Simhash]) -> dict[s
 
 def sketching(documents: list[str] | list[bytes], setting: simdb.Simhash) -> Task:
     sketcher = Sketcher(setting)
-    return lambda: sketcher.sketch(documents)
+    starts = range(0, len(documents), SKETCHED_DOCUMENTS)
+    chunks = [documents[start : start + SKETCHED_DOCUMENTS] for start in starts]
+    return lambda: [len(sketcher.sketch(chunk).bits) for chunk in chunks]
 
 
 def peer_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
