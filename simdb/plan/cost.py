@@ -1,0 +1,158 @@
+"""The cost model of Sood & Loguinov 2011: seconds and bytes of BPHS and PSM, equations (8) to (26).
+
+For n = 2^d fingerprints of b = 64 bits it tells what a query costs online, where all of them are in
+memory, and how many documents a second pass in batch, where they are read from disk in chunks of a
+batch's size.  It is a model of what the paper describes: BPHS looks its header up by binary search,
+while the tables here have directories, so the planner weighs its own methods by itself.
+
+PSM-A, all matches, and PSM-F, the first, have the same equations; they differ in k, the number of
+flip sets that a query tries, which comes from the collection (`recall`).
+"""
+
+import math
+from dataclasses import dataclass
+
+from simdb.bits import FINGERPRINT_BITS
+from simdb.errors import OptionError
+
+FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Seconds of the five things that searching is made of; the defaults are of one fast machine.
+
+    delta_R, delta_L, delta_P, delta_V and delta_S of the paper.
+    """
+
+    memory: float = 13e-9  # one access at random to a place of the main memory, prefetched
+    compare: float = 0.12e-9  # Hamming distance of one fingerprint of a linear scan
+    permute: float = 0.6e-9  # bringing the bits of one fingerprint into the order of a table
+    flip: float = 2.3e-9  # finding one flip set, times log2 of how many
+    sort: float = 0.85e-9  # sorting one fingerprint, times log2 of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one way to search costs: `seconds` a query, `size_bytes` of memory.
+
+    `tables`: the memory as a multiple of the bare fingerprints; `header_bits`: the bits that a
+    look-up finds the start of its scan by, which need not be a whole number.
+    """
+
+    tables: float
+    header_bits: float
+    seconds: float
+    size_bytes: float
+
+
+def bphs(count: float, *, blocks: int, leading: int, delays: Delays) -> Cost:
+    """BPHS with one table for each choice of `leading` of `blocks` blocks: (8), (9), (10)."""
+    _check_blocks(blocks, leading)
+    depth = _depth(count)
+    tables = math.comb(blocks, leading)
+    header_bits = min(leading * FINGERPRINT_BITS / blocks, depth)
+    scanned = 2.0 ** (depth - header_bits)
+    seconds = tables * (delays.permute + header_bits * delays.memory + scanned * delays.compare)
+    return Cost(tables, header_bits, seconds, tables * count * FINGERPRINT_BYTES)
+
+
+def best_bphs(
+    count: float, *, distance: int, delays: Delays, tables_max: int | None = None
+) -> tuple[int, Cost]:
+    """How many blocks lead in the fastest BPHS that finds all within `distance`, and its cost.
+
+    It has `distance` more blocks than lead, as fewer are faster and smaller: (11) to (14).
+    OptionError where `tables_max` tables cannot serve the distance.
+    """
+    most = max(1, math.floor(leading_max(count, distance)))
+    able = [
+        (leading, bphs(count, blocks=leading + distance, leading=leading, delays=delays))
+        for leading in range(1, most + 1)
+        if tables_max is None or math.comb(leading + distance, leading) <= tables_max
+    ]
+    if not able:
+        raise OptionError(
+            f"distance {distance} needs {distance + 1} tables or more, not {tables_max}"
+        )
+    return min(able, key=lambda each: each[1].seconds)
+
+
+def leading_max(count: float, distance: int) -> float:
+    """Leading blocks beyond which headers exceed the depth of the table: d h / (b - d), (15)."""
+    depth = _depth(count)
+    room = FINGERPRINT_BITS - distance - 1.0  # at least one bit of each block is left over
+    return min(room, depth * distance / max(FINGERPRINT_BITS - depth, 1e-9))
+
+
+def psm(count: float, *, header_bits: float, attempts: float, delays: Delays) -> Cost:
+    """PSM with one table and a directory of 2^`header_bits` entries, k = `attempts`: (19), (22).
+
+    The number of tables is T' = 1 + 2^(t - d), (26).
+    """
+    if attempts < 1:
+        raise OptionError(f"a query tries one flip set or more, not {attempts:g}")
+    depth = _depth(count)
+    scanned = 2.0 ** max(depth - header_bits, 0.0)
+    seconds = attempts * (
+        delays.flip * math.log2(attempts) + delays.memory + scanned * delays.compare
+    )
+    size = (2.0**header_bits + count) * FINGERPRINT_BYTES
+    return Cost(1 + 2.0 ** (header_bits - depth), header_bits, seconds, size)
+
+
+def attempts_max(header_bits: int, distance: int) -> int:
+    """How many flip sets of 1 to `distance` bits a header has; k is no more: (20)."""
+    return sum(math.comb(header_bits, flips) for flips in range(1, distance + 1))
+
+
+def bphs_batch(
+    count: float,
+    *,
+    blocks: int,
+    leading: int,
+    batch: float,
+    bytes_per_second: float,
+    delays: Delays,
+) -> float:
+    """Documents a second of BPHS in batches, all stored fingerprints read for each: (16) to (18).
+
+    The tables are those of the batch, and each stored fingerprint is looked up in them.  To sort
+    an entry of them costs delta_S log2 m, which (17) prints without its delay.
+    """
+    single = bphs(batch, blocks=blocks, leading=leading, delays=delays)
+    building = single.tables * batch * (delays.permute + delays.sort * _depth(batch))
+    computing = building + count * single.seconds
+    return batch / max(_reading(count, bytes_per_second), computing)
+
+
+def psm_batch(
+    count: float, *, attempts: float, batch: float, bytes_per_second: float, delays: Delays
+) -> float:
+    """Documents a second of PSM in batches: (16), (18), (23).
+
+    The batch is looked up in each chunk of the stored fingerprints, with a header of log2 m bits,
+    and is sorted in the end.
+    """
+    single = psm(batch, header_bits=_depth(batch), attempts=attempts, delays=delays)
+    finding = batch * delays.flip * math.log2(attempts)
+    sorting = batch * delays.sort * _depth(batch)
+    computing = finding + count * single.seconds + sorting
+    return batch / max(_reading(count, bytes_per_second), computing)
+
+
+def _depth(count: float) -> float:
+    """d = log2 n."""
+    if not count >= 1:
+        raise OptionError(f"costs are those of one document or more, not of {count:g}")
+    return math.log2(count)
+
+
+def _reading(count: float, bytes_per_second: float) -> float:
+    """Seconds to read all fingerprints from disk: (16)."""
+    return count * FINGERPRINT_BYTES / bytes_per_second
+
+
+def _check_blocks(blocks: int, leading: int) -> None:
+    if not 1 <= leading <= blocks <= FINGERPRINT_BITS:
+        raise OptionError(f"{leading} of {blocks} blocks cannot lead 64 bits")
