@@ -35,6 +35,15 @@ def leading_masks(blocks: int, leading: int) -> list[int]:
     return [sum(chosen) for chosen in combinations(block_masks(blocks), leading)]
 
 
+def header_mask(mask: int, header_bits: int) -> int:
+    """Which bits of a fingerprint are the `header_bits` highest of its key, `mask` leading.
+
+    Those of `mask`, the most significant ones first, then the others in the same order.
+    """
+    order = [*reversed([*set_bits(mask)]), *reversed([*set_bits(ALL_BITS ^ mask)])]
+    return sum(1 << bit for bit in order[:header_bits])
+
+
 def distance_served(blocks: int, leading: int, flips: int) -> int:
     """The largest distance that is found for certain with up to `flips` flipped header bits.
 

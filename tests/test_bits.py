@@ -4,7 +4,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from simdb import bits
+from simdb import bits, kernel
 
 SHAPES = [(1, 1), (2, 1), (4, 1), (5, 2), (6, 3), (7, 7), (13, 2), (64, 1)]
 
@@ -95,3 +95,17 @@ def test_a_bitmap_has_the_bits_at_its_positions(count):
     assert packed.dtype == np.uint8
     unpacked = np.unpackbits(packed, bitorder="little")
     assert np.flatnonzero(unpacked).tolist() == positions.tolist()
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2), (64, 3)])
+@pytest.mark.parametrize("header_bits", [0, 1, 13, 16, 40, 64])
+def test_a_header_is_what_stands_highest_in_the_key(blocks, leading, header_bits):
+    mask = bits.leading_masks(blocks, leading)[-1]
+    singles = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    keys = np.empty(64, np.uint64)
+    kernel.permute(singles, mask, keys)
+
+    found = bits.header_mask(mask, header_bits)
+
+    chosen = [bit for bit, key in enumerate(keys.tolist()) if key >= 2 ** (64 - header_bits)]
+    assert found == sum(1 << bit for bit in chosen)

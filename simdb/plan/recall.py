@@ -1,0 +1,177 @@
+"""Which share of similar documents the search reaches, and how far it has to go for a given one.
+
+The search asks a table for every header that differs from the query's in a set of bits whose costs
+(`volatility.costs`) sum up to no more than a threshold, theta.  The **need** of a pair is the
+smallest theta that finds it: the sum of costs of the differing header bits, in the table where it
+is smallest.  So the needs of a sample of pairs hold the whole recall curve: recall(theta) is the
+share of pairs that need no more.
+
+What a sample shows is not what the next documents do.  `theta_for` therefore asks for so many
+pairs within theta that a smaller share than asked would have shown them with a probability of at
+most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson 1934).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import bits
+from simdb.plan import volatility
+
+CONFIDENCE = 0.95
+UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta
+DIMENSIONS = 128  # weights of a synthetic document
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledPairs:
+    """Similar documents as the search meets them: one asks, the other is stored.
+
+    `queries` uint64[n] and `levels` uint8[n, 64] of the side that asks; `stored` uint64[n].
+    """
+
+    queries: U64
+    levels: U8
+    stored: U64
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.queries)
+
+
+def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int) -> I64:
+    """The least theta that reaches each pair by some of the tables: int64[n], or UNREACHABLE.
+
+    `masks`: the leading bits of each table; `header_bits`: how many of the highest bits of a key
+    the directories know.
+    """
+    found = np.full(len(pairs), UNREACHABLE, np.int64)
+    differing = pairs.queries ^ pairs.stored
+    prices = costs.astype(np.int64)
+    prices[costs == volatility.NEVER] = UNREACHABLE
+    for mask in masks:
+        total = np.zeros(len(pairs), np.int64)
+        for bit in bits.set_bits(bits.header_mask(mask, header_bits)):
+            differs = (differing >> np.uint64(bit)) & np.uint64(1) == 1
+            total += np.where(differs, prices[pairs.levels[:, bit]], 0)
+        found = np.minimum(found, total)
+    return found
+
+
+def recall_at(theta: int, needs: I64) -> float:
+    """The share of pairs that are reached with theta; 1 of none."""
+    return float(np.count_nonzero(needs <= theta)) / len(needs) if len(needs) else 1.0
+
+
+def recall_bound(theta: int, needs: I64) -> float:
+    """What the recall is at least, with `CONFIDENCE`, as far as the sample tells."""
+    return lower_bound(int(np.count_nonzero(needs <= theta)), len(needs))
+
+
+def theta_for(recall: float, needs: I64) -> int | None:
+    """The smallest theta whose recall is at least `recall` with `CONFIDENCE`; None for no theta.
+
+    Where the sample is too small to be sure (59 pairs for .95, 299 for .99), every pair of it must
+    be reached; `recall_bound` tells what is then known.  None, too, for a recall of 1, which no
+    sample can promise, and for an empty sample.
+    """
+    if recall >= 1.0 or len(needs) == 0:
+        return None
+    wanted = min(least_reached(recall, len(needs)), len(needs))
+    theta = int(np.partition(needs, wanted - 1)[wanted - 1])
+    return theta if theta < UNREACHABLE else None
+
+
+def least_reached(recall: float, count: int) -> int:
+    """How many of `count` pairs are to be reached to be sure of `recall`; `count` + 1: none can."""
+    return 1 + int(np.count_nonzero(_at_least(count, recall)[1:] > 1.0 - CONFIDENCE))
+
+
+def lower_bound(reached: int, count: int) -> float:
+    """The smallest share that shows `reached` or more of `count` with 1 - `CONFIDENCE`."""
+    if reached == 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(40):  # to 1e-12
+        middle = (low + high) / 2
+        if _at_least(count, middle)[reached] > 1.0 - CONFIDENCE:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def synthetic_pairs(
+    count: int, *, seed: int, similarity: float | None = None, distance: int | None = None
+) -> SampledPairs:
+    """Pairs as the prior has them, before there are documents: for the first plan.
+
+    The weights of a document are Laplace variables, as those of TF-IDF are (Sood & Loguinov 2011,
+    Figure 1(a)), and its neighbour is W' = s W + sqrt(1 - s^2) Z with Z of the same kind, so that
+    their documents are at cosine s: the least similar that match, `volatility.prior_similarity`.
+    With a `distance`, only pairs within it.
+    """
+    cosine = volatility.prior_similarity(similarity, distance)
+    limit = bits.FINGERPRINT_BITS if distance is None else distance
+    generator = np.random.default_rng(seed)
+    parts: list[SampledPairs] = []
+    while not parts or sum(map(len, parts)) < count:
+        weights = generator.laplace(size=(count, DIMENSIONS))
+        noise = generator.laplace(size=(count, DIMENSIONS))
+        near = sampled_pairs(weights, cosine * weights + math.sqrt(1 - cosine**2) * noise)
+        parts.append(_taken(near, _distances(near) <= limit))
+    return _taken(_joined(parts), slice(0, count))
+
+
+def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
+    """Pairs by their weights, real[n, 64 .. 128] each; the left ones ask."""
+    return SampledPairs(_bits(left), volatility.levels(left), _bits(right))
+
+
+def _at_least(count: int, share: float) -> F64:
+    """P(X >= r) for r = 0 .. `count`, X binomial of `count` trials of probability `share`."""
+    if share in (0.0, 1.0):
+        certain = np.full(count + 1, share)
+        certain[0] = 1.0
+        return certain
+    logarithms = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
+    ways = logarithms[-1] - logarithms - logarithms[::-1]
+    reached = np.arange(count + 1)
+    chances = np.exp(ways + reached * math.log(share) + (count - reached) * math.log1p(-share))
+    summed: F64 = np.cumsum(chances[::-1])[::-1]
+    return summed
+
+
+def _bits(weights: npt.NDArray[Any]) -> U64:
+    """Fingerprints of weights: bit j is set where weight j is not negative."""
+    is_set = weights[:, : bits.FINGERPRINT_BITS] >= 0
+    packed: U64 = np.packbits(is_set, axis=1, bitorder="little").view("<u8")[:, 0]
+    return packed.astype(np.uint64)
+
+
+def _distances(pairs: SampledPairs) -> I64:
+    """The Hamming distance of each pair."""
+    differing = (pairs.queries ^ pairs.stored).view(np.uint8).reshape(-1, 8)
+    found: I64 = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int64)
+    return found
+
+
+def _taken(pairs: SampledPairs, chosen: Any) -> SampledPairs:
+    return SampledPairs(pairs.queries[chosen], pairs.levels[chosen], pairs.stored[chosen])
+
+
+def _joined(parts: Sequence[SampledPairs]) -> SampledPairs:
+    return SampledPairs(
+        np.concatenate([part.queries for part in parts]),
+        np.concatenate([part.levels for part in parts]),
+        np.concatenate([part.stored for part in parts]),
+    )

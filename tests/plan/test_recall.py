@@ -1,0 +1,229 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from simdb import bits, kernel
+from simdb.errors import OptionError
+from simdb.plan import volatility
+from simdb.plan.recall import (
+    UNREACHABLE,
+    SampledPairs,
+    least_reached,
+    lower_bound,
+    needs,
+    recall_at,
+    recall_bound,
+    sampled_pairs,
+    synthetic_pairs,
+    theta_for,
+)
+
+
+def random_pairs(count, seed=1):
+    generator = np.random.default_rng(seed)
+    queries = generator.integers(0, 2**64, count, np.uint64)
+    flips = np.bitwise_and.reduce(generator.integers(0, 2**64, (3, count), np.uint64))
+    return SampledPairs(queries, generator.integers(0, 256, (count, 64), np.uint8), queries ^ flips)
+
+
+def random_costs(seed=2):
+    found = np.sort(np.random.default_rng(seed).integers(0, 255, 256)).astype(np.uint8)
+    found[250:] = 255
+    return found
+
+
+def need_of_one(query, levels, stored, costs, masks, header_bits):
+    """By the keys themselves, bit for bit."""
+    found = [UNREACHABLE]
+    for mask in masks:
+        keys = np.empty(2, np.uint64)
+        kernel.permute(np.array([query, stored], np.uint64), mask, keys)
+        order = np.empty(64, np.uint64)
+        kernel.permute(np.uint64(1) << np.arange(64, dtype=np.uint64), mask, order)
+        place = {int(key): bit for bit, key in enumerate(order)}
+        differing = int(keys[0] ^ keys[1])
+        total = 0
+        for at in range(64 - header_bits, 64):
+            if differing >> at & 1:
+                cost = int(costs[levels[place[1 << at]]])
+                total += UNREACHABLE if cost == 255 else cost
+        found.append(total)
+    return min(found)
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2)])
+@pytest.mark.parametrize("header_bits", [0, 1, 7, 16, 30])
+def test_the_need_is_the_least_cost_of_the_differing_header_bits(blocks, leading, header_bits):
+    pairs, costs = random_pairs(40), random_costs()
+    masks = bits.leading_masks(blocks, leading)
+
+    found = needs(pairs, costs, masks, header_bits)
+
+    expected = [
+        need_of_one(query, levels, stored, costs, masks, header_bits)
+        for query, levels, stored in zip(pairs.queries, pairs.levels, pairs.stored, strict=True)
+    ]
+    assert found.tolist() == expected
+
+
+def test_a_pair_that_needs_a_bit_that_is_never_flipped_is_out_of_reach():
+    pairs = SampledPairs(
+        np.zeros(2, np.uint64), np.zeros((2, 64), np.uint8), np.array([1 << 63, 1], np.uint64)
+    )
+    costs = np.full(256, 255, np.uint8)
+
+    assert needs(pairs, costs, [bits.ALL_BITS], 16).tolist() == [UNREACHABLE, 0]
+    assert needs(pairs, costs, bits.leading_masks(4, 1), 16).tolist() == [0, 0]
+
+
+def test_without_tables_nothing_is_reached():
+    assert needs(random_pairs(3), random_costs(), [], 16).tolist() == [UNREACHABLE] * 3
+
+
+def test_recall_is_the_share_within_theta():
+    sample = np.array([0, 5, 5, 9, UNREACHABLE])
+
+    assert [recall_at(theta, sample) for theta in (0, 4, 5, 9, 1000)] == [0.2, 0.2, 0.6, 0.8, 0.8]
+    assert recall_at(3, sample[:0]) == 1.0
+
+
+def binomial_tail(count, share, least):
+    return math.fsum(
+        math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(least, count + 1)
+    )
+
+
+@pytest.mark.parametrize("recall", [0.5, 0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("count", [1, 10, 59, 100, 299, 1000])
+def test_so_many_are_reached_that_a_smaller_recall_would_not_show(recall, count):
+    least = least_reached(recall, count)
+
+    assert least == count + 1 or binomial_tail(count, recall, least) <= 0.05
+    assert binomial_tail(count, recall, least - 1) > 0.05
+
+
+def test_59_pairs_can_promise_95_percent_and_299_can_99():
+    assert [least_reached(0.95, count) for count in (58, 59)] == [59, 59]
+    assert [least_reached(0.99, count) for count in (298, 299)] == [299, 299]
+
+
+@pytest.mark.parametrize(("reached", "count"), [(1, 1), (3, 10), (10, 10), (95, 100), (999, 1000)])
+def test_the_bound_is_where_so_many_are_just_surprising(reached, count):
+    share = lower_bound(reached, count)
+
+    assert binomial_tail(count, share, reached) == pytest.approx(0.05, rel=1e-6)
+    assert share < reached / count
+
+
+def test_nothing_reached_bounds_nothing():
+    assert lower_bound(0, 5) == lower_bound(0, 0) == 0.0
+
+
+@pytest.mark.parametrize("recall", [0.8, 0.9, 0.95, 0.99])
+def test_theta_is_the_least_that_gives_the_recall_for_sure(recall):
+    sample = np.random.default_rng(3).integers(0, 300, 2000)
+
+    theta = theta_for(recall, sample)
+
+    assert recall_at(theta, sample) >= recall_bound(theta, sample) >= recall
+    assert recall_bound(theta - 1, sample) < recall
+
+
+def test_theta_from_a_sample_keeps_its_promise_in_the_population():
+    # It is missed with probability .05 each time: more than 24 of 200 have probability 3e-5.
+    generator = np.random.default_rng(4)
+    population = generator.exponential(100, 100_000).astype(np.int64)
+
+    missed = [
+        recall_at(theta_for(0.95, generator.choice(population, 400)), population) < 0.95
+        for _ in range(200)
+    ]
+
+    assert sum(missed) <= 24
+
+
+def test_a_small_sample_is_to_be_reached_whole():
+    sample = np.array([3, 80, 7])
+
+    assert theta_for(0.95, sample) == 80
+    assert recall_bound(80, sample) == pytest.approx(0.05 ** (1 / 3))
+
+
+def test_no_theta_reaches_what_is_out_of_reach():
+    sample = np.array([5] * 90 + [UNREACHABLE] * 10)
+
+    assert theta_for(0.8, sample) == 5
+    assert theta_for(0.95, sample) is None
+
+
+def test_no_sample_promises_everything():
+    assert theta_for(1.0, np.zeros(1000, np.int64)) is None
+    assert theta_for(0.9, np.zeros(0, np.int64)) is None
+
+
+@pytest.mark.parametrize("similarity", [0.8, 0.9, 0.98])
+def test_synthetic_pairs_have_the_similarity(similarity):
+    pairs = synthetic_pairs(500, seed=1, similarity=similarity)
+    model = volatility.prior(similarity=similarity)
+
+    differing = (pairs.queries ^ pairs.stored).view(np.uint8).reshape(-1, 8)
+    mean = np.unpackbits(differing, axis=1).sum(axis=1).mean()
+
+    # More than angle / pi of the bits, since Laplace weights are often small.
+    assert len(pairs) == 500
+    assert mean == pytest.approx(model.probabilities[pairs.levels].sum(axis=1).mean(), rel=0.25)
+    assert 1 < mean / (64 * math.acos(similarity) / math.pi) < 1.4
+
+
+@pytest.mark.parametrize("similarity", [None, 0.9])
+@pytest.mark.parametrize("distance", [0, 3, 12])
+def test_synthetic_pairs_are_within_the_distance(similarity, distance):
+    pairs = synthetic_pairs(300, seed=1, similarity=similarity, distance=distance)
+
+    distances = {
+        (one ^ other).bit_count()
+        for one, other in zip(pairs.queries.tolist(), pairs.stored.tolist(), strict=True)
+    }
+    assert len(pairs) == 300
+    assert max(distances) == distance
+
+
+def test_synthetic_pairs_are_those_of_their_seed():
+    first, again, other = [synthetic_pairs(5, seed=seed, distance=3) for seed in (1, 1, 2)]
+
+    assert np.array_equal(first.levels, again.levels)
+    assert np.array_equal(first.stored, again.stored)
+    assert not np.array_equal(first.stored, other.stored)
+
+
+def test_no_pairs_at_all_can_be_asked_for():
+    assert len(synthetic_pairs(0, seed=1, distance=3)) == 0
+    with pytest.raises(OptionError, match="neither is given"):
+        synthetic_pairs(1, seed=1)
+
+
+def test_sampled_pairs_are_fingerprints_and_levels_of_weights():
+    left = np.ones((2, 128), np.float32)
+    left[0, 3] = -1.0
+    left[1, 5] = -0.0
+    right = -left
+
+    pairs = sampled_pairs(left, right)
+
+    assert pairs.queries.tolist() == [bits.ALL_BITS ^ 8, bits.ALL_BITS]
+    assert pairs.stored.tolist() == [8, 1 << 5]
+    assert pairs.levels[0, :4].tolist() == [64, 64, 64, 64]
+
+
+def test_more_tables_and_shorter_headers_need_less():
+    pairs = synthetic_pairs(2000, seed=1, similarity=0.9)
+    costs = volatility.costs(volatility.prior(similarity=0.9))
+
+    thetas = [
+        theta_for(0.95, needs(pairs, costs, bits.leading_masks(blocks, leading), header_bits))
+        for (blocks, leading), header_bits in itertools.product([(1, 1), (4, 1)], [20, 14])
+    ]
+
+    assert thetas == sorted(set(thetas), reverse=True)

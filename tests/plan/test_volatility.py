@@ -1,0 +1,249 @@
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from simdb.errors import CorruptError, FormatError, InputError, OptionError
+from simdb.plan import volatility
+from simdb.plan.volatility import NEVER, STORED_STEP, VolatilityModel, costs, fit, levels, prior
+
+
+def laplace_pairs(similarity, count, seed=1):
+    """Weights of documents at a cosine, of any length: their scale must not matter."""
+    generator = np.random.default_rng(seed)
+    left, noise = generator.laplace(size=(2, count, 128))
+    right = similarity * left + math.sqrt(1 - similarity**2) * noise
+    lengths = generator.uniform(0.1, 100, (2, count, 1))
+    return left * lengths[0], right * lengths[1]
+
+
+def rounded(weights):
+    """As they are stored: sixteen steps of 0.335 root mean squares, odd whole numbers."""
+    scaled = weights / np.sqrt((weights**2).mean(axis=1, keepdims=True))
+    return 2 * np.clip(np.floor(scaled / 0.335) + 8, 0, 15) - 15
+
+
+def of(chances):
+    return VolatilityModel(np.asarray(chances, np.float32), 1, 1, 0.9)
+
+
+def test_the_model_is_how_often_differences_exceed_a_weight():
+    left, right = laplace_pairs(0.95, 300)
+
+    model = fit(left, right, documents=1000, similarity=0.95)
+
+    scaled = [w / np.sqrt((w**2).mean(axis=1, keepdims=True)) for w in (left, right)]
+    changes = np.abs(scaled[0] - scaled[1])
+    for level in (0, 5, 20, 40):
+        share = (changes > (level + 0.5) / 64).mean() / 2
+        assert model.probabilities[level] == pytest.approx(share, rel=0.02)
+    assert (model.pairs, model.documents, model.similarity) == (300, 1000, 0.95)
+
+
+def test_the_model_tells_how_often_bits_flip():
+    # 20000 pairs, 2000 bits a level at least: 5 standard errors of .5 percent are below .03.
+    left, right = laplace_pairs(0.95, 20000)
+
+    model = fit(left, right, documents=1, similarity=0.95)
+
+    at = levels(left)
+    flipped = (left[:, :64] >= 0) != (right[:, :64] >= 0)
+    for level in (0, 3, 10, 20, 40):
+        assert model.probabilities[level] == pytest.approx(flipped[at == level].mean(), abs=0.05)
+
+
+def test_documents_of_other_lengths_have_the_same_model():
+    left, right = laplace_pairs(0.9, 50)
+
+    assert fit(left, right, documents=1) == fit(left * 1024, right / 64, documents=1)
+
+
+def test_stored_weights_give_nearly_the_model_of_exact_ones():
+    left, right = laplace_pairs(0.9, 2000)
+
+    exact = fit(left, right, documents=1)
+    stored = fit(rounded(left), rounded(right), documents=1, step=STORED_STEP)
+
+    assert stored.probabilities[:60] == pytest.approx(exact.probabilities[:60], abs=0.05)
+
+
+@given(
+    arrays.arrays(np.float64, (2, 5, 64), elements=st.floats(-100, 100)),
+    st.sampled_from([0.0, STORED_STEP]),
+)
+def test_a_model_never_rises_and_neither_do_its_costs_fall(weights, step):
+    weights[:, :, 0] = 1.0
+
+    model = fit(weights[0], weights[1], documents=1, step=step)
+
+    assert model.probabilities[0] <= 0.5
+    assert model.probabilities[-1] >= 0
+    assert all(np.diff(model.probabilities) <= 0)
+    assert all(np.diff(costs(model).astype(int)) >= 0)
+    assert volatility.decode(volatility.encode(model)) == model
+
+
+def test_beyond_what_was_seen_the_model_keeps_falling():
+    # Ten pairs: the largest difference is far below level 255.
+    model = fit(*laplace_pairs(0.99, 10), documents=1)
+
+    found = model.probabilities[40:100]
+    assert all(np.diff(found) < 0)
+    ratios = found[1:] / found[:-1]
+    assert ratios == pytest.approx(np.full(59, ratios[0]), rel=1e-3)
+
+
+def test_pairs_of_equal_documents_flip_only_what_is_nearly_zero():
+    left, _ = laplace_pairs(0.9, 10)
+
+    found = costs(fit(left, left, documents=1)).astype(int)
+
+    assert found[0] < 20 < found[2]
+    assert found[30] == NEVER
+
+
+def test_documents_without_features_are_left_out():
+    left, right = laplace_pairs(0.9, 3)
+    right[1] = 0
+
+    model = fit(left, right, documents=1)
+
+    assert model == fit(left[[0, 2]], right[[0, 2]], documents=1)
+    assert model.pairs == 2
+
+
+def test_no_pair_makes_no_model():
+    with pytest.raises(InputError, match="needs similar pairs"):
+        fit(np.zeros((2, 64)), np.ones((2, 64)), documents=1)
+    with pytest.raises(InputError, match="needs similar pairs"):
+        fit(np.zeros((0, 64)), np.zeros((0, 64)), documents=1)
+    with pytest.raises(InputError, match="one shape"):
+        fit(np.ones((2, 64)), np.ones((1, 64)), documents=1)
+
+
+@pytest.mark.parametrize("similarity", [0.8, 0.9, 0.95, 0.99])
+def test_the_prior_is_near_the_model_of_laplace_documents(similarity):
+    fitted = fit(*laplace_pairs(similarity, 2000), documents=1)
+
+    assert prior(similarity=similarity).probabilities == pytest.approx(
+        fitted.probabilities, abs=0.04
+    )
+
+
+def test_the_prior_has_exponential_tails_of_the_variance_of_the_difference():
+    model = prior(similarity=0.91)
+
+    # sqrt(1 - .91) is .3 root mean squares.
+    assert model.probabilities[64] == pytest.approx(math.exp(-64.5 / 64 / 0.3) / 2)
+    assert (model.pairs, model.documents) == (0, 0)
+
+
+def test_a_prior_for_a_distance_expects_about_that_many_flips():
+    weights = np.random.default_rng(5).laplace(size=(4000, 64))
+
+    expected = [
+        prior(distance=distance).probabilities[levels(weights)].sum(axis=1).mean()
+        for distance in (0, 3, 8, 16)
+    ]
+
+    assert expected == pytest.approx([0.5, 3.5, 8.5, 16.5], rel=0.5)
+
+
+def test_of_two_criteria_the_nearer_one_makes_the_prior():
+    assert np.array_equal(
+        prior(similarity=0.9, distance=3).probabilities, prior(distance=3).probabilities
+    )
+    assert np.array_equal(
+        prior(similarity=0.99, distance=32).probabilities, prior(similarity=0.99).probabilities
+    )
+
+
+def test_priors_exist_for_all_criteria():
+    for similarity, distance in itertools.product([None, 1e-9, 0.5, 1.0], [None, 0, 3, 64]):
+        if (similarity, distance) != (None, None):
+            found = costs(prior(similarity=similarity, distance=distance)).astype(int)
+            assert all(np.diff(found) >= 0)
+
+
+@pytest.mark.parametrize(
+    "criterion", [{}, {"similarity": 0.0}, {"similarity": 1.5}, {"distance": -1}, {"distance": 65}]
+)
+def test_a_prior_of_no_criterion_is_refused(criterion):
+    with pytest.raises(OptionError, match=r"similarity|distance"):
+        prior(**criterion)
+
+
+def test_costs_are_the_logarithms_of_the_odds_against_a_flip():
+    chances = np.zeros(256)
+    chances[:6] = [0.5, 0.4999, 0.4, 0.1, 1e-3, 1e-7]
+
+    found = costs(of(chances))
+
+    assert found.dtype == np.uint8
+    assert found[:6].tolist() == [0, 0, 6, 35, 111, 254]
+    assert all(found[6:] == NEVER)
+
+
+def test_levels_count_64ths_of_the_root_mean_square():
+    weights = np.full((3, 128), 2.0)
+    weights[1, :64] = -1.0
+    weights[2] = 0
+
+    found = levels(weights)
+
+    assert found.shape == (3, 64)
+    assert found.dtype == np.uint8
+    assert set(found[0]) == {64}
+    assert set(found[1]) == {math.floor(64 / math.sqrt(2.5))}
+    assert set(found[2]) == {255}
+
+
+def test_levels_end_at_255():
+    weights = np.zeros((1, 64))
+    weights[0, 7] = 3.0
+
+    assert levels(weights)[0, 6:8].tolist() == [0, 255]
+
+
+def test_a_stored_model_is_of_plain_types():
+    stored = volatility.encode(fit(*laplace_pairs(0.9, 5), documents=7, distance=3))
+
+    assert {type(value) for value in stored.values()} <= {int, float, bytes, type(None)}
+    assert json.dumps({**stored, "probabilities": len(stored["probabilities"])})
+    assert volatility.decode(stored).distance == 3
+
+
+def test_a_model_of_another_version_is_not_read():
+    stored = volatility.encode(prior(distance=3)) | {"version": 2}
+
+    with pytest.raises(FormatError, match="version 2"):
+        volatility.decode(stored)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.zeros(255, "<f4").tobytes(),
+        np.linspace(0, 0.5, 256).astype("<f4").tobytes(),
+        np.full(256, 0.6, "<f4").tobytes(),
+        np.full(256, np.nan, "<f4").tobytes(),
+        np.full(256, -0.1, "<f4").tobytes(),
+        b"abc",
+    ],
+)
+def test_a_table_that_is_none_is_not_read(table):
+    stored = volatility.encode(prior(distance=3)) | {"probabilities": table}
+
+    with pytest.raises(CorruptError, match="falling table"):
+        volatility.decode(stored)
+
+
+def test_models_are_equal_by_their_values():
+    assert prior(distance=3) == prior(distance=3) != prior(distance=4)
+    assert prior(distance=3) != 3
+    assert len({prior(distance=3), prior(distance=3), prior(distance=4)}) == 2
