@@ -67,7 +67,7 @@ class Simhash:
     stop_words: str | tuple[str, ...] = ""
     stemming: str = ""
     shingle: int = 3
-    weighting: str = "tf"
+    weighting: str = "binary"
     idf: IdfTable | None = None
     vector_length: int = 0
     seed: int = 0
@@ -115,7 +115,7 @@ class Simhash:
         them from its first version on (3 is its only window; docs/ALGORITHMS.md says which of its
         versions differ).  Weights are nudged where a bit is a tie, so that 0 never stands for one.
         """
-        return cls(unit="moz", shingle=window, lowercase=False, dimensions=64)
+        return cls(unit="moz", shingle=window, weighting="tf", lowercase=False, dimensions=64)
 
     @property
     def vector_bytes(self) -> int:

@@ -86,8 +86,8 @@ def project_texts(
     most 65535).  `idf` multiplies that with the weight of the feature, found by the highest 48
     bits of the first word of its hash, or with the default; a product with 1 + ln n is rounded to
     units (a half up).  Weights are int32 for "tf" and "binary" without `idf`, otherwise sums in
-    units, divided by 1024 and rounded to float32 once.  The number of features is that of the occurrences for
-    "tf", of distinct features otherwise; features of one first word are one.
+    units, divided by 1024 and rounded to float32 once.  The number of features is that of the
+    occurrences for "tf", of distinct features otherwise; features of one first word are one.
 
     bytes are UTF-8 text.  Raises InputError that begins with "document {start + i}" for the first
     text that is neither str nor bytes, is not valid UTF-8 or has a lone surrogate, with the

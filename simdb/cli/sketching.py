@@ -123,7 +123,7 @@ def _given(
     ] = None,
     weighting: Annotated[
         str | None,
-        _flag("binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; tf if not given."),
+        _flag("binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if not given."),
     ] = None,
     idf: Annotated[
         str | None,

@@ -17,10 +17,10 @@ enum sketch_outcome { SKETCH_DONE, SKETCH_SURROGATE, SKETCH_TOO_MANY, SKETCH_FUL
 void sketch_project_begin(void);
 
 /* Weights [count][128], int32 for SKETCH_TF and SKETCH_BINARY without idf, else float, and
-   numbers of features of those texts whose number of features is given as negative, up to the first that has an error;
-   `done` becomes the number of those before it.  Texts with unknown tokens, which `scratch` then
-   holds, keep a negative number.  With SKETCH_COLLECT the features of the last text are left in
-   the bag, and there are no weights. */
+   numbers of features of those texts whose number of features is given as negative, up to the
+   first that has an error; `done` becomes the number of those before it.  Texts with unknown
+   tokens, which `scratch` then holds, keep a negative number.  With SKETCH_COLLECT the features
+   of the last text are left in the bag, and there are no weights. */
 enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_t count,
                                          const struct sketch_settings *settings,
                                          struct sketch_scratch *scratch, void *weights,

@@ -11,7 +11,8 @@ import simdb
 FOX = "the quick brown fox jumps over the lazy dog, and the lazy dog, and the lazy dog sleeps on"
 CAT = "the quick brown fox jumps over the lazy cat, and the lazy cat, and the lazy dog sleeps on"
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\uff0c\u628a\u9152\u554f\u9752\u5929"
-WEIGHTED = simdb.Options(sketch=simdb.Simhash(shingle=2))
+TF = simdb.Simhash(weighting="tf")
+WEIGHTED = simdb.Options(sketch=simdb.Simhash(shingle=2, weighting="tf"))
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_the_differing_bits_are_those_of_the_fingerprints():
 
 
 def test_features_are_the_shingles_that_are_not_shared():
-    sketch = simdb.Simhash(shingle=2)
+    sketch = simdb.Simhash(shingle=2, weighting="tf")
     left, right = bag_of_pairs(FOX), bag_of_pairs(CAT)
 
     found = simdb.explain(FOX, CAT, sketch)
@@ -70,7 +71,7 @@ def test_features_are_the_shingles_that_are_not_shared():
 @pytest.mark.parametrize(
     "sketch",
     [
-        simdb.Simhash(shingle=1),
+        simdb.Simhash(shingle=1, weighting="tf"),
         simdb.Simhash(seed=7),
         simdb.Simhash(unit="characters", shingle=5),
         simdb.Simhash(unit="whitespace", shingle=2, lowercase=False),
@@ -121,7 +122,7 @@ def test_features_account_for_every_bit_after_every_step(package, sketch):
 
 def test_shingles_of_the_same_stems_are_one_feature():
     pytest.importorskip("snowballstemmer")
-    sketch = simdb.Simhash(shingle=2, stemming="english", stop_words=("the",))
+    sketch = simdb.Simhash(shingle=2, stemming="english", stop_words=("the",), weighting="tf")
 
     found = simdb.explain("jump the dogs, jumping dog", "", sketch)
 
@@ -234,7 +235,7 @@ def test_snapshots_and_transactions_explain_what_they_see(database):
 
 
 def test_tables_are_those_whose_leading_bits_agree(tmp_path):
-    with simdb.open(tmp_path / "db", options=simdb.Options(blocks=4, leading=1)) as database:
+    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF)) as database:
         # Blocks are counted from the highest bits; one bit differs in the first and the last.
         database.insert_many(["a", "b"], np.array([0, 1 << 63 | 1], np.uint64))
 
@@ -250,7 +251,7 @@ def test_tables_are_those_whose_leading_bits_agree(tmp_path):
 
 def test_a_pair_that_the_tables_do_not_reach_is_a_match_that_may_be_missed(tmp_path):
     asked = {"similarity": 0.3, "recall": 0.0001, "method": "bphs"}
-    with simdb.open(tmp_path / "db") as database:
+    with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF)) as database:
         database.insert("a", FOX)
 
         far = database.explain("a", document=FOX.replace("fox", "cat"), **asked)

@@ -1,7 +1,8 @@
 """How many megabytes of UTF-8 text a second become fingerprints, under each option?
 
 Every setting is measured as `insert_many` sketches: lists of some thousand str through
-`Sketcher.sketch`.  The IDF table is fitted on the documents themselves and made before anything is timed.
+`Sketcher.sketch`.  The IDF table is fitted on the documents themselves and made before anything
+is timed.
 """
 
 import argparse
