@@ -13,6 +13,7 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
 F32 = npt.NDArray[np.float32]
 
 # Matches of a batch of m queries: offsets int64[m + 1], ordinals uint32[k], distances uint8[k].
@@ -24,6 +25,22 @@ def variants() -> list[str]:
 
 def select(variant: str) -> str:
     """Use `variant` from now on; returns the name of the one in use before."""
+
+def levels(weights: F32 | I32) -> U8:
+    """How far the first 64 weights of each row are from flipping: uint8[n, 64].
+
+    `weights` has 64 dimensions or more.  With s = the root mean square of a row over all of them,
+    the level of weight j is min(255, floor(|w| * (64 / s))); where s = 0 it is 255.  Everything is
+    in double precision.  The squares are added in eight sums, sum r of those whose j % 8 = r in
+    ascending order, and these as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).  Weights are finite;
+    others have some level.
+    """
+
+def levels_of_vectors(vectors: U8) -> U8:
+    """The same from packed volatility vectors (`Vectors`), uint8[n, width], width >= 32.
+
+    The weights are the odd integers that the halves stand for; s is over 2 * width of them.
+    """
 
 class Tables:
     """The runs of all block permutations of one collection, prepared for lookup.
@@ -63,6 +80,60 @@ class Tables:
         self, query: int, distance: int, flips: int, first: bool
     ) -> list[tuple[int, int]]:
         """(ordinal, distance) of the matches of one query, in the same order.  Fast to call."""
+
+    def probe(
+        self,
+        queries: U64,
+        levels: U8,
+        *,
+        costs: U8,
+        theta: int,
+        cap: int,
+        distance: int,
+        first: bool,
+        after: U32 | None,
+        tables: int | None,
+    ) -> Found:
+        """Stored fingerprints within `distance` whose header is likely to come of the query's.
+
+        Probabilistic Simhash Matching (Sood & Loguinov 2011) with one table, volatility
+        multi-probe with several.  Flipping bit j of queries[i] costs costs[levels[i, j]]: with p
+        the probability that a similar document differs there, log((1 - p) / p) in sixteenths,
+        which is from uint8[256] and at 255 means that the bit is never flipped.  `levels` is
+        uint8[m, 64].
+
+        The header of an entry of a run whose directory has 2**h + 1 entries is the h highest bits
+        of its key, in each of the first `tables` tables (None: all).  An entry is reached when
+        the bits in which its header differs from the query's cost at most `theta` together.
+        None differs: that is always reached.  Where more than `cap` (1 to 65536) sets of bits of
+        one header cost as little, `theta` is lowered for that query, table and width to the
+        largest whole number that leaves `cap` sets, or below 0, which leaves the empty one.
+        Loose fingerprints are reached always.
+
+        Each match is returned once, in the order of a lookup.  `first`: at most one match for
+        each query, any one of them, the cheapest sets probed first.  `after`: as for a lookup.
+        """
+
+    def probe_one(
+        self,
+        query: int,
+        levels: U8 | bytes,
+        costs: U8,
+        theta: int,
+        cap: int,
+        distance: int,
+        first: bool,
+        tables: int | None = None,
+    ) -> list[tuple[int, int]]:
+        """(ordinal, distance) of the matches of one query; `levels` are 64.  Fast to call."""
+
+    def count_probes(
+        self, levels: U8, *, costs: U8, theta: int, cap: int, tables: int | None
+    ) -> I64:
+        """How many headers `probe` would ask for, for each query, in the largest run.
+
+        The sum over the first `tables` tables; 0 where there is no run.
+        """
 
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
         """Every stored fingerprint within `distance`, by comparing with all of them."""

@@ -12,8 +12,8 @@ FLOORS = [
     ["errors", "bits", "idf", "options", "resources", "values", "reports"],
     [
         "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
-        "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.search",
-        "fallback.arrange",
+        "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.keys", "fallback.sweep",
+        "fallback.flips", "fallback.search", "fallback.arrange",
     ],
     ["kernel"],
     ["sketch", "index", "plan", "storage"],

@@ -5,16 +5,28 @@ positions, the ranges are measured in slices of bounded size, and what lies with
 is filtered and sorted at the end.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.fallback.flips import Flips, flips_of, levels, levels_of_vectors
+from simdb.fallback.keys import (
+    key_ranges,
+    leading_bits,
+    permute,
+    permuted_one,
+    popcount,
+    weight_order,
+)
+from simdb.fallback.sweep import sweep
 from simdb.fallback.vectors import SLICE, Vectors, array, marked
 
-__all__ = ["Tables", "Vectors", "select", "sweep", "variants"]
+__all__ = [
+    "Tables", "Vectors", "levels", "levels_of_vectors", "select", "sweep", "variants",
+]  # fmt: skip
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -27,7 +39,6 @@ Found = tuple[I64, U32, U8]
 Matches = tuple[I64, U32, U8]
 
 HEADER_BITS_MAX = 32
-ONES = np.array([bin(number).count("1") for number in range(1 << 16)], np.uint8)
 
 
 def variants() -> list[str]:
@@ -56,8 +67,9 @@ class Tables:
         if not masks or not all(0 < mask <= ALL_BITS for mask in masks):
             raise ValueError("every table needs a mask of 1 to 64 bits")
         self._masks = list(masks)
+        self._orders = [weight_order(mask) for mask in masks]
         # The masks of the tables before each one, in the bit order of its own keys.
-        self._earlier = [[_permuted(m, mask) for m in masks[:t]] for t, mask in enumerate(masks)]
+        self._earlier = [[permuted_one(m, mask) for m in masks[:t]] for t, mask in enumerate(masks)]
         self._runs = [[_column(column) for column in run] for run in runs]
         if any(len(run) != len(masks) for run in self._runs):
             raise ValueError(f"every run needs {len(masks)} tables")
@@ -73,7 +85,7 @@ class Tables:
         _check_query(queries, distance, flips, after)
         found = list(self._scan_loose(queries, distance))
         for table, mask in enumerate(self._masks):
-            permuted = _permute(queries, mask)
+            permuted = permute(queries, mask)
             for run in self._runs:
                 found += self._probe(run[table], permuted, table, distance, flips)
         return self._collected(found, len(queries), first, after)
@@ -86,11 +98,79 @@ class Tables:
         found = self.lookup(queries, distance=distance, flips=flips, first=first, after=None)
         return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
 
+    def probe(
+        self,
+        queries: U64,
+        levels: U8,
+        *,
+        costs: U8,
+        theta: int,
+        cap: int,
+        distance: int,
+        first: bool,
+        after: U32 | None,
+        tables: int | None,
+    ) -> Found:
+        """Stored fingerprints within `distance` whose header is likely to come of the query's."""
+        _check_query(queries, distance, 0, after)
+        flips = flips_of(levels, costs, theta, cap, len(queries))
+        found = list(self._scan_loose(queries, distance))
+        # The theta of every query, by table and header width.
+        limits: dict[tuple[int, int], I64] = {}
+        for table in range(self._table_count(tables)):
+            permuted = permute(queries, self._masks[table])
+            for width in sorted({_width(run[table]) for run in self._runs}):
+                sets = [flips.sets(n, self._orders[table][:width]) for n in range(len(queries))]
+                limits[table, width] = np.array([limit for _, limit in sets], np.int64)
+                chosen = [words for words, _ in sets]
+                for run in self._runs:
+                    if _width(run[table]) == width:
+                        matches = _probe_sets(run[table], permuted, chosen, distance)
+                        found += self._first_reached(matches, run, table, flips, limits)
+        return self._collected(found, len(queries), first, after)
+
+    def probe_one(
+        self,
+        query: int,
+        levels: U8 | bytes,
+        costs: U8,
+        theta: int,
+        cap: int,
+        distance: int,
+        first: bool,
+        tables: int | None = None,
+    ) -> list[tuple[int, int]]:
+        """(ordinal, distance) of the matches of one query, in the same order."""
+        found = self.probe(
+            np.array([query], np.uint64),
+            np.frombuffer(levels, np.uint8)[None, :],
+            costs=costs,
+            theta=theta,
+            cap=cap,
+            distance=distance,
+            first=first,
+            after=None,
+            tables=tables,
+        )
+        return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
+
+    def count_probes(
+        self, levels: U8, *, costs: U8, theta: int, cap: int, tables: int | None
+    ) -> I64:
+        """How many headers `probe` would ask for, for each query, in the largest run."""
+        flips = flips_of(levels, costs, theta, cap, len(levels))
+        counts = np.zeros(len(levels), np.int64)
+        largest = max(self._runs, key=lambda run: len(run[0][0]), default=[])
+        for column, order in zip(largest[: self._table_count(tables)], self._orders, strict=False):
+            order = order[: _width(column)]
+            counts += [len(flips.sets(number, order)[0]) for number in range(len(levels))]
+        return counts
+
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
         """Every stored fingerprint within `distance`, by comparing with all of them."""
         _check_query(queries, distance, 0, after)
         found = list(self._scan_loose(queries, distance))
-        permuted = _permute(queries, self._masks[0])
+        permuted = permute(queries, self._masks[0])
         for run in self._runs:
             found += _scan_all(run[0][0], run[0][1], permuted, distance)
         return self._collected(found, len(queries), first, after)
@@ -110,18 +190,46 @@ class Tables:
         """Matches in one table of one run that no earlier table reaches."""
         keys, ordinals, directory = column
         mask = self._masks[table]
-        header_bits = (len(directory) - 1).bit_length() - 1
-        width = min(header_bits, mask.bit_count())
-        leading = np.uint64(_leading(mask.bit_count()))
+        width = min(_width(column), mask.bit_count())
+        leading = np.uint64(leading_bits(mask.bit_count()))
         for flipped in _flip_sets(width, flips):
             starts, stops = _buckets(directory, len(keys), queries, flipped, width)
-            for numbers, positions in _ranges(starts, stops):
+            for numbers, positions in key_ranges(starts, stops):
                 difference: U64 = keys[positions] ^ queries[numbers]
-                distances = _popcount(difference)
-                reached = (distances <= distance) & (_popcount(difference & leading) <= flips)
+                distances = popcount(difference)
+                reached = (distances <= distance) & (popcount(difference & leading) <= flips)
                 for earlier in self._earlier[table]:
-                    reached &= _popcount(difference & np.uint64(earlier)) > flips
+                    reached &= popcount(difference & np.uint64(earlier)) > flips
                 yield numbers[reached], ordinals[positions[reached]], distances[reached]
+
+    def _first_reached(
+        self,
+        found: Iterable[tuple[I64, U32, U64]],
+        run: list[tuple[U64, U32, U32]],
+        table: int,
+        flips: Flips,
+        limits: dict[tuple[int, int], I64],
+    ) -> Iterator[Matches]:
+        """Of query numbers, ordinals and differences of keys, those no earlier table reaches."""
+        for numbers, ordinals, differences in found:
+            bits = np.zeros((len(numbers), FINGERPRINT_BITS), np.bool_)
+            content = differences.astype(">u8").view(np.uint8).reshape(-1, 8)
+            bits[:, self._orders[table]] = np.unpackbits(content, axis=1)
+            kept = np.ones(len(numbers), np.bool_)
+            for earlier in range(table):
+                width = _width(run[earlier])
+                header = np.zeros(FINGERPRINT_BITS, np.bool_)
+                header[self._orders[earlier][:width]] = True
+                kept &= ~flips.reached(numbers, bits & header, limits[earlier, width])
+            yield numbers[kept], ordinals[kept], popcount(differences[kept])
+
+    def _table_count(self, tables: int | None) -> int:
+        """How many tables to search, when `tables` were asked for."""
+        if tables is None:
+            return len(self._masks)
+        if not 1 <= tables <= len(self._masks):
+            raise ValueError(f"{tables} tables of {len(self._masks)}")
+        return tables
 
     def _collected(self, found: list[Matches], count: int, first: bool, after: U32 | None) -> Found:
         """The matches that may be returned, sorted by query, distance and ordinal."""
@@ -138,66 +246,6 @@ class Tables:
         return _offsets(numbers[order], count), ordinals[order], distances[order]
 
 
-def sweep(
-    keys: U64,
-    ordinals: U32,
-    masks: Sequence[int],
-    table: int,
-    distance: int,
-    cursor: tuple[int, int],
-    left: U32,
-    right: U32,
-    distances: U8,
-) -> tuple[int, int, int]:
-    """Pairs within `distance` whose bits masks[table] are equal, among one sorted table."""
-    _check_sweep(keys, ordinals, masks, table, distance, cursor)
-    capacity = len(array(left, np.uint32))
-    lengths = {capacity, len(array(right, np.uint32)), len(array(distances, np.uint8))}
-    if capacity == 0 or len(lengths) > 1:
-        raise ValueError("the three outputs need one length, at least 1")
-    earlier = [_permuted(mask, masks[table]) for mask in masks[:table]]
-    first, start = cursor
-    groups = keys & _leading(masks[table].bit_count())
-    written = 0
-    while first < len(keys):
-        block = np.arange(first, min(first + 4096, len(keys)))
-        starts = block + 1
-        starts[0] = start
-        stops = np.searchsorted(groups, groups[block], side="right")
-        for numbers, positions in _ranges(starts, np.maximum(stops, starts)):
-            difference = keys[positions] ^ keys[block[numbers]]
-            measured = _popcount(difference)
-            kept = measured <= distance
-            for mask in earlier:
-                kept &= (difference & mask) != 0
-            one, other = block[numbers[kept]], positions[kept]
-            fits = min(len(one), capacity - written)
-            window = slice(written, written + fits)
-            left[window] = np.minimum(ordinals[one], ordinals[other])[:fits]
-            right[window] = np.maximum(ordinals[one], ordinals[other])[:fits]
-            distances[window] = measured[kept][:fits]
-            written += fits
-            if fits < len(one):
-                return written, int(one[fits]), int(other[fits])
-        first = int(block[-1]) + 1
-        start = first + 1
-    return written, len(keys), len(keys) + 1
-
-
-def _ranges(starts: I64, stops: I64) -> Iterator[tuple[I64, I64]]:
-    """Range numbers and positions of all that the ranges hold, some ranges at a time."""
-    ends = np.cumsum(stops - starts)
-    done = 0
-    while done < len(starts):
-        before = ends[done - 1] if done else 0
-        upto = max(done + 1, int(np.searchsorted(ends, before + SLICE, side="right")))
-        lengths = (stops - starts)[done:upto]
-        numbers = np.repeat(np.arange(done, upto), lengths)
-        shifts = starts[done:upto] - (ends[done:upto] - lengths - before)
-        yield numbers, np.repeat(shifts, lengths) + np.arange(lengths.sum())
-        done = upto
-
-
 def _buckets(directory: U32, count: int, queries: U64, flipped: int, width: int) -> tuple[I64, I64]:
     """Positions that hold the leading `width` bits of each query, those of `flipped` flipped."""
     span = (len(directory) - 1) >> width
@@ -205,6 +253,31 @@ def _buckets(directory: U32, count: int, queries: U64, flipped: int, width: int)
     starts = np.minimum(directory[prefixes * span].astype(np.int64), count)
     stops = np.minimum(directory[(prefixes + 1) * span].astype(np.int64), count)
     return starts, np.maximum(starts, stops)
+
+
+def _probe_sets(
+    column: tuple[U64, U32, U32], queries: U64, sets: list[U64], distance: int
+) -> Iterator[tuple[I64, U32, U64]]:
+    """Query numbers, ordinals and differences of what is near and has one of the headers."""
+    keys, ordinals, directory = column
+    if len(queries) == 0:
+        return
+    owners = np.repeat(np.arange(len(queries)), [len(words) for words in sets])
+    headers = np.concatenate(sets)
+    if _width(column):
+        headers ^= queries[owners] >> np.uint64(FINGERPRINT_BITS - _width(column))
+    starts = np.minimum(directory[headers].astype(np.int64), len(keys))
+    stops = np.minimum(directory[headers + np.uint64(1)].astype(np.int64), len(keys))
+    for probes, positions in key_ranges(starts, np.maximum(starts, stops)):
+        numbers = owners[probes]
+        differences: U64 = keys[positions] ^ queries[numbers]
+        near = popcount(differences) <= distance
+        yield numbers[near], ordinals[positions[near]], differences[near]
+
+
+def _width(column: tuple[U64, U32, U32]) -> int:
+    """How many bits the directory tells apart."""
+    return (len(column[2]) - 1).bit_length() - 1
 
 
 def _flip_sets(width: int, flips: int) -> Iterator[int]:
@@ -218,47 +291,9 @@ def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator
     """Matches of every query among all keys."""
     step = max(1, SLICE // max(1, len(keys)))
     for start in range(0, len(queries), step):
-        distances = _popcount(queries[start : start + step, None] ^ keys)
+        distances = popcount(queries[start : start + step, None] ^ keys)
         numbers, positions = np.nonzero(distances <= distance)
         yield numbers + start, ordinals[positions], distances[numbers, positions]
-
-
-def _popcount(words: U64) -> U8:
-    """The number of bits that are set in each word."""
-    quarters = ONES[np.ascontiguousarray(words)[..., None].view(np.uint16)]
-    counts: U8 = quarters.sum(axis=-1, dtype=np.uint8)
-    return counts
-
-
-def _leading(width: int) -> int:
-    """The top `width` bits of a word."""
-    return ALL_BITS ^ (ALL_BITS >> width)
-
-
-def _permute(fingerprints: U64, mask: int) -> U64:
-    """Keys of a table: the bits in `mask` moved to the front, each group in its old order."""
-    keys = np.zeros_like(fingerprints)
-    for shift, width in _stretches(mask):
-        stretch = (fingerprints >> np.uint64(shift)) & np.uint64((1 << width) - 1)
-        keys = (keys << np.uint64(width)) | stretch
-    return keys
-
-
-def _permuted(fingerprint: int, mask: int) -> int:
-    """One key."""
-    return int(_permute(np.array([fingerprint], np.uint64), mask)[0])
-
-
-def _stretches(mask: int) -> list[tuple[int, int]]:
-    """Position and width of neighbouring bits that stay together, in the order of a key."""
-    result: list[tuple[int, int]] = []
-    for part in (mask, mask ^ ALL_BITS):
-        while part:
-            stop = part.bit_length()
-            start = (part ^ ((1 << stop) - 1)).bit_length()
-            result.append((start, stop - start))
-            part &= (1 << start) - 1
-    return result
 
 
 def _offsets(numbers: I64, count: int) -> I64:
@@ -292,22 +327,3 @@ def _check_query(queries: U64, distance: int, flips: int, after: U32 | None) -> 
         raise ValueError(f"distance {distance} or flips {flips} is not 0 to 64")
     if after is not None and len(array(after, np.uint32)) != len(queries):
         raise ValueError("after needs one ordinal for each query")
-
-
-def _check_sweep(
-    keys: U64,
-    ordinals: U32,
-    masks: Sequence[int],
-    table: int,
-    distance: int,
-    place: tuple[int, int],
-) -> None:
-    """Refuse what cannot be swept."""
-    if len(array(keys, np.uint64)) != len(array(ordinals, np.uint32)):
-        raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
-    if not all(0 <= mask <= ALL_BITS for mask in masks) or not 0 <= table < len(masks):
-        raise ValueError(f"no table {table}, or a mask of more than 64 bits")
-    if not 0 <= distance <= FINGERPRINT_BITS:
-        raise ValueError(f"distance {distance} is not 0 to 64")
-    if not 0 <= place[0] < place[1]:
-        raise ValueError(f"no cursor {place}: wanted (i, j), 0 <= i < j")

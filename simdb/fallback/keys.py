@@ -1,0 +1,73 @@
+"""Fingerprints and the keys of tables in numpy: bits in another order, bits counted, ranges."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.fallback.vectors import SLICE
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+ONES = np.array([bin(number).count("1") for number in range(1 << 16)], np.uint8)
+
+
+def popcount(words: U64) -> U8:
+    """The number of bits that are set in each word."""
+    quarters = ONES[np.ascontiguousarray(words)[..., None].view(np.uint16)]
+    counts: U8 = quarters.sum(axis=-1, dtype=np.uint8)
+    return counts
+
+
+def leading_bits(width: int) -> int:
+    """The top `width` bits of a word."""
+    return ALL_BITS ^ (ALL_BITS >> width)
+
+
+def permute(fingerprints: U64, mask: int) -> U64:
+    """Keys of a table: the bits in `mask` moved to the front, each group in its old order."""
+    keys = np.zeros_like(fingerprints)
+    for shift, width in _stretches(mask):
+        stretch = (fingerprints >> np.uint64(shift)) & np.uint64((1 << width) - 1)
+        keys = (keys << np.uint64(width)) | stretch
+    return keys
+
+
+def permuted_one(fingerprint: int, mask: int) -> int:
+    """One key."""
+    return int(permute(np.array([fingerprint], np.uint64), mask)[0])
+
+
+def _stretches(mask: int) -> list[tuple[int, int]]:
+    """Position and width of neighbouring bits that stay together, in the order of a key."""
+    result: list[tuple[int, int]] = []
+    for part in (mask, mask ^ ALL_BITS):
+        while part:
+            stop = part.bit_length()
+            start = (part ^ ((1 << stop) - 1)).bit_length()
+            result.append((start, stop - start))
+            part &= (1 << start) - 1
+    return result
+
+
+def weight_order(mask: int) -> list[int]:
+    """Which bit of a fingerprint each bit of a key is, the highest first."""
+    places = range(FINGERPRINT_BITS - 1, -1, -1)
+    return sorted(places, key=lambda place: (not mask >> place & 1, -place))
+
+
+def key_ranges(starts: I64, stops: I64) -> Iterator[tuple[I64, I64]]:
+    """Range numbers and positions of all that the ranges hold, some ranges at a time."""
+    ends = np.cumsum(stops - starts)
+    done = 0
+    while done < len(starts):
+        before = ends[done - 1] if done else 0
+        upto = max(done + 1, int(np.searchsorted(ends, before + SLICE, side="right")))
+        lengths = (stops - starts)[done:upto]
+        numbers = np.repeat(np.arange(done, upto), lengths)
+        shifts = starts[done:upto] - (ends[done:upto] - lengths - before)
+        yield numbers, np.repeat(shifts, lengths) + np.arange(lengths.sum())
+        done = upto

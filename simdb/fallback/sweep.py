@@ -1,0 +1,79 @@
+"""Sweeping one sorted table for pairs in numpy; the contract is in `simdb_ext/_search.pyi`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.fallback.keys import key_ranges, leading_bits, permuted_one, popcount
+from simdb.fallback.vectors import array
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+def sweep(
+    keys: U64,
+    ordinals: U32,
+    masks: Sequence[int],
+    table: int,
+    distance: int,
+    cursor: tuple[int, int],
+    left: U32,
+    right: U32,
+    distances: U8,
+) -> tuple[int, int, int]:
+    """Pairs within `distance` whose bits masks[table] are equal, among one sorted table."""
+    _check_sweep(keys, ordinals, masks, table, distance, cursor)
+    capacity = len(array(left, np.uint32))
+    lengths = {capacity, len(array(right, np.uint32)), len(array(distances, np.uint8))}
+    if capacity == 0 or len(lengths) > 1:
+        raise ValueError("the three outputs need one length, at least 1")
+    earlier = [permuted_one(mask, masks[table]) for mask in masks[:table]]
+    first, start = cursor
+    groups = keys & leading_bits(masks[table].bit_count())
+    written = 0
+    while first < len(keys):
+        block = np.arange(first, min(first + 4096, len(keys)))
+        starts = block + 1
+        starts[0] = start
+        stops = np.searchsorted(groups, groups[block], side="right")
+        for numbers, positions in key_ranges(starts, np.maximum(stops, starts)):
+            difference = keys[positions] ^ keys[block[numbers]]
+            measured = popcount(difference)
+            kept = measured <= distance
+            for mask in earlier:
+                kept &= (difference & mask) != 0
+            one, other = block[numbers[kept]], positions[kept]
+            fits = min(len(one), capacity - written)
+            window = slice(written, written + fits)
+            left[window] = np.minimum(ordinals[one], ordinals[other])[:fits]
+            right[window] = np.maximum(ordinals[one], ordinals[other])[:fits]
+            distances[window] = measured[kept][:fits]
+            written += fits
+            if fits < len(one):
+                return written, int(one[fits]), int(other[fits])
+        first = int(block[-1]) + 1
+        start = first + 1
+    return written, len(keys), len(keys) + 1
+
+
+def _check_sweep(
+    keys: U64,
+    ordinals: U32,
+    masks: Sequence[int],
+    table: int,
+    distance: int,
+    place: tuple[int, int],
+) -> None:
+    """Refuse what cannot be swept."""
+    if len(array(keys, np.uint64)) != len(array(ordinals, np.uint32)):
+        raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
+    if not all(0 <= mask <= ALL_BITS for mask in masks) or not 0 <= table < len(masks):
+        raise ValueError(f"no table {table}, or a mask of more than 64 bits")
+    if not 0 <= distance <= FINGERPRINT_BITS:
+        raise ValueError(f"distance {distance} is not 0 to 64")
+    if not 0 <= place[0] < place[1]:
+        raise ValueError(f"no cursor {place}: wanted (i, j), 0 <= i < j")

@@ -1,0 +1,356 @@
+"""Probing flips the header bits that cost little, and finds what trying every set would."""
+
+from functools import cache
+
+import numpy as np
+import probe_oracle as probes
+import pytest
+import search_oracle as oracle
+
+from simdb.bits import bitmap, leading_masks
+
+NO_ENTRIES = oracle.pair([])
+HUGE = 1 << 30
+
+
+@pytest.fixture(params=oracle.implementations())
+def search(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def build(search, masks, runs, loose=(), dead=None):
+    """Tables of (header bits, entries) runs."""
+    columns = [[oracle.column(entries, mask, bits) for mask in masks] for bits, entries in runs]
+    return search.Tables(masks, columns, oracle.pair(loose), dead)
+
+
+def dealt(fingerprints, seed, widths):
+    """Runs of unequal size with these directory widths, and loose entries; shuffled ordinals."""
+    generator = np.random.default_rng(seed)
+    ordinals = generator.permutation(10 * len(fingerprints))[: len(fingerprints)].tolist()
+    entries = list(zip(fingerprints, ordinals, strict=True))
+    limits = [len(entries) // 2 ** (n + 1) for n in range(len(widths))]
+    runs, start = [], 0
+    for width, count in zip(widths, limits, strict=True):
+        runs.append((width, entries[start : start + count]))
+        start += count
+    return runs, entries[start:]
+
+
+@cache
+def probe_case(blocks, leading, theta, cap):
+    """Arguments of `Tables`, queries, levels, costs and expected answers."""
+    seed = blocks * 1000 + theta % 100 + cap
+    masks = leading_masks(blocks, leading)
+    runs, loose = dealt(oracle.neighbourhood(seed, 160, 5, 7), seed, (8, 5, 5, 0))
+    stored = [entry for _, entries in runs for entry in entries]
+    dead = {ordinal for _, ordinal in stored[::6] + loose[::5]}
+    columns = [[oracle.column(part, mask, bits) for mask in masks] for bits, part in runs]
+    queries = [*oracle.neighbourhood(seed, 6, 5, 4), 0]
+    levels = probes.random_levels(seed, len(queries))
+    costs = probes.cost_table(seed, 90)
+    expected = [
+        probes.matches(
+            query, row, runs, loose, masks,
+            costs=costs, theta=theta, cap=cap, distance_max=9, dead=dead,
+        )
+        for query, row in zip(queries, levels, strict=True)
+    ]  # fmt: skip
+    marks = bitmap(np.array(sorted(dead)), 1600)
+    return (masks, columns, oracle.pair(loose), marks), queries, levels, costs, expected
+
+
+@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2)])
+@pytest.mark.parametrize(
+    ("theta", "cap"), [(0, 1), (0, 65536), (35, 65536), (80, 12), (80, 3), (HUGE, 40), (HUGE, 1)]
+)
+def test_probing_finds_what_trying_every_set_finds(search, blocks, leading, theta, cap):
+    arguments, queries, levels, costs, expected = probe_case(blocks, leading, theta, cap)
+    tables = search.Tables(*arguments)
+    options = {"costs": costs, "theta": theta, "cap": cap, "distance": 9}
+
+    found = tables.probe(
+        np.array(queries, np.uint64), levels, **options, first=False, after=None, tables=None
+    )
+
+    assert oracle.rows(found) == expected
+    single = [
+        tables.probe_one(query, row.tobytes(), costs, theta, cap, 9, False)
+        for query, row in zip(queries[:3], levels, strict=False)
+    ]
+    assert single == expected[:3]
+
+
+@pytest.mark.parametrize("width", [*range(13), 17, 20])
+def test_any_width_of_directory_is_flipped(search, width):
+    fingerprints = oracle.neighbourhood(width, 80, 3, 5)
+    runs, loose = dealt(fingerprints, width, (width, 3))
+    masks = [0x0F0F_0F0F_0000_1111, 0x8000_0000_0000_0001]
+    levels = np.full((9, 64), 255, np.uint8)
+    levels[:, np.random.default_rng(width).permutation(64)[:24]] = range(24)
+    costs = np.minimum(np.arange(256) * 3, 255).astype(np.uint8)
+    tables = build(search, masks, runs, loose)
+
+    found = tables.probe(
+        np.array(fingerprints[:9], np.uint64), levels,
+        costs=costs, theta=60, cap=30, distance=10, first=False, after=None, tables=None,
+    )  # fmt: skip
+
+    assert oracle.rows(found) == [
+        probes.matches(
+            query, row, runs, loose, masks, costs=costs, theta=60, cap=30, distance_max=10
+        )
+        for query, row in zip(fingerprints, levels, strict=False)
+    ]
+
+
+@pytest.mark.parametrize("cost", [0, 1, 254, 255])
+@pytest.mark.parametrize("theta", [0, 254, 300, 508, HUGE])
+def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
+    runs, loose = dealt(oracle.neighbourhood(3, 70, 2, 5), 3, (6, 4))
+    queries = oracle.neighbourhood(3, 5, 2, 5)
+    masks = leading_masks(3, 1)
+    levels = probes.random_levels(4, 5)
+    costs = np.full(256, cost, np.uint8)
+    tables = build(search, masks, runs, loose)
+
+    for cap in (1, 6, 7, 22, 64, 65536):
+        found = tables.probe(
+            np.array(queries, np.uint64), levels,
+            costs=costs, theta=theta, cap=cap, distance=8, first=False, after=None, tables=None,
+        )  # fmt: skip
+
+        assert oracle.rows(found) == [
+            probes.matches(
+                query, row, runs, loose, masks, costs=costs, theta=theta, cap=cap, distance_max=8
+            )
+            for query, row in zip(queries, levels, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_only_the_first_tables_are_searched(search, count):
+    runs, loose = dealt(oracle.neighbourhood(5, 120, 4, 6), 5, (7, 4))
+    queries = oracle.neighbourhood(5, 8, 4, 3)
+    masks = leading_masks(3, 1)
+    levels, costs = probes.random_levels(5, 8), probes.cost_table(5, 60)
+    tables = build(search, masks, runs, loose)
+
+    found = tables.probe(
+        np.array(queries, np.uint64), levels,
+        costs=costs, theta=40, cap=50, distance=9, first=False, after=None, tables=count,
+    )  # fmt: skip
+
+    expected = [
+        probes.matches(
+            query, row, runs, loose, masks[:count], costs=costs, theta=40, cap=50, distance_max=9
+        )
+        for query, row in zip(queries, levels, strict=True)
+    ]
+    assert oracle.rows(found) == expected
+    single = [
+        tables.probe_one(query, row, costs, 40, 50, 9, False, count)
+        for query, row in zip(queries, levels, strict=True)
+    ]
+    assert single == expected
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_later_ordinals_and_first_matches_are_among_all_matches(search, is_first):
+    fingerprints = oracle.neighbourhood(6, 150, 30, 5)
+    runs, loose = dealt(fingerprints, 6, (7, 5, 5))
+    queries = [*fingerprints[:60], 5, 6]
+    masks = leading_masks(4, 1)
+    dead = {ordinal for _, entries in runs for _, ordinal in entries[::2]}
+    levels, costs = probes.random_levels(6, len(queries)), probes.cost_table(6, 60)
+    after = np.random.default_rng(6).integers(0, 1300, len(queries)).astype(np.uint32)
+    tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 1500))
+
+    found = tables.probe(
+        np.array(queries, np.uint64), levels,
+        costs=costs, theta=50, cap=20, distance=6, first=is_first, after=after, tables=None,
+    )  # fmt: skip
+
+    for query, row, last, answer in zip(queries, levels, after, oracle.rows(found), strict=True):
+        allowed = probes.matches(
+            query, row, runs, loose, masks,
+            costs=costs, theta=50, cap=20, distance_max=6, dead=dead, after=last,
+        )  # fmt: skip
+        if is_first:
+            assert len(answer) == min(1, len(allowed))
+            assert set(answer) <= set(allowed)
+        else:
+            assert answer == allowed
+
+
+def test_first_of_one_query_is_one_of_its_matches(search):
+    fingerprints = oracle.neighbourhood(7, 100, 10, 5)
+    runs, _ = dealt(fingerprints, 7, (6, 4))
+    masks = leading_masks(2, 1)
+    levels, costs = probes.random_levels(7, 100), probes.cost_table(7, 60)
+    tables = build(search, masks, runs)
+
+    for query, row in zip(fingerprints, levels, strict=True):
+        answer = tables.probe_one(query, row, costs, 60, 100, 5, True)
+
+        allowed = probes.matches(
+            query, row, runs, [], masks, costs=costs, theta=60, cap=100, distance_max=5
+        )
+        assert len(answer) == min(1, len(allowed))
+        assert set(answer) <= set(allowed)
+
+
+def test_equal_fingerprints_by_the_hundred_are_returned_once_each(search):
+    count = 700
+    entries = [(0xABCD << 48, ordinal) for ordinal in range(count)]
+    masks = leading_masks(4, 1)
+    tables = build(search, masks, [(6, entries[:600]), (3, entries[600:])])
+    queries = np.array([0xABCD << 48, 0xABCC << 48, 0x2BCD << 48], np.uint64)
+    levels, costs = np.zeros((3, 64), np.uint8), np.full(256, 10, np.uint8)
+
+    found = tables.probe(
+        queries, levels,
+        costs=costs, theta=10, cap=100, distance=1, first=False, after=None, tables=None,
+    )  # fmt: skip
+
+    rows = oracle.rows(found)
+    assert rows[0] == [(ordinal, 0) for ordinal in range(count)]
+    assert rows[1:] == [[(ordinal, 1) for ordinal in range(count)]] * 2
+
+
+def test_a_large_batch_answers_like_single_queries(search):
+    generator = np.random.default_rng(8)
+    stored = generator.integers(0, 1 << 63, 2000, np.uint64)
+    count = 3_000 if search.variants() == ["numpy"] else 150_000
+    noise = np.uint64(1) << generator.integers(0, 64, count).astype(np.uint64)
+    queries = stored[generator.integers(0, 2000, count)] ^ noise
+    levels, costs = probes.random_levels(8, count), probes.cost_table(8, 60)
+    entries = list(zip(stored.tolist(), range(2000), strict=True))
+    masks = leading_masks(2, 1)
+    tables = build(search, masks, [(10, entries[:1500]), (7, entries[1500:1900])], entries[1900:])
+
+    found = tables.probe(
+        queries, levels,
+        costs=costs, theta=20, cap=20, distance=2, first=False, after=None, tables=None,
+    )  # fmt: skip
+
+    for number in range(0, count, 997):
+        start, stop = found[0][number : number + 2]
+        answer = list(zip(found[1][start:stop].tolist(), found[2][start:stop], strict=True))
+        assert answer == tables.probe_one(
+            int(queries[number]), levels[number], costs, 20, 20, 2, False
+        )
+
+
+@pytest.mark.parametrize("tables_used", [None, 1, 2])
+@pytest.mark.parametrize(("theta", "cap"), [(0, 5), (40, 1000), (70, 13), (HUGE, 100)])
+def test_probes_are_counted_as_they_would_be_made(search, tables_used, theta, cap):
+    runs, _ = dealt(oracle.neighbourhood(9, 60, 4, 6), 9, (4, 8))
+    runs.append((9, runs[0][1] * 2))
+    masks = leading_masks(3, 1)
+    levels, costs = probes.random_levels(9, 20), probes.cost_table(9, 60)
+    tables = build(search, masks, runs)
+
+    counts = tables.count_probes(levels, costs=costs, theta=theta, cap=cap, tables=tables_used)
+
+    expected = []
+    for row in levels:
+        expected.append(0)
+        for mask in masks[:tables_used]:
+            bit_costs = probes.header_costs(row, costs, mask, 9)
+            limit = probes.lowered(bit_costs, theta, cap)
+            sums = probes.sums_of_all_sets(bit_costs)
+            expected[-1] += max(1, sum(each <= limit for each in sums))
+    assert counts.dtype == np.int64
+    assert counts.tolist() == expected
+
+
+def test_nothing_is_found_where_there_is_nothing(search):
+    costs = np.zeros(256, np.uint8)
+    no_runs = search.Tables(leading_masks(4, 1), [], NO_ENTRIES, None)
+    empty_run = build(search, leading_masks(4, 1), [(0, []), (3, [])])
+    options = {"costs": costs, "theta": 9, "cap": 9, "tables": None}
+
+    for tables in (no_runs, empty_run):
+        for count in (0, 1, 5):
+            queries, levels = np.arange(count).astype(np.uint64), np.zeros((count, 64), np.uint8)
+            for is_first in (False, True):
+                found = tables.probe(
+                    queries, levels, distance=64, first=is_first, after=None, **options
+                )
+                assert oracle.rows(found) == [[]] * count
+        assert tables.probe_one(5, bytes(64), costs, 9, 9, 64, False) == []
+    assert no_runs.count_probes(np.zeros((2, 64), np.uint8), **options).tolist() == [0, 0]
+
+
+def test_a_directory_that_points_beyond_the_run_is_not_followed(search):
+    keys, ordinals = np.array([5, 6], np.uint64), np.array([0, 1], np.uint32)
+    wild = np.array([4_000_000_000, 7, 4_000_000_000], np.uint32)
+    tables = search.Tables(leading_masks(2, 1), [[(keys, ordinals, wild)] * 2], NO_ENTRIES, None)
+
+    answer = tables.probe_one(5, bytes(64), np.zeros(256, np.uint8), 5, 5, 64, False)
+
+    assert answer == []
+
+
+@pytest.mark.parametrize("offset", [1, 3, 7])
+def test_arguments_may_lie_at_any_address(search, offset):
+    runs, loose = dealt(oracle.neighbourhood(11, 80, 3, 5), 11, (6, 3))
+    queries = oracle.neighbourhood(11, 7, 3, 4)
+    masks = leading_masks(2, 1)
+    levels, costs = probes.random_levels(11, 7), probes.cost_table(11, 50)
+    tables = build(search, masks, runs, loose)
+
+    found = tables.probe(
+        oracle.displaced(np.array(queries, np.uint64), offset),
+        oracle.displaced(levels, offset),
+        costs=oracle.displaced(costs, offset),
+        theta=45, cap=40, distance=7, first=False, after=None, tables=None,
+    )  # fmt: skip
+
+    assert oracle.rows(found) == [
+        probes.matches(
+            query, row, runs, loose, masks, costs=costs, theta=45, cap=40, distance_max=7
+        )
+        for query, row in zip(queries, levels, strict=True)
+    ]
+
+
+def test_wrong_arguments_are_refused(search):
+    tables = build(search, leading_masks(2, 1), [(2, [(5, 0), (6, 1)])])
+    queries, levels = np.array([1, 2], np.uint64), np.zeros((2, 64), np.uint8)
+    costs = np.zeros(256, np.uint8)
+    options = {
+        "costs": costs, "theta": 9, "cap": 9, "distance": 3, "first": False, "after": None,
+        "tables": None,
+    }  # fmt: skip
+
+    wrong_options = [
+        {"theta": -1}, {"cap": 0}, {"cap": 65537}, {"distance": 65}, {"distance": -1},
+        {"tables": 0}, {"tables": 3}, {"costs": costs[:255]}, {"costs": costs.astype(np.int8)},
+        {"costs": np.zeros(257, np.uint8)}, {"after": np.zeros(1, np.uint32)},
+    ]  # fmt: skip
+    for wrong in wrong_options:
+        with pytest.raises((ValueError, TypeError)):
+            tables.probe(queries, levels, **{**options, **wrong})
+    for wrong_levels in (levels[:1], levels[:, :63], levels.astype(np.int8), levels.ravel()):
+        with pytest.raises((ValueError, TypeError)):
+            tables.probe(queries, wrong_levels, **options)
+    for arguments in (
+        (5, bytes(63), costs, 9, 9, 3),
+        (5, bytes(64), costs[:9], 9, 9, 3),
+        (5, bytes(64), costs, -1, 9, 3),
+        (5, bytes(64), costs, 9, 0, 3),
+        (5, bytes(64), costs, 9, 9, 65),
+        (-1, bytes(64), costs, 9, 9, 3),
+    ):
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            tables.probe_one(*arguments, False)
+    for wrong in ({"theta": -1}, {"cap": 0}, {"tables": 3}, {"costs": costs[1:]}):
+        with pytest.raises((ValueError, TypeError)):
+            tables.count_probes(
+                levels, **{"costs": costs, "theta": 9, "cap": 9, "tables": None, **wrong}
+            )
