@@ -47,6 +47,8 @@ sort = _arrange.sort
 
 Tables = _search.Tables
 Vectors = _search.Vectors
+levels = _search.levels
+levels_of_vectors = _search.levels_of_vectors
 sweep = _search.sweep
 
 Vocabulary = _sketch.Vocabulary

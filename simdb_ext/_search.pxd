@@ -1,13 +1,29 @@
 # C declarations of `search/`, for `_search.pyx`.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "kernel.h" nogil:
+    enum:
+        SEARCH_THETA_MAX
+        SEARCH_CAP_MAX
+
+    struct search_flips:
+        const uint8_t *costs
+        int32_t theta
+        size_t cap
+
     struct search_kernel_type "search_kernel":
         const char *name
+        void (*level_floats)(const float *weights, size_t count, size_t dimensions,
+                             uint8_t *levels) noexcept nogil
+        void (*level_wholes)(const int32_t *weights, size_t count, size_t dimensions,
+                             uint8_t *levels) noexcept nogil
+        void (*level_packed)(const uint8_t *vectors, size_t count, size_t width,
+                             uint8_t *levels) noexcept nogil
 
+    size_t search_sets_room(size_t cap)
     const search_kernel_type *search_kernel
     const search_kernel_type *search_variant(size_t index)
 
@@ -43,6 +59,7 @@ cdef extern from "lookup.h" nogil:
 
     struct search_tables:
         const uint64_t *masks
+        const uint8_t *orders
         size_t table_count
         const search_column *columns
         size_t run_count
@@ -65,11 +82,32 @@ cdef extern from "lookup.h" nogil:
         uint32_t *places
         uint8_t *done
 
+    void search_prepare_order(uint8_t *order, uint64_t mask)
     void search_prepare_column(search_column *column, uint64_t mask, uint64_t directory_length)
     void search_lookup(const search_tables *tables, const search_request *request,
                        const search_scratch *scratch, search_found *found)
     void search_scan(const search_tables *tables, const search_request *request,
                      const search_scratch *scratch, search_found *found)
+
+
+cdef extern from "probe.h" nogil:
+    struct search_volatility:
+        const uint8_t *levels
+        search_flips flips
+        size_t table_count
+
+    struct search_probe_scratch:
+        uint64_t *keys
+        uint64_t *sets
+        size_t sets_room
+        int16_t *limits
+        uint8_t *done
+
+    void search_probe(const search_tables *tables, const search_request *request,
+                      const search_volatility *volatility, const search_probe_scratch *scratch,
+                      search_found *found)
+    void search_count_probes(const search_tables *tables, const search_volatility *volatility,
+                             size_t count, uint64_t *sets, int64_t *counts)
 
 
 cdef extern from "sweep.h" nogil:

@@ -7,12 +7,22 @@ of `search/`, without the GIL.
 from cpython.buffer cimport (
     PyBUF_C_CONTIGUOUS,
     PyBUF_FORMAT,
+    PyBUF_SIMPLE,
     PyBUF_WRITABLE,
     PyBuffer_Release,
     PyObject_GetBuffer,
 )
 from libc.stddef cimport size_t
-from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport (
+    int8_t,
+    int16_t,
+    int32_t,
+    int64_t,
+    uint8_t,
+    uint32_t,
+    uint64_t,
+    uintptr_t,
+)
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport strchr
 
@@ -23,6 +33,10 @@ cdef enum:
     SCAN_QUERIES_MAX = 1024
     ROOM_MIN = 4096
     ONE_ROOM = 64
+    ONE_CAP = 256
+    ONE_COLUMNS = 64
+    BLOCK_SETS = 4096
+    LIMITS_MAX = 1 << 24
     PROBES_HELD = 64
     WIDTH_MAX = 65536
 
@@ -31,6 +45,7 @@ cdef const char *UINT32 = b"IL"
 cdef const char *UINT64 = b"LQ"
 cdef const char *INT64 = b"lq"
 cdef const char *FLOAT32 = b"f"
+cdef const char *WEIGHTS = b"fil"
 
 
 def variants():
@@ -58,151 +73,38 @@ select(variants().pop())
 include "search/memory.pxi"
 
 
-cdef unsigned checked_distance(object distance, str name) except? 0:
-    """A number of bits."""
-    if not 0 <= distance <= 64:
-        raise ValueError(f"{name} is 0 to 64, not {distance}")
-    return distance
+include "search/tables.pxi"
 
 
-cdef class Tables:
-    """The runs of all block permutations of one collection, prepared for lookup."""
-
-    cdef Views views
-    cdef Memory memory
-    cdef search_tables tables
-    cdef bint is_small
-
-    def __cinit__(self, masks, runs, loose, dead):
-        cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
-        cdef uint64_t *own_masks
-        cdef search_column *columns
-        if table_count == 0:
-            raise ValueError("there is no table")
-        self.memory = Memory(table_count * (8 + run_count * sizeof(search_column)))
-        self.views = Views(3 * run_count * table_count + 3)
-        columns = <search_column *> self.memory.start
-        own_masks = <uint64_t *> (columns + run_count * table_count)
-        for table in range(table_count):
-            own_masks[table] = masks[table]
-            if own_masks[table] == 0:
-                raise ValueError(f"the mask of table {table} is empty")
-        for run in runs:
-            if <size_t> len(run) != table_count:
-                raise ValueError(f"a run of {len(run)} tables; wanted {table_count}")
-            table = 0
-            for keys, ordinals, directory in run:
-                columns[i].table = <uint32_t> table
-                self.take_column(keys, ordinals, directory, &columns[i], own_masks[table])
-                table += 1
-                i += 1
-        self.tables.masks = own_masks
-        self.tables.table_count = table_count
-        self.tables.columns = columns
-        self.tables.run_count = run_count
-        self.take_loose(loose[0], loose[1])
-        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
-        self.is_small = run_count * table_count <= PROBES_HELD and self.tables.loose.count < 8192
-
-    cdef int take_column(self, object keys, object ordinals, object directory,
-                         search_column *column, uint64_t mask) except -1:
-        cdef uint64_t length
-        column.count = self.views.uint64(keys, &column.keys)
-        if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
-            raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
-        length = self.views.uint32(directory, &column.directory)
-        if length < 2 or (length - 1) & (length - 2) != 0 or length - 1 > <uint64_t> 1 << 32:
-            raise ValueError(f"a directory of {length} entries; wanted a power of two and one")
-        search_prepare_column(column, mask, length)
-        return 0
-
-    cdef int take_loose(self, object fingerprints, object ordinals) except -1:
-        cdef search_column *column = &self.tables.loose
-        column.count = self.views.uint64(fingerprints, &column.keys)
-        if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
-            raise ValueError(f"{len(fingerprints)} loose fingerprints, {len(ordinals)} ordinals")
-        return 0
-
-    def lookup(self, queries, *, distance, flips, bint first, after):
-        """Stored fingerprints within `distance` whose header is reached in some table."""
-        return self.run(queries, distance, flips, first, after, False)
-
-    def scan(self, queries, *, distance, bint first, after):
-        """Every stored fingerprint within `distance`, by comparing with all of them."""
-        return self.run(queries, distance, 0, first, after, True)
-
-    cdef tuple run(self, queries, distance, flips, bint first, after, bint is_scan):
-        cdef Views views = Views(2)
-        cdef search_request request
-        cdef search_scratch scratch
-        cdef const uint64_t *all_queries
-        cdef const uint32_t *all_after
-        cdef size_t total, start = 0, size, group
-        request.distance = checked_distance(distance, "distance")
-        request.flips = checked_distance(flips, "flips")
-        request.first = first
-        total = views.uint64(queries, &all_queries)
-        views.after(after, total, &all_after)
-        group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
-        memory = Memory(group * 21 + (<size_t> 4 << PARTITION_BITS))
-        matches = Matches(total, group, False)
-        scratch.keys = <uint64_t *> memory.start
-        scratch.sorted = scratch.keys + group
-        scratch.numbers = <uint32_t *> (scratch.sorted + group)
-        scratch.places = scratch.numbers + group
-        scratch.done = NULL
-        if first:
-            scratch.done = <uint8_t *> (scratch.places + (<size_t> 1 << PARTITION_BITS))
-        size = group
-        while start < total:
-            request.queries = all_queries + start
-            request.after = all_after + start if all_after != NULL else NULL
-            request.count = min(size, total - start)
-            with nogil:
-                if is_scan:
-                    search_scan(&self.tables, &request, &scratch, &matches.found)
-                else:
-                    search_lookup(&self.tables, &request, &scratch, &matches.found)
-            start += matches.keep(start, request.count)
-            size = search_group_size(&matches.found, request.count, group)
-        return matches.result()
-
-    def lookup_one(self, uint64_t query, unsigned distance, unsigned flips, bint first):
-        """(ordinal, distance) of the matches of one query, in the same order.  Fast to call."""
-        cdef uint64_t key
-        cdef uint8_t done
-        cdef uint64_t ranks[ONE_ROOM * 2]
-        cdef uint32_t numbers[ONE_ROOM]
-        cdef search_found found
-        cdef search_request request
-        cdef search_scratch scratch
-        cdef Memory memory
-        cdef size_t i
-        if distance > 64 or flips > 64:
-            raise ValueError(f"distance {distance} or flips {flips} is not 0 to 64")
-        request.queries, request.count, request.after = &query, 1, NULL
-        request.distance, request.flips, request.first = distance, flips, first
-        found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
-        scratch.keys = &key
-        scratch.done = &done if first else NULL
-        if self.is_small and flips == 0:
-            # Giving up the GIL would take as long as the lookup.
-            search_lookup(&self.tables, &request, &scratch, &found)
+def levels(weights):
+    """How far the first 64 weights of each row are from flipping: uint8[n, 64]."""
+    cdef Views views = Views(2)
+    cdef Py_buffer *view = views.take(weights, WEIGHTS, 4, 2)
+    cdef size_t count = view.shape[0], dimensions = view.shape[1]
+    if dimensions < 64:
+        raise ValueError(f"weights of {dimensions} dimensions; wanted 64 or more")
+    result = np.empty((count, 64), np.uint8)
+    cdef uint8_t *found = <uint8_t *> views.take(result, UINT8, 1, 2, True).buf
+    with nogil:
+        if view.format[0] == c"f":
+            search_kernel.level_floats(<const float *> view.buf, count, dimensions, found)
         else:
-            with nogil:
-                search_lookup(&self.tables, &request, &scratch, &found)
-        if found.count > found.capacity:
-            memory = Memory(found.count * 20)
-            found.ranks = <uint64_t *> memory.start
-            found.queries = <uint32_t *> (found.ranks + 2 * found.count)
-            found.capacity = found.count
-            with nogil:
-                search_lookup(&self.tables, &request, &scratch, &found)
-        search_sort(found.ranks, found.ranks + found.capacity, found.count)
-        return [
-            (<uint32_t> found.ranks[i], <uint32_t> (found.ranks[i] >> 32))
-            for i in range(found.count)
-        ]
+            search_kernel.level_wholes(<const int32_t *> view.buf, count, dimensions, found)
+    return result
+
+
+def levels_of_vectors(vectors):
+    """The same from packed volatility vectors, uint8[n, width], width >= 32."""
+    cdef Views views = Views(2)
+    cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
+    cdef size_t count = view.shape[0], width = view.shape[1]
+    if not 32 <= width <= WIDTH_MAX:
+        raise ValueError(f"vectors of {width} bytes; wanted 32 to {WIDTH_MAX}")
+    result = np.empty((count, 64), np.uint8)
+    cdef uint8_t *found = <uint8_t *> views.take(result, UINT8, 1, 2, True).buf
+    with nogil:
+        search_kernel.level_packed(<const uint8_t *> view.buf, count, width, found)
+    return result
 
 
 def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances):

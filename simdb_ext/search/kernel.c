@@ -1,12 +1,16 @@
 #include "kernel.h"
 
 #include "cpu.h"
+#include "flip_scalar.h"
 #include "key_scalar.h"
+#include "level_scalar.h"
 #include "measure_scalar.h"
 #include "weigh_scalar.h"
 
 #if CPU_X86
+#include "flip_avx512.h"
 #include "key_bmi2.h"
+#include "level_avx512.h"
 #include "measure_avx2.h"
 #include "measure_avx512.h"
 #include "weigh_avx2.h"
@@ -14,21 +18,25 @@
 #endif
 
 static const struct search_kernel scalar = {
-    "scalar", permute_scalar, restore_scalar, measure_scalar, weigh_scalar,
+    "scalar", permute_scalar, restore_scalar, measure_scalar, weigh_scalar, flip_scalar,
+    level_floats_scalar, level_wholes_scalar, level_packed_scalar,
 };
 
 #if CPU_X86
 
 static const struct search_kernel avx2 = {
-    "avx2", permute_bmi2, restore_bmi2, measure_avx2, weigh_avx2,
+    "avx2", permute_bmi2, restore_bmi2, measure_avx2, weigh_avx2, flip_scalar,
+    level_floats_scalar, level_wholes_scalar, level_packed_scalar,
 };
 
 static const struct search_kernel avx512 = {
-    "avx512", permute_bmi2, restore_bmi2, measure_avx512, weigh_avx512,
+    "avx512", permute_bmi2, restore_bmi2, measure_avx512, weigh_avx512, flip_avx512,
+    level_floats_avx512, level_wholes_avx512, level_packed_avx512,
 };
 
 static const struct search_kernel avx512_vnni = {
-    "avx512vnni", permute_bmi2, restore_bmi2, measure_avx512, weigh_avx512_vnni,
+    "avx512vnni", permute_bmi2, restore_bmi2, measure_avx512, weigh_avx512_vnni, flip_avx512,
+    level_floats_avx512, level_wholes_avx512, level_packed_avx512,
 };
 
 const struct search_kernel *search_variant(size_t index)

@@ -38,6 +38,25 @@ struct search_weights {
     int32_t norm;       /* squared */
 };
 
+/* What flipping bits costs, and how far to go. */
+struct search_flips {
+    const uint8_t *costs; /* of each of 256 levels; SEARCH_NEVER: not at all */
+    int32_t theta;        /* of all bits that are flipped together; at most SEARCH_THETA_MAX */
+    size_t cap;           /* sets of bits, at least 1 */
+};
+
+enum {
+    SEARCH_NEVER = 255,
+    SEARCH_THETA_MAX = 64 * 254, /* no set costs more */
+    SEARCH_CAP_MAX = 65536
+};
+
+/* Room for the sets of one header. */
+static inline size_t search_sets_room(size_t cap)
+{
+    return 2 * cap + 8;
+}
+
 struct search_kernel {
     const char *name;
 
@@ -56,6 +75,21 @@ struct search_kernel {
     /* similarities[i] is the cosine of the query and the packed vector at places[i]. */
     void (*weigh)(const struct search_weights *query, const uint8_t *const *places, size_t count,
                   size_t width, float *similarities);
+
+    /* Sets of header bits that may be flipped, the empty one first, the others in any order; each
+       is what it costs << 32 | its bits.  The header is of the first `width` (at most 32) bits of
+       a key; `order` says which weight is behind each, `levels` has the level of each weight.
+       Returns how many sets there are; `limit` is theta, lowered so far that they are at most
+       `cap`, or -1 where the empty set is the only one that need not be left out. */
+    size_t (*flip)(const struct search_flips *flips, const uint8_t *levels, const uint8_t *order,
+                   unsigned width, uint64_t *sets, int32_t *limit);
+
+    /* The levels of the first 64 of `dimensions` weights of each of `count` rows. */
+    void (*level_floats)(const float *weights, size_t count, size_t dimensions, uint8_t *levels);
+    void (*level_wholes)(const int32_t *weights, size_t count, size_t dimensions, uint8_t *levels);
+
+    /* The same of packed vectors of `width` (at least 32) bytes. */
+    void (*level_packed)(const uint8_t *vectors, size_t count, size_t width, uint8_t *levels);
 };
 
 /* The variant in use; the fastest that the processor can run, until another is selected. */

@@ -19,10 +19,13 @@ struct search_column {
     uint32_t table;
     uint32_t shift; /* what leaves the bits of a key that the directory can tell apart; 64: none */
     uint32_t spread; /* log2 of the number of directory entries for one value of those bits */
+    uint32_t width;  /* of the directory: how many bits it tells apart, whatever the table */
+    uint64_t header; /* which bits of a fingerprint those are */
 };
 
 struct search_tables {
     const uint64_t *masks;
+    const uint8_t *orders; /* 64 of each table */
     size_t table_count;
     const struct search_column *columns; /* run by run, table by table */
     size_t run_count;
@@ -48,6 +51,9 @@ struct search_scratch {
     uint32_t *places; /* 2**PARTITION_BITS */
     uint8_t *done;        /* NULL unless only the first match is wanted */
 };
+
+/* Which bit of a fingerprint each of the 64 bits of a key is, the highest first. */
+void search_prepare_order(uint8_t *order, uint64_t mask);
 
 /* Fill in the members that follow from the others. */
 void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length);

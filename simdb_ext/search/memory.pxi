@@ -84,6 +84,13 @@ cdef class Views:
         data[0] = <const uint8_t *> view.buf
         return view.shape[0]
 
+    cdef const uint8_t *table(self, object values) except NULL:
+        """A number for each value of a byte."""
+        cdef Py_buffer *view = self.take(values, UINT8, 1)
+        if view.shape[0] != 256:
+            raise ValueError(f"costs of {view.shape[0]} levels; wanted 256")
+        return <const uint8_t *> view.buf
+
     cdef Py_buffer *vectors(self, object values, size_t width) except NULL:
         """A buffer of uint8[n, width]."""
         cdef Py_buffer *view = self.take(values, UINT8, 1, 2)
@@ -94,6 +101,22 @@ cdef class Views:
     cdef void *output(self, object values, const char *codes, Py_ssize_t size) except? NULL:
         """The start of a vector that may be written to."""
         return self.take(values, codes, size, 1, True).buf
+
+
+cdef class Bytes:
+    """The bytes of any object that has so many, held for as long as this object lives."""
+
+    cdef Py_buffer view
+    cdef const uint8_t *start
+
+    def __cinit__(self, object values, Py_ssize_t size, str name):
+        PyObject_GetBuffer(values, &self.view, PyBUF_SIMPLE)
+        if self.view.len != size or self.view.itemsize != 1:
+            raise ValueError(f"{name} of {self.view.len} bytes; wanted {size}")
+        self.start = <const uint8_t *> self.view.buf
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
 
 
 cdef class Matches:

@@ -1,0 +1,272 @@
+#include "probe.h"
+
+#include "probing.h"
+
+enum {
+    BLOCK = 64,  /* queries that wait for each other where only the first match is wanted */
+    PROMISING = 4 /* sets of each that are tried, after the empty one, before the others */
+};
+
+/* A probe under way. */
+struct flipping {
+    struct search_probing probing;
+    const struct search_volatility *volatility;
+    const struct search_probe_scratch *scratch;
+};
+
+/* Part of a table: its runs whose directories are of one width. */
+struct part {
+    size_t table;
+    size_t run; /* the first of them */
+    unsigned width;
+};
+
+static const struct search_column *column_at(const struct search_tables *tables, size_t run,
+                                             size_t table)
+{
+    return &tables->columns[run * tables->table_count + table];
+}
+
+/* The next run of the same part, or the number of runs. */
+static size_t next_run(const struct search_tables *tables, const struct part *part, size_t run)
+{
+    do
+        run++;
+    while (run < tables->run_count && column_at(tables, run, part->table)->width != part->width);
+    return run;
+}
+
+static int is_first_of_width(const struct search_tables *tables, size_t run, size_t table)
+{
+    for (size_t earlier = 0; earlier < run; earlier++)
+        if (column_at(tables, earlier, table)->width == column_at(tables, run, table)->width)
+            return 0;
+    return 1;
+}
+
+static int32_t cost_of(const struct search_volatility *volatility, uint32_t query, uint64_t set)
+{
+    const uint8_t *levels = volatility->levels + (size_t)query * 64;
+    int32_t total = 0;
+
+    for (; set != 0; set &= set - 1) {
+        uint8_t cost = volatility->flips.costs[levels[__builtin_ctzll(set)]];
+        if (cost == SEARCH_NEVER)
+            return INT32_MAX;
+        total += cost;
+    }
+    return total;
+}
+
+/* Whether no earlier table reaches what differs so from the query. */
+static int is_reached_first(const struct search_probing *probing,
+                            const struct search_column *column, uint32_t query,
+                            uint64_t difference)
+{
+    const struct flipping *flipping = (const struct flipping *)probing;
+    const struct search_tables *tables = probing->tables;
+    uint64_t original = search_kernel->restore(difference, tables->masks[column->table]);
+
+    for (const struct search_column *earlier = column - column->table; earlier < column;
+         earlier++) {
+        const int16_t *limits = flipping->scratch->limits +
+                                (size_t)(earlier - tables->columns) * probing->request->count;
+        uint64_t set = original & earlier->header;
+        if (set == 0 || cost_of(flipping->volatility, query, set) <= limits[query])
+            return 0;
+    }
+    return 1;
+}
+
+static inline uint64_t header_of(const struct search_column *column, uint64_t key)
+{
+    return column->width > 0 ? key >> (64 - column->width) : 0;
+}
+
+/* Probe all runs of a part for the headers that some sets of bits make. */
+static void add_probes(struct flipping *flipping, const struct part *part, uint32_t query,
+                       const uint64_t *sets, size_t count)
+{
+    const struct search_tables *tables = flipping->probing.tables;
+    uint64_t key = flipping->scratch->keys[query];
+
+    for (size_t run = part->run; run < tables->run_count; run = next_run(tables, part, run)) {
+        const struct search_column *column = column_at(tables, run, part->table);
+        uint64_t header = header_of(column, key);
+        for (size_t i = 0; i < count && !search_is_done(&flipping->probing, query); i++)
+            search_add_probe(&flipping->probing, column, header ^ (uint32_t)sets[i], 0, key,
+                             query);
+    }
+}
+
+/* Enumerate the sets of one query, and remember how far it went. */
+static size_t flip(struct flipping *flipping, const struct part *part, uint32_t query,
+                   uint64_t *sets)
+{
+    const struct search_volatility *volatility = flipping->volatility;
+    const struct search_tables *tables = flipping->probing.tables;
+    int16_t *limits = flipping->scratch->limits;
+    int32_t limit;
+    size_t count = search_kernel->flip(&volatility->flips,
+                                       volatility->levels + (size_t)query * 64,
+                                       tables->orders + 64 * part->table, part->width, sets,
+                                       &limit);
+
+    if (limits == NULL)
+        return count;
+    limits += part->table * flipping->probing.request->count + query;
+    for (size_t run = part->run; run < tables->run_count; run = next_run(tables, part, run))
+        limits[run * tables->table_count * flipping->probing.request->count] = (int16_t)limit;
+    return count;
+}
+
+static void probe_part(struct flipping *flipping, const struct part *part)
+{
+    uint64_t *sets = flipping->scratch->sets;
+
+    for (size_t query = 0; query < flipping->probing.request->count; query++) {
+        size_t count = flip(flipping, part, (uint32_t)query, sets);
+        add_probes(flipping, part, (uint32_t)query, sets, count);
+    }
+}
+
+/* Probe a part for the headers of the queries themselves. */
+static void probe_unflipped(struct flipping *flipping, const struct part *part)
+{
+    const uint64_t nothing = 0;
+
+    for (size_t query = 0; query < flipping->probing.request->count; query++)
+        add_probes(flipping, part, (uint32_t)query, &nothing, 1);
+}
+
+/* Bring the cheapest sets to the front. */
+static void select_cheapest(uint64_t *sets, size_t count, size_t wanted)
+{
+    for (size_t i = 0; i < wanted && i < count; i++) {
+        uint64_t first = sets[i], least = first;
+        size_t place = i;
+        for (size_t j = i + 1; j < count; j++) {
+            place = sets[j] < least ? j : place;
+            least = sets[j] < least ? sets[j] : least;
+        }
+        sets[place] = first;
+        sets[i] = least;
+    }
+}
+
+/* Some queries and their sets, but for the empty one. */
+struct block {
+    uint32_t queries[BLOCK];
+    const uint64_t *sets[BLOCK];
+    size_t counts[BLOCK];
+    size_t count;
+};
+
+/* The sets of as many queries as there is room for, from number `query` on; returns the next. */
+static size_t fill_block(struct flipping *flipping, const struct part *part, size_t query,
+                         struct block *block)
+{
+    const struct search_probe_scratch *scratch = flipping->scratch;
+    size_t used = 0, wanted = search_sets_room(flipping->volatility->flips.cap);
+
+    block->count = 0;
+    for (; query < flipping->probing.request->count; query++) {
+        uint64_t *sets = scratch->sets + used;
+        if (search_is_done(&flipping->probing, (uint32_t)query))
+            continue;
+        if (block->count == BLOCK || scratch->sets_room - used < wanted)
+            break;
+        size_t count = flip(flipping, part, (uint32_t)query, sets);
+        select_cheapest(sets + 1, count - 1, PROMISING);
+        block->queries[block->count] = (uint32_t)query;
+        block->sets[block->count] = sets + 1;
+        block->counts[block->count++] = count - 1;
+        used += count;
+    }
+    return query;
+}
+
+/* Probe for the sets of a block from number `start` up to `stop`, of queries not yet done. */
+static void probe_block(struct flipping *flipping, const struct part *part,
+                        const struct block *block, size_t start, size_t stop)
+{
+    for (size_t i = 0; i < block->count; i++) {
+        size_t count = block->counts[i] < stop ? block->counts[i] : stop;
+        if (start < count)
+            add_probes(flipping, part, block->queries[i], block->sets[i] + start, count - start);
+    }
+}
+
+/* Probe a part for all but the empty set, until each query has a match. */
+static void probe_flipped(struct flipping *flipping, const struct part *part)
+{
+    struct block block;
+    size_t query = 0;
+
+    search_finish(&flipping->probing);
+    while (query < flipping->probing.request->count) {
+        query = fill_block(flipping, part, query, &block);
+        probe_block(flipping, part, &block, 0, PROMISING);
+        search_finish(&flipping->probing);
+        probe_block(flipping, part, &block, PROMISING, SIZE_MAX);
+    }
+}
+
+/* Do something with each part of the tables that are searched. */
+static void for_all_parts(struct flipping *flipping,
+                          void (*act)(struct flipping *, const struct part *))
+{
+    const struct search_tables *tables = flipping->probing.tables;
+    const struct search_request *request = flipping->probing.request;
+
+    for (size_t table = 0; table < flipping->volatility->table_count; table++) {
+        search_kernel->permute(request->queries, request->count, tables->masks[table],
+                               flipping->scratch->keys);
+        for (size_t run = 0; run < tables->run_count; run++) {
+            struct part part = {table, run, column_at(tables, run, table)->width};
+            if (is_first_of_width(tables, run, table))
+                act(flipping, &part);
+        }
+    }
+}
+
+void search_probe(const struct search_tables *tables, const struct search_request *request,
+                  const struct search_volatility *volatility,
+                  const struct search_probe_scratch *scratch, struct search_found *found)
+{
+    struct flipping flipping;
+
+    flipping.volatility = volatility;
+    flipping.scratch = scratch;
+    search_begin(&flipping.probing, tables, request, scratch->done, found);
+    search_scan_column(&flipping.probing, &tables->loose, request->queries, request->count);
+    if (scratch->done != NULL) {
+        for_all_parts(&flipping, probe_unflipped);
+        for_all_parts(&flipping, probe_flipped);
+    } else {
+        if (volatility->table_count > 1)
+            flipping.probing.is_returned = is_reached_first;
+        for_all_parts(&flipping, probe_part);
+    }
+    search_finish(&flipping.probing);
+}
+
+void search_count_probes(const struct search_tables *tables,
+                         const struct search_volatility *volatility, size_t count, uint64_t *sets,
+                         int64_t *counts)
+{
+    size_t largest = 0;
+    int32_t limit;
+
+    memset(counts, 0, count * sizeof *counts);
+    for (size_t run = 1; run < tables->run_count; run++)
+        if (column_at(tables, run, 0)->count > column_at(tables, largest, 0)->count)
+            largest = run;
+    if (tables->run_count == 0)
+        return;
+    for (size_t table = 0; table < volatility->table_count; table++)
+        for (size_t query = 0; query < count; query++)
+            counts[query] += (int64_t)search_kernel->flip(
+                &volatility->flips, volatility->levels + 64 * query, tables->orders + 64 * table,
+                column_at(tables, largest, table)->width, sets, &limit);
+}

@@ -1,0 +1,146 @@
+#include "probing.h"
+
+enum {
+    LINE = 8,          /* keys of a cache line */
+    FETCHED_MAX = 256, /* keys of a bucket that are fetched in advance */
+    TILE = 4096        /* keys that stay in the first-level cache while queries pass */
+};
+
+void search_begin(struct search_probing *probing, const struct search_tables *tables,
+                  const struct search_request *request, uint8_t *done,
+                  struct search_found *found)
+{
+    probing->tables = tables;
+    probing->request = request;
+    probing->found = found;
+    probing->done = done;
+    probing->is_returned = NULL;
+    probing->probe_count = probing->bucket_count = probing->pending_count = 0;
+    found->count = 0;
+    if (done != NULL)
+        memset(done, 0, request->count);
+}
+
+static void accept(struct search_probing *probing, const struct search_pending *pending)
+{
+    const struct search_tables *tables = probing->tables;
+    uint32_t query = pending->query, ordinal = *pending->ordinal;
+
+    if (probing->request->after != NULL && ordinal <= probing->request->after[query])
+        return;
+    if (search_marked(tables->dead, tables->dead_bytes, ordinal) || search_is_done(probing, query))
+        return;
+    if (probing->done != NULL)
+        probing->done[query] = 1;
+    search_add(probing->found, query, pending->distance, ordinal);
+}
+
+static void accept_pending(struct search_probing *probing)
+{
+    for (size_t i = 0; i < probing->pending_count; i++)
+        accept(probing, &probing->pending[i]);
+    probing->pending_count = 0;
+}
+
+/* Have the ordinals fetched of those hits that their table is to return.  They are looked at
+   when they are many, or at once where a match makes further work unnecessary. */
+static void keep_returned(struct search_probing *probing, const struct search_bucket *buckets,
+                          const struct search_hits *hits)
+{
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct search_hit *hit = &hits->list[i];
+        const struct search_bucket *bucket = &buckets[hit->bucket];
+        const struct search_column *column = bucket->column;
+        const uint32_t *ordinal = column->ordinals + (hit->place - column->keys);
+        if (probing->is_returned != NULL && column != &probing->tables->loose &&
+            !probing->is_returned(probing, column, bucket->query, *hit->place ^ bucket->key))
+            continue;
+        __builtin_prefetch(ordinal);
+        probing->pending[probing->pending_count++] =
+            (struct search_pending){ordinal, bucket->query, hit->distance};
+        if (probing->pending_count == SEARCH_PENDING)
+            accept_pending(probing);
+    }
+    if (probing->done != NULL)
+        accept_pending(probing);
+}
+
+void search_measure(struct search_probing *probing)
+{
+    struct search_bucket *buckets = probing->buckets;
+    size_t count = probing->bucket_count;
+    struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
+
+    /* Where one match is enough, look at few before asking whether it was among them. */
+    if (probing->done != NULL)
+        hits.capacity = 2 * SEARCH_HITS_MIN;
+    while (count > 0) {
+        hits.count = 0;
+        size_t finished = search_kernel->measure(buckets, count, probing->request->distance, &hits);
+        keep_returned(probing, buckets, &hits);
+        buckets += finished;
+        count -= finished;
+        if (count > 0 && search_is_done(probing, buckets->query))
+            buckets->start = buckets->stop;
+    }
+    probing->bucket_count = 0;
+}
+
+/* The middle goes to where it does not drive out the ends of other buckets. */
+void search_fetch_long(const struct search_column *column, struct search_range range,
+                       uint64_t *fetched)
+{
+    const uint64_t *start = column->keys + range.start, *stop = column->keys + range.stop;
+
+    if (stop - start > FETCHED_MAX)
+        stop = start + FETCHED_MAX;
+    for (const uint64_t *line = start + 2 * LINE; line < stop; line += LINE)
+        __builtin_prefetch(line, 0, 2);
+    *fetched = range.start;
+}
+
+/* Look the probes up in their directories, and have the buckets fetched. */
+static void resolve(struct search_probing *probing)
+{
+    uint64_t fetched = UINT64_MAX;
+
+    for (size_t i = 0; i < probing->probe_count; i++) {
+        const struct search_probe *probe = &probing->probes[i];
+        struct search_range range = search_range_at(probe->column, probe->first, probe->spread);
+        if (range.start >= range.stop || search_is_done(probing, probe->query))
+            continue;
+        search_fetch(probe->column, range, &fetched);
+        search_add_bucket(probing, probe->column, range, probe->key, probe->query);
+    }
+    probing->probe_count = 0;
+}
+
+void search_turn(struct search_probing *probing)
+{
+    search_measure(probing);
+    resolve(probing);
+}
+
+void search_finish(struct search_probing *probing)
+{
+    search_turn(probing);
+    search_measure(probing);
+    accept_pending(probing);
+}
+
+void search_scan_column(struct search_probing *probing, const struct search_column *column,
+                        const uint64_t *keys, size_t count)
+{
+    for (uint64_t start = 0; start < column->count; start += TILE) {
+        uint64_t stop = column->count - start < TILE ? column->count : start + TILE;
+        for (size_t query = 0; query < count; query++) {
+            if (search_is_done(probing, (uint32_t)query))
+                continue;
+            search_add_bucket(probing, column, (struct search_range){start, stop}, keys[query],
+                              (uint32_t)query);
+            if (probing->bucket_count == SEARCH_GROUP)
+                search_measure(probing);
+        }
+    }
+    search_measure(probing);
+}

@@ -1,0 +1,296 @@
+# What searches the tables for `_search.pyx`.
+
+cdef unsigned checked_distance(object distance, str name) except? 0:
+    """A number of bits."""
+    if not 0 <= distance <= 64:
+        raise ValueError(f"{name} is 0 to 64, not {distance}")
+    return distance
+
+
+cdef int grow(search_found *found, void *memory) except -1:
+    """Give room for all matches: 20 bytes of each."""
+    found.ranks = <uint64_t *> memory
+    found.queries = <uint32_t *> (found.ranks + 2 * found.count)
+    found.capacity = found.count
+    return 0
+
+
+cdef list sorted_rows(search_found *found):
+    """(ordinal, distance) of the matches of one query."""
+    cdef size_t i
+    search_sort(found.ranks, found.ranks + found.capacity, found.count)
+    return [
+        (<uint32_t> found.ranks[i], <uint32_t> (found.ranks[i] >> 32))
+        for i in range(found.count)
+    ]
+
+
+cdef class Tables:
+    """The runs of all block permutations of one collection, prepared for lookup."""
+
+    cdef Views views
+    cdef Memory memory
+    cdef search_tables tables
+    cdef bint is_small
+
+    def __cinit__(self, masks, runs, loose, dead):
+        cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
+        cdef uint64_t *own_masks
+        cdef uint8_t *orders
+        cdef search_column *columns
+        if table_count == 0:
+            raise ValueError("there is no table")
+        self.memory = Memory(table_count * (72 + run_count * sizeof(search_column)))
+        self.views = Views(3 * run_count * table_count + 3)
+        columns = <search_column *> self.memory.start
+        own_masks = <uint64_t *> (columns + run_count * table_count)
+        orders = <uint8_t *> (own_masks + table_count)
+        for table in range(table_count):
+            own_masks[table] = masks[table]
+            if own_masks[table] == 0:
+                raise ValueError(f"the mask of table {table} is empty")
+            search_prepare_order(orders + 64 * table, own_masks[table])
+        for run in runs:
+            if <size_t> len(run) != table_count:
+                raise ValueError(f"a run of {len(run)} tables; wanted {table_count}")
+            table = 0
+            for keys, ordinals, directory in run:
+                columns[i].table = <uint32_t> table
+                self.take_column(keys, ordinals, directory, &columns[i], own_masks[table])
+                table += 1
+                i += 1
+        self.tables.masks = own_masks
+        self.tables.orders = orders
+        self.tables.table_count = table_count
+        self.tables.columns = columns
+        self.tables.run_count = run_count
+        self.take_loose(loose[0], loose[1])
+        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+        self.is_small = run_count * table_count <= PROBES_HELD and self.tables.loose.count < 8192
+
+    cdef int take_column(self, object keys, object ordinals, object directory,
+                         search_column *column, uint64_t mask) except -1:
+        cdef uint64_t length
+        column.count = self.views.uint64(keys, &column.keys)
+        if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
+            raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
+        length = self.views.uint32(directory, &column.directory)
+        if length < 2 or (length - 1) & (length - 2) != 0 or length - 1 > <uint64_t> 1 << 32:
+            raise ValueError(f"a directory of {length} entries; wanted a power of two and one")
+        search_prepare_column(column, mask, length)
+        return 0
+
+    cdef int take_loose(self, object fingerprints, object ordinals) except -1:
+        cdef search_column *column = &self.tables.loose
+        column.count = self.views.uint64(fingerprints, &column.keys)
+        if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
+            raise ValueError(f"{len(fingerprints)} loose fingerprints, {len(ordinals)} ordinals")
+        return 0
+
+    def lookup(self, queries, *, distance, flips, bint first, after):
+        """Stored fingerprints within `distance` whose header is reached in some table."""
+        return self.run(queries, distance, flips, first, after, False)
+
+    def probe(self, queries, levels, *, costs, theta, cap, distance, bint first, after, tables):
+        """Stored fingerprints within `distance` whose header is likely to come of the query's."""
+        cdef Views views = Views(4)
+        cdef search_request request
+        cdef search_volatility volatility
+        cdef search_probe_scratch scratch
+        cdef const uint64_t *all_queries
+        cdef const uint32_t *all_after
+        cdef const uint8_t *all_levels
+        cdef size_t total, start = 0, size, group, limits
+        request.distance = checked_distance(distance, "distance")
+        request.first = first
+        total = views.uint64(queries, &all_queries)
+        views.after(after, total, &all_after)
+        all_levels = self.take_levels(views, levels, total)
+        self.take_flips(&volatility, views.table(costs), theta, cap, tables)
+        group = min(total, <size_t> LOOKUP_QUERIES_MAX)
+        limits = self.limits_of_each(&volatility, first)
+        if group * limits > LIMITS_MAX:
+            group = max(LIMITS_MAX // limits, <size_t> 1)
+        scratch.sets_room = search_sets_room(volatility.flips.cap) + BLOCK_SETS
+        memory = Memory(group * (9 + 2 * limits) + scratch.sets_room * 8)
+        scratch.keys = <uint64_t *> memory.start
+        scratch.sets = scratch.keys + group
+        scratch.limits = <int16_t *> (scratch.sets + scratch.sets_room) if limits > 0 else NULL
+        scratch.done = <uint8_t *> (scratch.sets + scratch.sets_room) if first else NULL
+        matches = Matches(total, group, False)
+        size = group
+        while start < total:
+            request.queries = all_queries + start
+            request.after = all_after + start if all_after != NULL else NULL
+            request.count = min(size, total - start)
+            volatility.levels = all_levels + 64 * start
+            with nogil:
+                search_probe(&self.tables, &request, &volatility, &scratch, &matches.found)
+            start += matches.keep(start, request.count)
+            size = search_group_size(&matches.found, request.count, group)
+        return matches.result()
+
+    cdef const uint8_t *take_levels(self, Views views, object levels, size_t count) except? NULL:
+        """The levels of `count` queries."""
+        cdef Py_buffer *view = views.take(levels, UINT8, 1, 2)
+        if <size_t> view.shape[0] != count or view.shape[1] != 64:
+            raise ValueError(
+                f"levels of {view.shape[0]} x {view.shape[1]}; wanted {count} x 64"
+            )
+        return <const uint8_t *> view.buf
+
+    cdef int take_flips(self, search_volatility *volatility, const uint8_t *costs, object theta,
+                        object cap, object tables) except -1:
+        """How the bits of all queries may flip."""
+        if theta < 0:
+            raise ValueError(f"theta is {theta}, below 0")
+        if not 1 <= cap <= SEARCH_CAP_MAX:
+            raise ValueError(f"cap is {cap}, not 1 to {SEARCH_CAP_MAX}")
+        if tables is None:
+            tables = self.tables.table_count
+        if not 1 <= tables <= self.tables.table_count:
+            raise ValueError(f"{tables} tables of {self.tables.table_count}")
+        volatility.flips.costs = costs
+        volatility.flips.theta = min(theta, SEARCH_THETA_MAX)
+        volatility.flips.cap = cap
+        volatility.table_count = tables
+        return 0
+
+    cdef size_t limits_of_each(self, const search_volatility *volatility, bint first):
+        """How many limits a probe keeps for each query."""
+        if first or volatility.table_count == 1:
+            return 0
+        return self.tables.run_count * self.tables.table_count
+
+    def probe_one(self, uint64_t query, levels, costs, theta, cap, unsigned distance, bint first,
+                  tables=None):
+        """(ordinal, distance) of the matches of one query; `levels` are 64.  Fast to call."""
+        cdef uint64_t key
+        cdef uint8_t done
+        cdef uint64_t sets[2 * ONE_CAP + 8]
+        cdef int16_t limits[ONE_COLUMNS]
+        cdef uint64_t ranks[ONE_ROOM * 2]
+        cdef uint32_t numbers[ONE_ROOM]
+        cdef search_found found
+        cdef search_request request
+        cdef search_volatility volatility
+        cdef search_probe_scratch scratch
+        cdef Bytes level_bytes = Bytes(levels, 64, "levels")
+        cdef Bytes cost_bytes = Bytes(costs, 256, "costs")
+        cdef Memory memory, room
+        cdef size_t limit_count
+        if distance > 64:
+            raise ValueError(f"distance is 0 to 64, not {distance}")
+        self.take_flips(&volatility, cost_bytes.start, theta, cap, tables)
+        volatility.levels = level_bytes.start
+        request.queries, request.count, request.after = &query, 1, NULL
+        request.distance, request.first = distance, first
+        found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
+        scratch.keys, scratch.done = &key, &done if first else NULL
+        scratch.sets_room = search_sets_room(volatility.flips.cap)
+        scratch.sets, scratch.limits = sets, limits
+        limit_count = self.limits_of_each(&volatility, first)
+        if volatility.flips.cap > ONE_CAP or limit_count > ONE_COLUMNS:
+            memory = Memory(scratch.sets_room * 8 + 2 * limit_count)
+            scratch.sets = <uint64_t *> memory.start
+            scratch.limits = <int16_t *> (scratch.sets + scratch.sets_room)
+        if limit_count == 0:
+            scratch.limits = NULL
+        if self.is_small and volatility.flips.cap <= ONE_CAP:
+            search_probe(&self.tables, &request, &volatility, &scratch, &found)
+        else:
+            with nogil:
+                search_probe(&self.tables, &request, &volatility, &scratch, &found)
+        if found.count > found.capacity:
+            room = Memory(found.count * 20)
+            grow(&found, room.start)
+            with nogil:
+                search_probe(&self.tables, &request, &volatility, &scratch, &found)
+        return sorted_rows(&found)
+
+    def count_probes(self, levels, *, costs, theta, cap, tables):
+        """How many headers `probe` would ask for, for each query, in the largest run."""
+        cdef Views views = Views(3)
+        cdef search_volatility volatility
+        cdef size_t count = len(levels)
+        cdef Memory memory
+        cdef int64_t *counts
+        volatility.levels = self.take_levels(views, levels, count)
+        self.take_flips(&volatility, views.table(costs), theta, cap, tables)
+        memory = Memory(search_sets_room(volatility.flips.cap) * 8)
+        result = np.empty(count, np.int64)
+        counts = <int64_t *> views.output(result, INT64, 8)
+        with nogil:
+            search_count_probes(&self.tables, &volatility, count, <uint64_t *> memory.start,
+                                counts)
+        return result
+
+    def scan(self, queries, *, distance, bint first, after):
+        """Every stored fingerprint within `distance`, by comparing with all of them."""
+        return self.run(queries, distance, 0, first, after, True)
+
+    cdef tuple run(self, queries, distance, flips, bint first, after, bint is_scan):
+        cdef Views views = Views(2)
+        cdef search_request request
+        cdef search_scratch scratch
+        cdef const uint64_t *all_queries
+        cdef const uint32_t *all_after
+        cdef size_t total, start = 0, size, group
+        request.distance = checked_distance(distance, "distance")
+        request.flips = checked_distance(flips, "flips")
+        request.first = first
+        total = views.uint64(queries, &all_queries)
+        views.after(after, total, &all_after)
+        group = min(total, <size_t> (SCAN_QUERIES_MAX if is_scan else LOOKUP_QUERIES_MAX))
+        memory = Memory(group * 21 + (<size_t> 4 << PARTITION_BITS))
+        matches = Matches(total, group, False)
+        scratch.keys = <uint64_t *> memory.start
+        scratch.sorted = scratch.keys + group
+        scratch.numbers = <uint32_t *> (scratch.sorted + group)
+        scratch.places = scratch.numbers + group
+        scratch.done = NULL
+        if first:
+            scratch.done = <uint8_t *> (scratch.places + (<size_t> 1 << PARTITION_BITS))
+        size = group
+        while start < total:
+            request.queries = all_queries + start
+            request.after = all_after + start if all_after != NULL else NULL
+            request.count = min(size, total - start)
+            with nogil:
+                if is_scan:
+                    search_scan(&self.tables, &request, &scratch, &matches.found)
+                else:
+                    search_lookup(&self.tables, &request, &scratch, &matches.found)
+            start += matches.keep(start, request.count)
+            size = search_group_size(&matches.found, request.count, group)
+        return matches.result()
+
+    def lookup_one(self, uint64_t query, unsigned distance, unsigned flips, bint first):
+        """(ordinal, distance) of the matches of one query, in the same order.  Fast to call."""
+        cdef uint64_t key
+        cdef uint8_t done
+        cdef uint64_t ranks[ONE_ROOM * 2]
+        cdef uint32_t numbers[ONE_ROOM]
+        cdef search_found found
+        cdef search_request request
+        cdef search_scratch scratch
+        cdef Memory memory
+        if distance > 64 or flips > 64:
+            raise ValueError(f"distance {distance} or flips {flips} is not 0 to 64")
+        request.queries, request.count, request.after = &query, 1, NULL
+        request.distance, request.flips, request.first = distance, flips, first
+        found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
+        scratch.keys = &key
+        scratch.done = &done if first else NULL
+        if self.is_small and flips == 0:
+            # Giving up the GIL would take as long as the lookup.
+            search_lookup(&self.tables, &request, &scratch, &found)
+        else:
+            with nogil:
+                search_lookup(&self.tables, &request, &scratch, &found)
+        if found.count > found.capacity:
+            memory = Memory(found.count * 20)
+            grow(&found, memory.start)
+            with nogil:
+                search_lookup(&self.tables, &request, &scratch, &found)
+        return sorted_rows(&found)
