@@ -20,7 +20,7 @@ MARKUPS = ("none", "html")
 # that is multiplied by the weight of an `IdfTable`.
 WEIGHTINGS = ("binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf")
 DIMENSIONS = (64, 128)
-METHODS = ("auto", "exhaustive", "bphs")
+METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe")
 FEATURE_OPTIONS = (
     "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
     "stop_words", "stemming", "shingle", "seed",

@@ -1,9 +1,9 @@
 """What the database says about itself: statistics, findings of a check, plans."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from simdb.values import Id
+from simdb.values import Id, Probing
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,14 @@ class Compaction:
 class Plan:
     """How a question will be answered.
 
-    `method` "exhaustive" or "bphs"; `tables` asked, each with up to `flips` flipped header bits,
-    `probes` look-ups in all; candidates are those within `distance` (Hamming), measured by stored
-    volatility where `similarity` is not None.  `recall`: predicted share of the matches that are
+    `method` "exhaustive"; "bphs", which asks `tables` tables, each with up to `flips` flipped
+    header bits; "psm" or "multiprobe", which asks one table, or several, for the headers whose
+    flipped bits are so volatile that their costs sum to `theta` or less (natural logarithms).
+    `probes`: look-ups in all, in the mean.  Candidates are those within `distance` (Hamming),
+    measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the matches that are
     found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason` in words.
-    `sketching`: where a text becomes a fingerprint, in words.
+    `sketching`: where a text becomes a fingerprint, in words.  `probing`: what the kernel is told
+    of "psm" and "multiprobe".
     """
 
     method: str
@@ -94,6 +97,8 @@ class Plan:
     cost_seconds: float
     reason: str
     sketching: str = ""
+    theta: float | None = None
+    probing: Probing | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,16 +137,38 @@ class Sketches:
     """Documents ready to be stored or searched.
 
     `bits` uint64[n]; `vectors` uint8[n, width], packed volatility vectors, rows of zeros where
-    there are none; `states` uint8[n]: EMPTY, BARE or WEIGHTED.
+    there are none; `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], of queries
+    only: how far each bit is from flipping, in finer steps than a vector tells (`kernel.levels`);
+    None where nobody asked.
     """
 
     bits: npt.NDArray[np.uint64]
     vectors: npt.NDArray[np.uint8]
     states: npt.NDArray[np.uint8]
+    levels: npt.NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         """How many."""
         return len(self.bits)
+
+    def taken(self, chosen: Any) -> "Sketches":
+        """Some of them: a slice, or positions."""
+        levels = None if self.levels is None else self.levels[chosen]
+        return Sketches(self.bits[chosen], self.vectors[chosen], self.states[chosen], levels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probing:
+    """Which headers a query asks for: in `tables` tables, those whose flips cost little.
+
+    The flipped bits of a header cost at most `theta` together, each by its level as in `costs`
+    uint8[256]; of one table at most `cap` headers are asked for.
+    """
+
+    tables: int
+    theta: int
+    cap: int
+    costs: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)

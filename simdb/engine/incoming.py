@@ -84,13 +84,13 @@ def sketch_all(
     return _joined(sketcher, parts)
 
 
-def sketch_many(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
-    """Sketches of all documents of an iterable or an array."""
+def sketch_queries(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
+    """Sketches of all queries of an iterable or an array."""
     parts: list[Sketches] = []
     for chunk in _chunks(documents):
         start = sum(len(part) for part in parts)
-        parts.append(sketcher.sketch(chunk, errors=errors, start=start))
-    return _joined(sketcher, parts)
+        parts.append(sketcher.sketch(chunk, errors=errors, start=start, is_query=True))
+    return _joined(sketcher, parts, is_query=True)
 
 
 def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
@@ -133,14 +133,16 @@ def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
     )
 
 
-def _joined(sketcher: Sketcher, parts: list[Sketches]) -> Sketches:
+def _joined(sketcher: Sketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
     if len(parts) == 1:
         return parts[0]
-    parts = [sketcher.sketch([]), *parts]
+    parts = [sketcher.sketch([], is_query=is_query), *parts]
+    levels = [part.levels for part in parts if part.levels is not None]
     return Sketches(
         np.concatenate([part.bits for part in parts]),
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.states for part in parts]),
+        np.concatenate(levels) if is_query else None,
     )
 
 

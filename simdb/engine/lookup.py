@@ -123,7 +123,7 @@ def search(
     for start in range(0, max(len(sketches), 1), size):
         part = slice(start, start + size)
         later = None if after is None else after[part]
-        rows = _search_part(view, source, _part(sketches, part), criterion, plan, first, later)
+        rows = _search_part(view, source, sketches.taken(part), criterion, plan, first, later)
         parts.append(rows if limit is None else rows.limited(limit))
     rows = parts[0] if len(parts) == 1 else joined(parts)
     return rows.limited(1) if first and is_measured else rows
@@ -221,8 +221,7 @@ def _without_empty(
     """The matches of the documents that have features; none for the others."""
     asked = np.flatnonzero(~empty)
     later = None if after is None else after[asked]
-    chosen = Sketches(sketches.bits[asked], sketches.vectors[asked], sketches.states[asked])
-    rows = _search_part(view, source, chosen, criterion, plan, first, later)
+    rows = _search_part(view, source, sketches.taken(asked), criterion, plan, first, later)
     counts = np.zeros(len(sketches), np.int64)
     counts[asked] = np.diff(rows.offsets)
     offsets = offsets_of(counts)
@@ -289,10 +288,6 @@ def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ord
 def _bit_counts(words: npt.NDArray[np.uint64]) -> U8:
     each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
     return np.asarray(each.sum(axis=1), np.uint8)
-
-
-def _part(sketches: Sketches, part: slice) -> Sketches:
-    return Sketches(sketches.bits[part], sketches.vectors[part], sketches.states[part])
 
 
 def _is_whole(value: object, most: int) -> bool:

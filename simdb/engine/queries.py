@@ -12,7 +12,7 @@ import numpy.typing as npt
 from simdb.engine import lookup
 from simdb.engine.cluster import find_clusters
 from simdb.engine.explanation import explain, given_side, stored_side
-from simdb.engine.incoming import as_list, sketch_many
+from simdb.engine.incoming import as_list, sketch_queries
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.store import Store
 from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
@@ -136,7 +136,7 @@ class Queries(Protocol):
                 sketches = stored_sketches(view, source, ordinals)
                 after = ordinals
             else:
-                sketches = sketch_many(self._store.sketcher, documents, errors)
+                sketches = sketch_queries(self._store.sketcher, documents, errors)
             criterion = self._criterion(sketches, (similarity, distance, recall, method))
             wanted = limit if after is None or limit is None else limit + 1
             rows = lookup.search(view, source, sketches, criterion, limit=wanted)
@@ -337,7 +337,7 @@ class Queries(Protocol):
                 return self._query_stored(document, view, source, id, asked, limit)
             if document is None:
                 raise InputError("query needs a document, or the id= of a stored one")
-            sketches = self._store.sketcher.sketch([document], errors=errors)
+            sketches = self._store.sketcher.sketch([document], errors=errors, is_query=True)
             criterion = self._criterion(sketches, asked)
             rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
             return lookup.as_list(view, source, rows)

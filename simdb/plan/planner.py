@@ -1,10 +1,12 @@
 """The planner: which way to search answers a criterion at the lowest cost, and why.
 
-There are two ways.  Exhaustive search compares with every stored fingerprint.  Search by tables
-asks in each of them for the query's own header and, where that does not reach far enough, for the
-headers with up to `flips` flipped bits.  By the pigeonhole principle the tables find everything
-within some distance for certain (`bits.distance_served`); for a similarity the share of matches
-that they reach follows from the angle between the documents.
+There are three ways.  Exhaustive search compares with every stored fingerprint.  Search by tables
+(BPHS) asks in each of them for the query's own header and, where that does not reach far enough,
+for all headers with up to `flips` flipped bits.  By the pigeonhole principle the tables find
+everything within some distance for certain (`bits.distance_served`); for a similarity the share of
+matches that they reach follows from the angle between the documents.  Probing asks for the headers
+that are likely, as the query's weights have it: PSM in one table, volatility multi-probe in
+several; how many it takes for a recall follows from a calibration (`plan/probing.py`).
 
 Costs are seconds of one core, measured on a machine with AVX-512; only their ratios matter.
 """
@@ -16,11 +18,16 @@ from functools import lru_cache
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.options import Simhash
+from simdb.plan.calibration import Calibration, Evidence, evidence
+from simdb.plan.probing import Reach
+from simdb.plan.probing import reach as reach_by_probing
+from simdb.plan.volatility import COST_UNIT
 from simdb.reports import Plan
 
 PROBE_SECONDS = 13e-9  # a prefetched look-up of a header that was not asked lately
 COMPARE_SECONDS = 0.12e-9  # exclusive or, population count and comparison of one fingerprint
 MEASURE_SECONDS = 4.5e-9  # the similarity of one stored volatility vector, in their order
+FLIPPING_SECONDS = 60e-9  # finding the headers to ask for in one table
 CANDIDATE_SECONDS = 120e-9  # handing on what is within the distance, and measuring it
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
@@ -46,13 +53,15 @@ class Criterion:
     """What counts as a match.
 
     At most `distance` differing bits and at least `similarity`, where they are not None (one of
-    them is not), found with probability `recall`, by `method`.
+    them is not), found with probability `recall`, by `method`.  `is_weighted`: every query has
+    weights.
     """
 
     similarity: float | None
     distance: int | None
     recall: float
     method: str
+    is_weighted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,9 @@ class Population:
         return math.comb(self.blocks, self.leading)
 
 
-def choose(criterion: Criterion, population: Population) -> Plan:
+def choose(
+    criterion: Criterion, population: Population, calibration: Calibration | None = None
+) -> Plan:
     """The cheapest plan that satisfies `criterion`; OptionError when there is none."""
     if criterion.similarity is not None and not population.has_vectors:
         raise OptionError(
@@ -84,12 +95,15 @@ def choose(criterion: Criterion, population: Population) -> Plan:
         return _exhaustive(criterion, population, _distances(criterion)[0])
     if criterion.method == "bphs":
         return _named_bphs(criterion, population)
+    if criterion.method in ("psm", "multiprobe"):
+        return _named_probing(criterion, population, calibration)
     plans = [
         plan
         for limit in _distances(criterion)
         for plan in (
             _exhaustive(criterion, population, limit),
             *(_by_tables(criterion, population, limit, flips) for flips in range(FLIPS_MAX + 1)),
+            *_by_probing(criterion, population, limit, calibration),
         )
         if plan.recall >= criterion.recall
     ]
@@ -197,9 +211,78 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
     if flips:
         why += f" with up to {flips} flipped header bits"
     return Plan(
-        "bphs" if flips == 0 else "multiprobe", population.tables, flips, probes, limit,
-        criterion.similarity, recall, cost, why,
+        "bphs", population.tables, flips, probes, limit, criterion.similarity, recall, cost, why,
     )  # fmt: skip
+
+
+def _by_probing(
+    criterion: Criterion,
+    population: Population,
+    limit: int,
+    calibration: Calibration | None,
+) -> list[Plan]:
+    """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
+    if criterion.recall >= 1.0 or not criterion.is_weighted or population.is_swept:
+        return []
+    if population.count == 0:
+        return []
+    known = evidence(calibration, criterion.similarity, criterion.distance)
+    masks = bits.leading_masks(population.blocks, population.leading)
+    most = 1 if criterion.method == "psm" else population.tables
+    plans = []
+    for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
+        found = reach_by_probing(
+            known, masks[:tables], header_bits=population.directory_bits, limit=limit,
+            wanted=criterion.recall,
+        )  # fmt: skip
+        if found is not None:
+            plans.append(_probing_plan(criterion, population, limit, found, known))
+    return plans
+
+
+def _probing_plan(
+    criterion: Criterion, population: Population, limit: int, found: Reach, known: Evidence
+) -> Plan:
+    probing = found.probing
+    compared = found.probes * (1 + population.count / 2**population.directory_bits)
+    share = _share_of_reached(population.directory_bits, 2, limit)
+    cost = (
+        probing.tables * FLIPPING_SECONDS
+        + found.probes * PROBE_SECONDS
+        + compared * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
+    )
+    kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
+    why = (
+        f"{probing.tables} table(s), asked for the headers that are likely, about"
+        f" {found.probes:.1f} for a query, reach {found.recall:.3f} of {len(known.pairs)} {kind};"
+        f" {found.recall_bound:.3f} or more with 95 % confidence"
+    )
+    return Plan(
+        "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
+        limit, criterion.similarity, found.recall, cost, why,
+        theta=probing.theta / COST_UNIT, probing=probing,
+    )  # fmt: skip
+
+
+def _named_probing(
+    criterion: Criterion, population: Population, calibration: Calibration | None
+) -> Plan:
+    """The plan for method="psm" or "multiprobe"; an exact one, which says so, if none is able."""
+    if not criterion.is_weighted:
+        raise OptionError(
+            f"method={criterion.method!r} needs queries with weights, and a ready fingerprint has"
+            " none; give simdb.Fingerprint with weights, or ask with method='bphs'"
+        )
+    plans = [
+        plan
+        for limit in _distances(criterion)
+        for plan in _by_probing(criterion, population, limit, calibration)
+    ]
+    if plans:
+        return min(plans, key=lambda plan: plan.cost_seconds)
+    exact = choose(replace(criterion, method="auto", is_weighted=False), population)
+    reason = f"{criterion.method} cannot reach recall {criterion.recall:g}, so: {exact.reason}"
+    return replace(exact, reason=reason)
 
 
 def _named_bphs(criterion: Criterion, population: Population) -> Plan:

@@ -47,6 +47,10 @@ class SampledPairs:
         """Number of pairs."""
         return len(self.queries)
 
+    def taken(self, chosen: Any) -> "SampledPairs":
+        """Some of them: a slice, flags or positions."""
+        return SampledPairs(self.queries[chosen], self.levels[chosen], self.stored[chosen])
+
 
 def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int) -> I64:
     """The least theta that reaches each pair by some of the tables: int64[n], or UNREACHABLE.
@@ -110,6 +114,13 @@ def lower_bound(reached: int, count: int) -> float:
     return low
 
 
+def distances(pairs: SampledPairs) -> I64:
+    """The Hamming distance of each pair."""
+    differing = (pairs.queries ^ pairs.stored).view(np.uint8).reshape(-1, 8)
+    found: I64 = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int64)
+    return found
+
+
 def synthetic_pairs(
     count: int, *, seed: int, similarity: float | None = None, distance: int | None = None
 ) -> SampledPairs:
@@ -128,8 +139,8 @@ def synthetic_pairs(
         weights = generator.laplace(size=(count, DIMENSIONS))
         noise = generator.laplace(size=(count, DIMENSIONS))
         near = sampled_pairs(weights, cosine * weights + math.sqrt(1 - cosine**2) * noise)
-        parts.append(_taken(near, _distances(near) <= limit))
-    return _taken(_joined(parts), slice(0, count))
+        parts.append(near.taken(distances(near) <= limit))
+    return _joined(parts).taken(slice(0, count))
 
 
 def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
@@ -156,17 +167,6 @@ def _bits(weights: npt.NDArray[Any]) -> U64:
     is_set = weights[:, : bits.FINGERPRINT_BITS] >= 0
     packed: U64 = np.packbits(is_set, axis=1, bitorder="little").view("<u8")[:, 0]
     return packed.astype(np.uint64)
-
-
-def _distances(pairs: SampledPairs) -> I64:
-    """The Hamming distance of each pair."""
-    differing = (pairs.queries ^ pairs.stored).view(np.uint8).reshape(-1, 8)
-    found: I64 = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int64)
-    return found
-
-
-def _taken(pairs: SampledPairs, chosen: Any) -> SampledPairs:
-    return SampledPairs(pairs.queries[chosen], pairs.levels[chosen], pairs.stored[chosen])
 
 
 def _joined(parts: Sequence[SampledPairs]) -> SampledPairs:

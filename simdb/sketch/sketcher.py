@@ -35,6 +35,7 @@ from simdb.values import (
 )
 
 ERRORS = ("strict", "replace")
+LEVEL_MAX = 255  # of a bit that is not known to flip
 NO_RESOURCES = Resources()
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
@@ -70,8 +71,10 @@ class Sketcher:
         """How every document is treated."""
         return self._options
 
-    def sketch(self, documents: Any, *, errors: str = "strict", start: int = 0) -> Sketches:
-        """Sketches of many documents.
+    def sketch(
+        self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
+    ) -> Sketches:
+        """Sketches of many documents; of queries also the levels.
 
         `documents`: a sequence of documents, a uint64 array (ready fingerprints), a
         `Fingerprints`, or vectors as float[n, d] or CSR.  Messages count from `start`.
@@ -80,13 +83,13 @@ class Sketcher:
         """
         _check_errors(errors)
         if isinstance(documents, Fingerprints):
-            return self._from_fingerprints(documents.bits, documents.weights)
+            return self._from_fingerprints(documents.bits, documents.weights, is_query)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
-            return self._bare(documents)
+            return self._bare(documents, is_query)
         vectors = as_vectors(documents)
         if vectors is not None:
-            return self._quantised(*self._project_vectors(vectors, start))
-        return self._by_kind(documents, errors == "replace", start)
+            return self._quantised(*self._project_vectors(vectors, start), is_query)
+        return self._by_kind(documents, errors == "replace", start, is_query)
 
     def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
         """Weights float32[n, dimensions] of texts, tokens, features or vectors, of one kind."""
@@ -151,39 +154,48 @@ class Sketcher:
             np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
         )
 
-    def _by_kind(self, documents: Sequence[Any], replace: bool, start: int) -> Sketches:
+    def _by_kind(
+        self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
+    ) -> Sketches:
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
         distinct = set(kinds)
         if not kinds:
-            return self._bare(np.empty(0, np.uint64))
+            return self._bare(np.empty(0, np.uint64), is_query)
         if len(distinct) == 1:
-            return self._one_kind(documents, kinds[0], replace, start)
+            return self._one_kind(documents, kinds[0], replace, start, is_query)
         whole = Sketches(
             np.empty(len(kinds), np.uint64),
             np.empty((len(kinds), self._width), np.uint8),
             np.empty(len(kinds), np.uint8),
+            np.empty((len(kinds), FINGERPRINT_BITS), np.uint8) if is_query else None,
         )
         for kind in sorted(distinct):
             chosen = [at for at, each in enumerate(kinds) if each == kind]
             try:
-                part = self._one_kind([documents[at] for at in chosen], kind, replace, start)
+                part = self._one_kind(
+                    [documents[at] for at in chosen], kind, replace, start, is_query
+                )
             except InputError:
                 # The message shall name the place among all documents, not among those of its kind.
                 for at in chosen:
-                    self._one_kind([documents[at]], kind, replace, start + at)
+                    self._one_kind([documents[at]], kind, replace, start + at, is_query)
                 raise
             whole.bits[chosen] = part.bits
             whole.vectors[chosen] = part.vectors
             whole.states[chosen] = part.states
+            if whole.levels is not None and part.levels is not None:
+                whole.levels[chosen] = part.levels
         return whole
 
-    def _one_kind(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Sketches:
+    def _one_kind(
+        self, documents: Sequence[Any], kind: str, replace: bool, start: int, is_query: bool
+    ) -> Sketches:
         if kind == "bits":
-            return self._bare(np.array(documents, np.uint64))
+            return self._bare(np.array(documents, np.uint64), is_query)
         if kind == "fingerprint":
-            return self._ready(documents)
+            return self._ready(documents, is_query)
         weights, counts = self._projected(documents, kind, replace, start)
-        return self._quantised(weights, counts)
+        return self._quantised(weights, counts, is_query)
 
     def _projected(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
@@ -202,7 +214,9 @@ class Sketcher:
         weights = self._projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
-    def _quantised(self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> Sketches:
+    def _quantised(
+        self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64], is_query: bool
+    ) -> Sketches:
         dimensions = self._options.dimensions
         chosen = np.ascontiguousarray(weights[:, :dimensions])
         bits, vectors = kernel.quantise(chosen)
@@ -210,9 +224,9 @@ class Sketcher:
             vectors = np.empty((len(bits), 0), np.uint8)
         known = WEIGHTED if self._width else BARE
         states = np.where(counts > 0, known, EMPTY).astype(np.uint8)
-        return Sketches(bits, vectors, states)
+        return Sketches(bits, vectors, states, kernel.levels(chosen) if is_query else None)
 
-    def _bare(self, bits: npt.NDArray[np.uint64]) -> Sketches:
+    def _bare(self, bits: npt.NDArray[np.uint64], is_query: bool) -> Sketches:
         if bits.ndim != 1:
             raise InputError(f"ready fingerprints are uint64[n], not {describe(bits)}")
         count = len(bits)
@@ -220,27 +234,34 @@ class Sketcher:
             np.ascontiguousarray(bits),
             np.zeros((count, self._width), np.uint8),
             np.full(count, BARE, np.uint8),
+            np.full((count, FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None,
         )
 
-    def _ready(self, documents: Sequence[Fingerprint]) -> Sketches:
+    def _ready(self, documents: Sequence[Fingerprint], is_query: bool) -> Sketches:
         """Sketches of fingerprints, with or without weights."""
         bits = np.array([document.bits for document in documents], np.uint64)
-        sketches = self._bare(bits)
+        sketches = self._bare(bits, is_query)
         for at, each in enumerate(documents):
             if each.weights is not None:
-                part = self._from_fingerprints(bits[at : at + 1], each.weights[None, :])
+                part = self._from_fingerprints(bits[at : at + 1], each.weights[None, :], is_query)
                 sketches.vectors[at] = part.vectors[0]
                 sketches.states[at] = part.states[0]
+                if sketches.levels is not None and part.levels is not None:
+                    sketches.levels[at] = part.levels[0]
             if each.is_empty:
                 sketches.states[at] = EMPTY
         return sketches
 
     def _from_fingerprints(
-        self, bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32] | None
+        self,
+        bits: npt.NDArray[np.uint64],
+        weights: npt.NDArray[np.float32] | None,
+        is_query: bool,
     ) -> Sketches:
         if weights is None:
-            return self._bare(bits)
-        found, vectors = kernel.quantise(_widened(weights, self._options.dimensions))
+            return self._bare(bits, is_query)
+        wide = _widened(weights, self._options.dimensions)
+        found, vectors = kernel.quantise(wide)
         differing = np.flatnonzero(found != bits)
         if len(differing):
             at = int(differing[0])
@@ -252,7 +273,8 @@ class Sketcher:
             vectors = np.empty((len(bits), 0), np.uint8)
         known = WEIGHTED if self._width else BARE
         states = np.where(weights.any(axis=1), known, EMPTY).astype(np.uint8)
-        return Sketches(np.ascontiguousarray(bits), vectors, states)
+        levels = kernel.levels(wide) if is_query else None
+        return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
 
 def _check_errors(errors: str) -> None:
