@@ -8,7 +8,8 @@ share of pairs that need no more.
 
 What a sample shows is not what the next documents do.  `theta_for` therefore asks for so many
 pairs within theta that a smaller share than asked would have shown them with a probability of at
-most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson 1934).
+most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson 1934).  It takes the pairs
+as independent, so a sample should not have many of one cluster.
 """
 
 import math
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import bits
+from simdb import bits, kernel
 from simdb.plan import volatility
 
 CONFIDENCE = 0.95
@@ -122,14 +123,20 @@ def distances(pairs: SampledPairs) -> I64:
 
 
 def synthetic_pairs(
-    count: int, *, seed: int, similarity: float | None = None, distance: int | None = None
+    count: int,
+    *,
+    seed: int,
+    similarity: float | None = None,
+    distance: int | None = None,
+    is_stored: bool = False,
 ) -> SampledPairs:
     """Pairs as the prior has them, before there are documents: for the first plan.
 
     The weights of a document are Laplace variables, as those of TF-IDF are (Sood & Loguinov 2011,
     Figure 1(a)), and its neighbour is W' = s W + sqrt(1 - s^2) Z with Z of the same kind, so that
     their documents are at cosine s: the least similar that match, `volatility.prior_similarity`.
-    With a `distance`, only pairs within it.
+    With a `distance`, only pairs within it.  `is_stored`: stored documents ask, by the rounded
+    weights that are kept of them, which takes a higher theta.
     """
     cosine = volatility.prior_similarity(similarity, distance)
     limit = bits.FINGERPRINT_BITS if distance is None else distance
@@ -138,7 +145,8 @@ def synthetic_pairs(
     while not parts or sum(map(len, parts)) < count:
         weights = generator.laplace(size=(count, DIMENSIONS))
         noise = generator.laplace(size=(count, DIMENSIONS))
-        near = sampled_pairs(weights, cosine * weights + math.sqrt(1 - cosine**2) * noise)
+        others = cosine * weights + math.sqrt(1 - cosine**2) * noise
+        near = sampled_pairs(stored_weights(weights) if is_stored else weights, others)
         parts.append(near.taken(distances(near) <= limit))
     return _joined(parts).taken(slice(0, count))
 
@@ -146,6 +154,13 @@ def synthetic_pairs(
 def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
     """Pairs by their weights, real[n, 64 .. 128] each; the left ones ask."""
     return SampledPairs(_bits(left), volatility.levels(left), _bits(right))
+
+
+def stored_weights(weights: npt.NDArray[Any]) -> F64:
+    """What a database keeps of weights, real[n, 64 .. 128]: odd whole numbers from -15 to 15."""
+    _, vectors = kernel.quantise(np.ascontiguousarray(weights, np.float32))
+    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
+    return 2.0 * halves - 15.0
 
 
 def _at_least(count: int, share: float) -> F64:

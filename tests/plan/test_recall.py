@@ -16,6 +16,7 @@ from simdb.plan.recall import (
     recall_at,
     recall_bound,
     sampled_pairs,
+    stored_weights,
     synthetic_pairs,
     theta_for,
 )
@@ -188,6 +189,34 @@ def test_synthetic_pairs_are_within_the_distance(similarity, distance):
     }
     assert len(pairs) == 300
     assert max(distances) == distance
+
+
+@pytest.mark.parametrize("criterion", [{"similarity": 0.9}, {"distance": 3}])
+def test_synthetic_stored_documents_ask_by_rounded_weights_and_need_more(criterion):
+    fresh, kept = [
+        synthetic_pairs(3000, seed=1, is_stored=is_stored, **criterion)
+        for is_stored in (False, True)
+    ]
+    costs = volatility.costs(volatility.prior(**criterion))
+
+    thetas = [theta_for(0.8, needs(pairs, costs, [bits.ALL_BITS], 16)) for pairs in (fresh, kept)]
+
+    assert np.array_equal(fresh.queries, kept.queries)
+    assert np.array_equal(fresh.stored, kept.stored)
+    assert thetas[0] < thetas[1]
+    # Odd whole numbers, divided by one root mean square a document.
+    assert max(len(np.unique(row)) for row in kept.levels) <= 8
+
+
+def test_stored_weights_keep_signs_and_order():
+    weights = np.random.default_rng(6).laplace(size=(3, 128))
+
+    kept = stored_weights(weights)
+
+    assert set(np.abs(kept).ravel()) <= set(range(1, 16, 2))
+    assert np.array_equal(kept > 0, weights > 0)
+    order = np.argsort(weights, axis=1)
+    assert (np.diff(np.take_along_axis(kept, order, axis=1), axis=1) >= 0).all()
 
 
 def test_synthetic_pairs_are_those_of_their_seed():

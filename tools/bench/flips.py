@@ -23,9 +23,9 @@ import numpy.typing as npt
 import simdb
 from corpus import read_corpus
 from record import Record, amount, number, options
-from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS, set_bits
 from simdb.plan import volatility
+from simdb.plan.recall import stored_weights
 from workload import scratch
 
 DISTANCES = (1, 2, 3)
@@ -61,7 +61,10 @@ def main() -> None:
         ):
             found = simdb.fingerprints(texts, sketch)
             pairs = near_pairs(found, arguments)
-            for weights, step in ((found.weights, 0.0), (stored(found), volatility.STORED_STEP)):
+            for weights, step in (
+                (found.weights, 0.0),
+                (stored_weights(found.weights), volatility.STORED_STEP),
+            ):
                 precision = "exact" if step == 0 else "stored"
                 ask(record, f"{name}, {kind}, {precision} weights", weights, pairs, step, arguments)
     record.finish()
@@ -83,12 +86,6 @@ def near_pairs(found: simdb.Fingerprints, arguments: argparse.Namespace) -> Arra
     rows[turned, :2] = rows[turned, 1::-1]
     alike = [simdb.similarity(found[left], found[right]) for left, right in rows[:, :2]]
     return rows[np.array(alike) >= arguments.similarity]
-
-
-def stored(found: simdb.Fingerprints) -> Arrays:
-    """The weights as a database keeps them: odd whole numbers of four bits."""
-    _, vectors = kernel.quantise(np.ascontiguousarray(found.weights))
-    return 2.0 * np.concatenate([vectors & 15, vectors >> 4], axis=1) - 15.0
 
 
 def ask(
