@@ -7,9 +7,12 @@ from collections.abc import Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
+from simdb.engine.calibration import calibrate
 from simdb.engine.compaction import compact, copy
 from simdb.engine.idf import fit_own_idf, set_idf
-from simdb.engine.incoming import Progress
+from simdb.engine.incoming import Progress, sketch_queries
 from simdb.engine.inspection import check, statistics
 from simdb.engine.opening import open_store
 from simdb.engine.queries import Counts, Queries
@@ -19,15 +22,21 @@ from simdb.engine.transaction import WriteTransaction
 from simdb.engine.view import View
 from simdb.errors import (
     ClosedError,
+    OptionError,
     ReadOnlyError,
 )
 from simdb.idf import IdfTable
 from simdb.options import Options
+from simdb.plan.calibration import Calibration
 from simdb.reports import Compaction, Finding, Statistics
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import registry
 from simdb.storage.run import Source
 from simdb.values import Fingerprints, Id, Match, Matches
+
+# Documents asked about by `calibrate`: as many as take about a second, and no fewer than this.
+CALIBRATED_DOCUMENTS = 1000
+CALIBRATED_COMPARISONS = 1 << 32
 
 
 class Database(Queries):
@@ -220,6 +229,33 @@ class Database(Queries):
         self._check_open()
         return check(self._store, deep=deep)
 
+    def calibrate(
+        self, sample: Any = None, *, seed: int = 0, errors: str = "strict"
+    ) -> Calibration:
+        """Learn how similar documents differ here, so that queries ask for no more than they must.
+
+        `sample`: how many stored documents to ask about, drawn at random by `seed`; None for as
+        many as take about a second.  Or documents like those that will be queries, which tell
+        more, since their weights are known exactly.
+        What is learnt is stored and used from then on; see `plan`.
+        """
+        self._check_writable()
+        count, given = self._calibrated_count(), None
+        if sample is None:
+            pass
+        elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
+            if sample < 1:
+                raise OptionError(f"sample is a number from 1 on, or documents, not {sample!r}")
+            count = int(sample)
+        else:
+            given = sketch_queries(self._store.sketcher, sample, errors)
+        if not self._store.width:
+            raise OptionError(
+                "this database stores no volatility, so there is nothing to calibrate; create it"
+                " with Simhash(store_volatility=True)"
+            )
+        return calibrate(self._store, count, given, seed)
+
     def compact(self) -> Compaction:
         """Merge everything into one run, drop what is deleted, and shrink the file.
 
@@ -258,6 +294,9 @@ class Database(Queries):
         """Where it is, and whether it is open."""
         state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
         return f"<simdb.Database {self._path!r}, {state}>"
+
+    def _calibrated_count(self) -> int:
+        return max(CALIBRATED_DOCUMENTS, CALIBRATED_COMPARISONS // max(len(self), 1))
 
     def _check_open(self) -> None:
         if self._store.is_closed:

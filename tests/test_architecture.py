@@ -37,7 +37,7 @@ FOLDERS = {
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "sweep", "pairs", "cluster",
-        "incoming", "explanation", "queries", "snapshot", "staging", "commit", "claim",
+        "incoming", "explanation", "queries", "calibration", "snapshot", "staging", "commit", "claim",
         "transaction", "compaction", "inspection",
     ],
     "cli": None,

@@ -72,7 +72,7 @@ def _among(
         return Rows(nobody, np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32))
     loose = Loose(0, source.width)
     loose.append(part)
-    view = View([], loose.view(), None, permutations)
+    view = View([], loose.view(), None, permutations, None)
     exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, "exhaustive")
     return lookup.search(view, source, sketches, exhaustive)
 

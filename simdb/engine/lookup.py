@@ -66,7 +66,9 @@ class Rows:
         return self.chosen(np.flatnonzero(rank < limit))
 
 
-def make_criterion(options: Options, asked: Asked, *, is_weighted: bool) -> Criterion:
+def make_criterion(
+    options: Options, asked: Asked, *, is_weighted: bool, is_stored: bool = False
+) -> Criterion:
     """What a query asks, with the database's defaults for what it leaves open.
 
     Without either bound, documents with weights are matched by similarity and others by distance.
@@ -91,7 +93,14 @@ def make_criterion(options: Options, asked: Asked, *, is_weighted: bool) -> Crit
     method = method or "auto"
     if method not in METHODS:
         raise OptionError(f"method is one of {', '.join(map(repr, METHODS))}, not {method!r}")
-    return Criterion(similarity, distance, options.recall if recall is None else recall, method)
+    return Criterion(
+        similarity,
+        distance,
+        options.recall if recall is None else recall,
+        method,
+        is_weighted and options.sketch.store_volatility,
+        is_stored,
+    )
 
 
 def check_limit(limit: int | None) -> None:
@@ -174,6 +183,13 @@ def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
     ]
 
 
+def levels_of(sketches: Sketches) -> U8:
+    """How far each bit is from flipping; of stored documents as far as their vectors tell."""
+    if sketches.levels is not None:
+        return sketches.levels
+    return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
+
+
 def joined(parts: list[Rows]) -> Rows:
     """The rows of batches that follow each other."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -235,6 +251,18 @@ def _candidates(
     tables = view.tables(source)
     if plan.method == "exhaustive":
         found = tables.scan(sketches.bits, distance=plan.distance, first=first, after=after)
+    elif plan.probing is not None:
+        found = tables.probe(
+            sketches.bits,
+            levels_of(sketches),
+            costs=plan.probing.costs,
+            theta=plan.probing.theta,
+            cap=plan.probing.cap,
+            distance=plan.distance,
+            first=first,
+            after=after,
+            tables=plan.probing.tables,
+        )
     else:
         found = tables.lookup(
             sketches.bits, distance=plan.distance, flips=plan.flips, first=first, after=after

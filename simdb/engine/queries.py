@@ -375,10 +375,9 @@ class Queries(Protocol):
                 "some of these documents have weights and some have not; say similarity= or"
                 " distance="
             )
+        is_stored = sketches.levels is None
         return lookup.make_criterion(
-            self._store.options,
-            asked,
-            is_weighted=not is_bare,
+            self._store.options, asked, is_weighted=not is_bare, is_stored=is_stored
         )
 
     def _pairs_criterion(

@@ -80,7 +80,9 @@ class Staging:
                 self.seal_loose()
             runs = [*self._base.runs, *self.sealed]
             loose = self._join().view()
-            self._view = View(runs, loose, self.dead, self._store.permutations)
+            self._view = View(
+                runs, loose, self.dead, self._store.permutations, base_view.calibration
+            )
         return self._view
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:

@@ -13,6 +13,7 @@ from simdb.engine.view import View
 from simdb.errors import BusyError, ClosedError
 from simdb.index.permutation import Permutations
 from simdb.options import Options
+from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.resources import Resources
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
@@ -58,6 +59,7 @@ class Store:
         self.is_closed = False
         self._lock = threading.Lock()
         self._latest: Latest | None = None
+        self._calibrated: tuple[dict[str, Any] | None, Calibration | None] | None = None
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     @property
@@ -151,6 +153,15 @@ class Store:
     def _make_sketcher(self, options: Options) -> Sketcher:
         return Sketcher(options.sketch, self._resources, self.allowed)
 
+    def _calibration(self, contents: Contents) -> Calibration | None:
+        """The calibration, decoded when it has changed."""
+        known = self._calibrated
+        if known is None or known[0] is not contents.calibration:
+            stored = contents.calibration
+            decoded = None if stored is None else decode_calibration(stored)
+            known = self._calibrated = (stored, decoded)
+        return known[1]
+
     def _refreshed(self, transaction: Any) -> Latest:
         """The state and view that `transaction` sees."""
         with self._lock:
@@ -160,7 +171,13 @@ class Store:
                 return latest
             previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, previous)
-            view = View(contents.runs, contents.loose, contents.dead, self.permutations)
+            view = View(
+                contents.runs,
+                contents.loose,
+                contents.dead,
+                self.permutations,
+                self._calibration(contents),
+            )
             newest = (stamp, contents, view)
             # A reader that began before the last commit must not turn the clock back.
             if latest is None or latest[0][0] < stamp[0] or latest[0][1] != stamp[1]:

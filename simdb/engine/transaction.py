@@ -232,7 +232,7 @@ class WriteTransaction(Queries):
     def _grow(self) -> None:
         """Make the map larger.  No pointer into it survives, so the base is read again."""
         self._source.end()
-        self._base_view = View([], Loose(0, 0).view(), None, self._store.permutations)
+        self._base_view = View([], Loose(0, 0).view(), None, self._store.permutations, None)
         self._store.forget_views()
         try:
             self._store.environment.grow(GROWTH_BYTES)

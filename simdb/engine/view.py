@@ -14,6 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
 from simdb.index.permutation import Permutations
+from simdb.plan.calibration import Calibration
 from simdb.plan.planner import Criterion, Population, choose
 from simdb.reports import Plan
 from simdb.storage import layout
@@ -35,12 +36,14 @@ class View:
         loose: LooseView,
         dead: Bitmap | None,
         permutations: Permutations,
+        calibration: Calibration | None,
     ) -> None:
         """The runs cover 0 .. loose.start; `dead` may be shorter than all ordinals."""
         self.runs = list(runs)
         self.loose = loose
         self.dead = with_room(dead, loose.stop)
         self.permutations = permutations
+        self.calibration = calibration
         self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
         self._plans: dict[tuple[Criterion, bool, bool], Plan] = {}
         self._tables: Any = None
@@ -141,7 +144,7 @@ class View:
         plan = self._plans.get(key)
         if plan is None:
             population = self.population(has_vectors=has_vectors, is_swept=is_swept)
-            plan = self._plans[key] = choose(criterion, population)
+            plan = self._plans[key] = choose(criterion, population, self.calibration)
         return plan
 
     def population(self, *, has_vectors: bool, is_swept: bool = False) -> Population:

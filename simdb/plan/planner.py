@@ -54,7 +54,7 @@ class Criterion:
 
     At most `distance` differing bits and at least `similarity`, where they are not None (one of
     them is not), found with probability `recall`, by `method`.  `is_weighted`: every query has
-    weights.
+    weights; `is_stored`: they are stored documents, whose weights are rounded.
     """
 
     similarity: float | None
@@ -62,6 +62,7 @@ class Criterion:
     recall: float
     method: str
     is_weighted: bool = False
+    is_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +227,15 @@ def _by_probing(
         return []
     if population.count == 0:
         return []
-    known = evidence(calibration, criterion.similarity, criterion.distance)
+    known = evidence(
+        calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
+    )
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == "psm" else population.tables
     plans = []
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
         found = reach_by_probing(
-            known, masks[:tables], header_bits=population.directory_bits, limit=limit,
+            known, tuple(masks[:tables]), header_bits=population.directory_bits, limit=limit,
             wanted=criterion.recall,
         )  # fmt: skip
         if found is not None:

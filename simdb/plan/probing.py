@@ -6,8 +6,8 @@ for every header whose flipped bits cost no more than theta together; theta is t
 reaches the wanted share of a sample of matching pairs (`recall.theta_for`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,9 @@ class Reach:
     recall_bound: float
 
 
+@lru_cache(256)
 def reach(
-    evidence: Evidence, masks: Sequence[int], *, header_bits: int, limit: int, wanted: float
+    evidence: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
 ) -> Reach | None:
     """The cheapest probing of these tables that reaches a share `wanted`; None where none does.
 
@@ -45,7 +46,8 @@ def reach(
     """
     needs = recall.needs(evidence.pairs, evidence.costs, masks, header_bits)
     needs[evidence.distances > limit] = recall.UNREACHABLE
-    theta = recall.theta_for(wanted, needs)
+    independent = evidence.pairs.query_count
+    theta = recall.theta_for(wanted, needs, independent)
     if theta is None:
         return None
     levels = evidence.pairs.levels[:COUNTED_QUERIES]
@@ -60,7 +62,7 @@ def reach(
         Probing(len(masks), theta, CAP, evidence.costs),
         float(np.mean(counts)),
         recall.recall_at(theta, needs),
-        recall.recall_bound(theta, needs),
+        recall.recall_bound(theta, needs, independent),
     )
 
 

@@ -48,6 +48,11 @@ class SampledPairs:
         """Number of pairs."""
         return len(self.queries)
 
+    @property
+    def query_count(self) -> int:
+        """Number of different queries."""
+        return len(np.unique(self.queries))
+
     def taken(self, chosen: Any) -> "SampledPairs":
         """Some of them: a slice, flags or positions."""
         return SampledPairs(self.queries[chosen], self.levels[chosen], self.stored[chosen])
@@ -77,21 +82,25 @@ def recall_at(theta: int, needs: I64) -> float:
     return float(np.count_nonzero(needs <= theta)) / len(needs) if len(needs) else 1.0
 
 
-def recall_bound(theta: int, needs: I64) -> float:
+def recall_bound(theta: int, needs: I64, independent: int | None = None) -> float:
     """What the recall is at least, with `CONFIDENCE`, as far as the sample tells."""
-    return lower_bound(int(np.count_nonzero(needs <= theta)), len(needs))
+    count = len(needs) if independent is None else independent
+    return lower_bound(math.floor(recall_at(theta, needs) * count), count)
 
 
-def theta_for(recall: float, needs: I64) -> int | None:
+def theta_for(recall: float, needs: I64, independent: int | None = None) -> int | None:
     """The smallest theta whose recall is at least `recall` with `CONFIDENCE`; None for no theta.
 
-    Where the sample is too small to be sure (59 pairs for .95, 299 for .99), every pair of it must
-    be reached; `recall_bound` tells what is then known.  None, too, for a recall of 1, which no
-    sample can promise, and for an empty sample.
+    `independent`: as how many pairs they count, where several are of one query and alike; all
+    where None.  Where those are too few to be sure (59 for .95, 299 for .99), every pair must be
+    reached; `recall_bound` tells what is then known.  None, too, for a recall of 1, which no sample
+    can promise, and for an empty sample.
     """
     if recall >= 1.0 or len(needs) == 0:
         return None
-    wanted = min(least_reached(recall, len(needs)), len(needs))
+    count = len(needs) if independent is None else independent
+    share = min(least_reached(recall, count), count) / count
+    wanted = math.ceil(share * len(needs))
     theta = int(np.partition(needs, wanted - 1)[wanted - 1])
     return theta if theta < UNREACHABLE else None
 

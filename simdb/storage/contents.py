@@ -4,7 +4,7 @@
 the reader after a commit of one document reads one document.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ from simdb.storage.tombstones import read_tombstones
 class Contents:
     """One state of the database; `loose` is the delta, `dead` None while nothing is deleted.
 
-    `buffer` is what `loose` is a view of; only `load` appends to it.
+    `buffer` is what `loose` is a view of; only `load` appends to it.  `calibration`: as stored, in
+    plain types, None while there is none.
     """
 
     transaction_number: int
@@ -37,6 +38,7 @@ class Contents:
     loose: LooseView
     dead: npt.NDArray[np.uint8] | None
     buffer: Loose
+    calibration: dict[str, Any] | None
 
 
 def create(
@@ -157,7 +159,33 @@ def load(
         loose,
         _load_dead(environment, transaction, manifest, previous),
         buffer,
+        _load_calibration(environment, transaction, manifest, previous),
     )
+
+
+def put_calibration(environment: Environment, transaction: Any, stored: dict[str, Any]) -> None:
+    """Store a calibration, in plain types, in the place of the one before."""
+    meta = environment.subdatabase(layout.META)
+    key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
+    transaction.put(key, codec.encode_object(kind, key, stored), db=meta)
+    manifest = read_manifest(environment, transaction)
+    changed = replace(manifest, calibration=manifest.calibration + 1)
+    handle = environment.subdatabase(layout.MANIFEST)
+    transaction.put(layout.MANIFEST_KEY, encode_manifest(changed), db=handle)
+
+
+def _load_calibration(
+    environment: Environment, transaction: Any, manifest: Manifest, previous: Contents | None
+) -> dict[str, Any] | None:
+    if manifest.calibration == 0:
+        return None
+    if previous is not None and previous.manifest.calibration == manifest.calibration:
+        return previous.calibration
+    key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
+    value = transaction.get(key, db=environment.subdatabase(layout.META))
+    if value is None:
+        raise CorruptError(f"{environment.path} has lost its calibration")
+    return dict(codec.decode_object(kind, key, value))
 
 
 def _load_delta(

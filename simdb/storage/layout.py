@@ -1,6 +1,7 @@
 """Every sub-database: its name, the form of its keys and what its values are.
 
     meta        b"format", b"options", b"resources"     objects: version, options, of packages
+                b"calibration"                          object: what similar documents have shown
     manifest    b"manifest"                             object: counters and the live runs
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
     ids         run u32 | column u8                     the same, sorted by the hash of the id
@@ -29,12 +30,14 @@ DELETED = b"deleted"
 FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
 RESOURCES_KEY = b"resources"
+CALIBRATION_KEY = b"calibration"
 MANIFEST_KEY = b"manifest"
 
 # Kinds of values, four bytes each, as they stand in the header.
 FORMAT_KIND = b"form"
 OPTIONS_KIND = b"opti"
 RESOURCES_KIND = b"reso"
+CALIBRATION_KIND = b"cali"
 MANIFEST_KIND = b"mani"
 DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"

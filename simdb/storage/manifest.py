@@ -35,7 +35,8 @@ class Manifest:
     Runs are in order of ordinals and cover 0 .. `delta_start` without gaps; the delta holds
     delta_start .. next_ordinal.  `delta_version` changes when the delta is emptied and
     `deleted_version` when a document is deleted, so that a reader knows what it may keep.
-    `document_count`, `empty_count` and `bare_count` are of live documents.
+    `document_count`, `empty_count` and `bare_count` are of live documents.  `calibration` changes
+    when a calibration is stored; 0 while there is none.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -48,6 +49,7 @@ class Manifest:
     document_count: int = 0
     empty_count: int = 0
     bare_count: int = 0
+    calibration: int = 0
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

@@ -1,0 +1,182 @@
+"""Calibrating: what similar documents of this collection look like, learnt from a sample of them.
+
+Some stored documents, and documents that the caller gives, are compared with all fingerprints;
+what is near is measured by its volatility vector.  From the pairs that are found the planner reads
+how far a query must go for a recall.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine.lookup import levels_of
+from simdb.engine.store import Store
+from simdb.engine.stored import stored_sketches
+from simdb.engine.view import View
+from simdb.plan import volatility
+from simdb.plan.calibration import QUERIES_LEAST, Calibration, encode_calibration
+from simdb.plan.recall import SampledPairs
+from simdb.plan.volatility import STORED_STEP, VolatilityModel
+from simdb.storage import contents, layout
+from simdb.storage.environment import MapFull
+from simdb.storage.run import Source
+from simdb.values import WEIGHTED, Sketches, offsets_of
+
+# Documents of cosine .8 are 13 bits apart in the mean and seldom more than 20.
+NEAR_DISTANCE = 20
+# Pairs less similar than this are nobody's near-duplicates, unless their fingerprints are near.
+SIMILARITY_LEAST = 0.75
+DISTANCE_LEAST = 6
+PAIRS_MAX = 8192
+PART_QUERIES = 64
+# Room for the one value that is stored.
+GROWTH_BYTES = 1 << 20
+
+U32 = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Pairs of queries and stored documents: the queries' places and the others' ordinals."""
+
+    places: npt.NDArray[np.int64]
+    ordinals: U32
+    similarities: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Pairs with their similarities and the weights of both sides as they are stored."""
+
+    pairs: SampledPairs
+    similarities: npt.NDArray[np.float32]
+    left: npt.NDArray[np.float32]
+    right: npt.NDArray[np.float32]
+
+
+def calibrate(store: Store, count: int, given: Sketches | None, seed: int) -> Calibration:
+    """Learn from `count` stored documents, drawn at random, and from `given` ones, and store it."""
+    view, source = store.enter()
+    try:
+        made = _learn(store, view, source, count, given, seed)
+    finally:
+        source.end()
+    stored = encode_calibration(made)
+    store.begin_write()
+    try:
+        while not _try_to_store(store, stored):
+            store.forget_views()
+            store.environment.grow(GROWTH_BYTES)
+    finally:
+        store.end_write()
+    return made
+
+
+def _try_to_store(store: Store, stored: dict[str, Any]) -> bool:
+    """Whether it is done; False when the map has no room for it."""
+    environment = store.environment
+    try:
+        environment.write(
+            lambda transaction: contents.put_calibration(environment, transaction, stored)
+        )
+    except MapFull:
+        return False
+    return True
+
+
+def _learn(
+    store: Store, view: View, source: Source, count: int, given: Sketches | None, seed: int
+) -> Calibration:
+    generator = np.random.default_rng(seed)
+    live = view.live()
+    chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
+    own = stored_sketches(view, source, chosen.astype(np.uint32))
+    groups = [(_matches(view, source, own, chosen), own, True)]
+    if given is not None:
+        groups.append((_matches(view, source, given, None), given, False))
+    samples = [_pairs(view, source, found, asked, generator) for found, asked, _ in groups]
+    kinds = zip(samples, groups, strict=True)
+    pairs = SampledPairs(
+        np.concatenate([sample.pairs.queries for sample in samples]),
+        np.concatenate([sample.pairs.levels for sample in samples]),
+        np.concatenate([sample.pairs.stored for sample in samples]),
+    )
+    return Calibration(
+        _model(store, samples, len(live)),
+        pairs,
+        np.concatenate([sample.similarities for sample in samples]),
+        np.concatenate([np.full(len(sample.pairs), group[2]) for sample, group in kinds]),
+        len(live),
+        sum(len(asked) for _, asked, _ in groups),
+    )
+
+
+def _matches(view: View, source: Source, asked: Sketches, own: U32 | None) -> Found:
+    """Stored documents with weights that are similar to those asked for; not themselves."""
+    places, ordinals, similarities = [], [], []
+    for start in range(0, len(asked), PART_QUERIES):
+        part = asked.taken(slice(start, start + PART_QUERIES))
+        offsets, found, distances = view.tables(source).scan(
+            part.bits, distance=NEAR_DISTANCE, first=False, after=None
+        )
+        at = np.repeat(np.arange(len(part)), np.diff(offsets))
+        kept = view.column(layout.STATE, found, source) == WEIGHTED
+        kept &= (part.states == WEIGHTED)[at]
+        if own is not None:
+            kept &= found != own[start + at]
+        at, found, distances = at[kept], found[kept], distances[kept]
+        measured = view.vectors(source, found).similarity(
+            part.vectors, offsets_of(np.bincount(at, minlength=len(part))), found
+        )
+        near = (measured >= SIMILARITY_LEAST) | (distances <= DISTANCE_LEAST)
+        places.append(at[near] + start)
+        ordinals.append(found[near])
+        similarities.append(measured[near])
+    return Found(
+        np.concatenate([np.empty(0, np.int64), *places]),
+        np.concatenate([np.empty(0, np.uint32), *ordinals]),
+        np.concatenate([np.empty(0, np.float32), *similarities]),
+    )
+
+
+def _pairs(
+    view: View, source: Source, found: Found, asked: Sketches, generator: np.random.Generator
+) -> Sample:
+    """At most PAIRS_MAX of the pairs, drawn at random, with the weights of both sides."""
+    taken = np.arange(len(found.places))
+    if len(taken) > PAIRS_MAX:
+        taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
+    queries = asked.taken(found.places[taken])
+    others = stored_sketches(view, source, found.ordinals[taken])
+    return Sample(
+        SampledPairs(queries.bits, levels_of(queries), others.bits),
+        found.similarities[taken],
+        _weights(queries.vectors),
+        _weights(others.vectors),
+    )
+
+
+def _model(store: Store, samples: list[Sample], document_count: int) -> VolatilityModel:
+    """The model of the documents that match by default, or of all that are near if those are few.
+
+    Both sides are taken as they are stored, so that their rounding is the same.
+    """
+    similarity = store.options.similarity
+    left = np.concatenate([sample.left for sample in samples])
+    right = np.concatenate([sample.right for sample in samples])
+    matching = np.concatenate([sample.similarities for sample in samples]) >= similarity
+    if np.count_nonzero(matching) >= QUERIES_LEAST:
+        left, right = left[matching], right[matching]
+    if len(left) < QUERIES_LEAST:
+        return volatility.prior(similarity=similarity)
+    return volatility.fit(
+        left, right, documents=document_count, similarity=similarity, step=STORED_STEP
+    )
+
+
+def _weights(vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """The odd whole numbers that packed vectors stand for: float32[n, d]."""
+    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
+    return 2.0 * halves.astype(np.float32) - 15.0
