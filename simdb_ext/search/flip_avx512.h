@@ -35,6 +35,33 @@ CPU_AVX512 static size_t join_avx512(uint64_t *sets, size_t count, uint64_t bit,
     return joined;
 }
 
+/* Sets of the bits at `places`, while they are at most eight; then all are in memory too.  The
+   places that are left are those of bits that have not joined. */
+CPU_AVX512 static inline size_t join_in_register(uint64_t *sets, uint64_t *places,
+                                                 const uint8_t *cost, unsigned width,
+                                                 int32_t theta)
+{
+    /* Lanes without a set hold what can never be afforded. */
+    const __m512i nothing = _mm512_set1_epi64((long long)1 << 62);
+    const __m512i bound = _mm512_set1_epi64((long long)set_bound(theta));
+    __m512i own = _mm512_maskz_mov_epi64(0xfe, nothing);
+    size_t count = 1, joined = 0;
+
+    for (; *places != 0; *places &= *places - 1, count += joined) {
+        unsigned place = (unsigned)__builtin_ctzll(*places);
+        uint64_t bit = (uint64_t)cost[place] << 32 | (uint64_t)1 << (width - 1 - place);
+        __m512i sums = _mm512_add_epi64(own, _mm512_set1_epi64((long long)bit));
+        __mmask8 affordable = _mm512_cmple_epu64_mask(sums, bound);
+        joined = (unsigned)__builtin_popcount(affordable);
+        if (count + joined > 8)
+            break;
+        own = _mm512_mask_expand_epi64(own, (__mmask8)(255u << count),
+                                       _mm512_mask_compress_epi64(nothing, affordable, sums));
+    }
+    _mm512_storeu_si512(sets, own);
+    return count;
+}
+
 CPU_AVX512 static size_t flip_avx512(const struct search_flips *flips, const uint8_t *levels,
                                      const uint8_t *order, unsigned width, uint64_t *sets,
                                      int32_t *limit)
@@ -48,6 +75,8 @@ CPU_AVX512 static size_t flip_avx512(const struct search_flips *flips, const uin
     places = _bzhi_u64(places, width);
     _mm512_storeu_si512(cost, costs);
     sets[0] = 0;
+    if (flips->cap >= 8)
+        count = join_in_register(sets, &places, cost, width, theta);
     for (; places != 0; places &= places - 1) {
         unsigned place = (unsigned)__builtin_ctzll(places);
         uint64_t bit = (uint64_t)cost[place] << 32 | (uint64_t)1 << (width - 1 - place);

@@ -42,17 +42,19 @@ AVX512 static inline const uint64_t *skip_far_avx512(const uint64_t *place, cons
     return place;
 }
 
-/* The lanes of `inside`, a bit for each of the 32 keys from `place` on, that are within `limit`.
-   Most buckets are that short, and how many lines each has cannot be foreseen: looking at four
-   without a branch costs less than a wrong guess. */
-AVX512 static inline unsigned near_of_four_avx512(const uint64_t *place, __m512i key,
-                                                  __m512i limit, unsigned inside)
+/* The lanes of `inside`, a bit for each key from `place` on in `count` lines, that are within
+   `limit`.  Most buckets are that short, and how many lines each has cannot be foreseen: looking
+   at all of them without a branch costs less than a wrong guess.  Where a line would lie beyond
+   the bucket the first is looked at again, since others have not been fetched. */
+AVX512 static inline unsigned near_of_lines_avx512(const uint64_t *place, unsigned count,
+                                                   __m512i key, __m512i limit, unsigned inside)
 {
     unsigned near = 0;
 
-    for (unsigned line = 0; line < 4; line++) {
+    for (unsigned line = 0; line < count; line++) {
         __mmask8 lanes = (__mmask8)(inside >> 8 * line);
-        __m512i keys = _mm512_maskz_load_epi64(lanes, place + 8 * line);
+        const uint64_t *start = lanes != 0 ? place + 8 * line : place;
+        __m512i keys = _mm512_maskz_load_epi64(lanes, start);
         __m512i bits = _mm512_popcnt_epi64(_mm512_xor_si512(keys, key));
         near |= (unsigned)_mm512_mask_cmple_epu64_mask(lanes, bits, limit) << 8 * line;
     }
@@ -73,7 +75,9 @@ AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count,
         if (stop - place <= 32 && hits->capacity - hits->count >= 32) {
             uint64_t before = ((uint64_t)1 << (bucket->start - place)) - 1;
             uint64_t inside_four = ((uint64_t)1 << (stop - place)) - 1 - before;
-            unsigned near = near_of_four_avx512(place, key, limit, (unsigned)inside_four);
+            unsigned near = stop - place <= 16
+                ? near_of_lines_avx512(place, 2, key, limit, (unsigned)inside_four)
+                : near_of_lines_avx512(place, 4, key, limit, (unsigned)inside_four);
             if (near != 0)
                 add_near_avx512(hits, bucket, i, place, near);
             continue;

@@ -3,8 +3,8 @@
 #include "probing.h"
 
 enum {
-    BLOCK = 64,  /* queries that wait for each other where only the first match is wanted */
-    PROMISING = 4 /* sets of each that are tried, after the empty one, before the others */
+    BLOCK = 256, /* queries whose dearer sets wait for what the cheaper ones find */
+    FEW = 8      /* queries for which waiting takes longer than probing for all sets */
 };
 
 /* A probe under way. */
@@ -99,33 +99,50 @@ static void add_probes(struct flipping *flipping, const struct part *part, uint3
     }
 }
 
-/* Enumerate the sets of one query, and remember how far it went. */
+/* Enumerate the sets of one query, and remember what the dearest may have cost. */
 static size_t flip(struct flipping *flipping, const struct part *part, uint32_t query,
-                   uint64_t *sets)
+                   uint64_t *sets, int32_t *limit)
 {
     const struct search_volatility *volatility = flipping->volatility;
     const struct search_tables *tables = flipping->probing.tables;
     int16_t *limits = flipping->scratch->limits;
-    int32_t limit;
     size_t count = search_kernel->flip(&volatility->flips,
                                        volatility->levels + (size_t)query * 64,
                                        tables->orders + 64 * part->table, part->width, sets,
-                                       &limit);
+                                       limit);
 
     if (limits == NULL)
         return count;
     limits += part->table * flipping->probing.request->count + query;
     for (size_t run = part->run; run < tables->run_count; run = next_run(tables, part, run))
-        limits[run * tables->table_count * flipping->probing.request->count] = (int16_t)limit;
+        limits[run * tables->table_count * flipping->probing.request->count] = (int16_t)*limit;
     return count;
+}
+
+/* Bring the sets that cost at most `theta` to the front; returns how many they are. */
+static size_t cheaper_first(uint64_t *sets, size_t count, int32_t theta)
+{
+    uint64_t bound = (uint64_t)(theta + 1) << 32;
+    size_t cheaper = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t set = sets[i];
+        sets[i] = sets[cheaper];
+        sets[cheaper] = set;
+        cheaper += set < bound;
+    }
+    return cheaper;
 }
 
 static void probe_part(struct flipping *flipping, const struct part *part)
 {
     uint64_t *sets = flipping->scratch->sets;
+    int32_t limit;
 
     for (size_t query = 0; query < flipping->probing.request->count; query++) {
-        size_t count = flip(flipping, part, (uint32_t)query, sets);
+        size_t count = flip(flipping, part, (uint32_t)query, sets, &limit);
+        if (flipping->probing.done != NULL)
+            cheaper_first(sets, count, limit / 2);
         add_probes(flipping, part, (uint32_t)query, sets, count);
     }
 }
@@ -139,22 +156,7 @@ static void probe_unflipped(struct flipping *flipping, const struct part *part)
         add_probes(flipping, part, (uint32_t)query, &nothing, 1);
 }
 
-/* Bring the cheapest sets to the front. */
-static void select_cheapest(uint64_t *sets, size_t count, size_t wanted)
-{
-    for (size_t i = 0; i < wanted && i < count; i++) {
-        uint64_t first = sets[i], least = first;
-        size_t place = i;
-        for (size_t j = i + 1; j < count; j++) {
-            place = sets[j] < least ? j : place;
-            least = sets[j] < least ? sets[j] : least;
-        }
-        sets[place] = first;
-        sets[i] = least;
-    }
-}
-
-/* Some queries and their sets, but for the empty one. */
+/* Some queries, and the sets of each that have not been probed for. */
 struct block {
     uint32_t queries[BLOCK];
     const uint64_t *sets[BLOCK];
@@ -162,39 +164,30 @@ struct block {
     size_t count;
 };
 
-/* The sets of as many queries as there is room for, from number `query` on; returns the next. */
-static size_t fill_block(struct flipping *flipping, const struct part *part, size_t query,
-                         struct block *block)
+/* Probe for the cheaper sets, but for the empty one, of as many queries as there is room for,
+   from number `query` on; returns the next. */
+static size_t probe_cheaper(struct flipping *flipping, const struct part *part, size_t query,
+                            struct block *block)
 {
     const struct search_probe_scratch *scratch = flipping->scratch;
     size_t used = 0, wanted = search_sets_room(flipping->volatility->flips.cap);
 
-    block->count = 0;
-    for (; query < flipping->probing.request->count; query++) {
+    for (block->count = 0; query < flipping->probing.request->count; query++) {
         uint64_t *sets = scratch->sets + used;
+        int32_t limit;
         if (search_is_done(&flipping->probing, (uint32_t)query))
             continue;
         if (block->count == BLOCK || scratch->sets_room - used < wanted)
             break;
-        size_t count = flip(flipping, part, (uint32_t)query, sets);
-        select_cheapest(sets + 1, count - 1, PROMISING);
+        size_t count = flip(flipping, part, (uint32_t)query, sets, &limit) - 1;
+        size_t cheaper = cheaper_first(++sets, count, limit / 2);
+        add_probes(flipping, part, (uint32_t)query, sets, cheaper);
         block->queries[block->count] = (uint32_t)query;
-        block->sets[block->count] = sets + 1;
-        block->counts[block->count++] = count - 1;
-        used += count;
+        block->sets[block->count] = sets + cheaper;
+        block->counts[block->count++] = count - cheaper;
+        used += count + 1;
     }
     return query;
-}
-
-/* Probe for the sets of a block from number `start` up to `stop`, of queries not yet done. */
-static void probe_block(struct flipping *flipping, const struct part *part,
-                        const struct block *block, size_t start, size_t stop)
-{
-    for (size_t i = 0; i < block->count; i++) {
-        size_t count = block->counts[i] < stop ? block->counts[i] : stop;
-        if (start < count)
-            add_probes(flipping, part, block->queries[i], block->sets[i] + start, count - start);
-    }
 }
 
 /* Probe a part for all but the empty set, until each query has a match. */
@@ -205,10 +198,10 @@ static void probe_flipped(struct flipping *flipping, const struct part *part)
 
     search_finish(&flipping->probing);
     while (query < flipping->probing.request->count) {
-        query = fill_block(flipping, part, query, &block);
-        probe_block(flipping, part, &block, 0, PROMISING);
+        query = probe_cheaper(flipping, part, query, &block);
         search_finish(&flipping->probing);
-        probe_block(flipping, part, &block, PROMISING, SIZE_MAX);
+        for (size_t i = 0; i < block.count; i++)
+            add_probes(flipping, part, block.queries[i], block.sets[i], block.counts[i]);
     }
 }
 
@@ -240,11 +233,11 @@ void search_probe(const struct search_tables *tables, const struct search_reques
     flipping.scratch = scratch;
     search_begin(&flipping.probing, tables, request, scratch->done, found);
     search_scan_column(&flipping.probing, &tables->loose, request->queries, request->count);
-    if (scratch->done != NULL) {
+    if (scratch->done != NULL && request->count >= FEW) {
         for_all_parts(&flipping, probe_unflipped);
         for_all_parts(&flipping, probe_flipped);
     } else {
-        if (volatility->table_count > 1)
+        if (scratch->limits != NULL)
             flipping.probing.is_returned = is_reached_first;
         for_all_parts(&flipping, probe_part);
     }

@@ -43,7 +43,7 @@ static void accept_pending(struct search_probing *probing)
 }
 
 /* Have the ordinals fetched of those hits that their table is to return.  They are looked at
-   when they are many, or at once where a match makes further work unnecessary. */
+   when they are many. */
 static void keep_returned(struct search_probing *probing, const struct search_bucket *buckets,
                           const struct search_hits *hits)
 {
@@ -61,8 +61,6 @@ static void keep_returned(struct search_probing *probing, const struct search_bu
         if (probing->pending_count == SEARCH_PENDING)
             accept_pending(probing);
     }
-    if (probing->done != NULL)
-        accept_pending(probing);
 }
 
 void search_measure(struct search_probing *probing)
@@ -71,17 +69,23 @@ void search_measure(struct search_probing *probing)
     size_t count = probing->bucket_count;
     struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
 
-    /* Where one match is enough, look at few before asking whether it was among them. */
-    if (probing->done != NULL)
+    /* Where one match is enough, look at few before asking whether it was among them.  Nobody
+       waits for ordinals: they are looked at when the next buckets are measured. */
+    if (probing->done != NULL) {
         hits.capacity = 2 * SEARCH_HITS_MIN;
+        accept_pending(probing);
+    }
     while (count > 0) {
         hits.count = 0;
         size_t finished = search_kernel->measure(buckets, count, probing->request->distance, &hits);
         keep_returned(probing, buckets, &hits);
         buckets += finished;
         count -= finished;
-        if (count > 0 && search_is_done(probing, buckets->query))
-            buckets->start = buckets->stop;
+        if (count > 0 && probing->done != NULL) {
+            accept_pending(probing);
+            if (search_is_done(probing, buckets->query))
+                buckets->start = buckets->stop;
+        }
     }
     probing->bucket_count = 0;
 }

@@ -95,8 +95,9 @@ static inline void search_fetch(const struct search_column *column, struct searc
     enum { LINE = 8, LONG = 4 * LINE }; /* keys of a cache line; of a bucket that is long */
 
     __builtin_prefetch(column->keys + range.start);
-    __builtin_prefetch(column->keys + range.start + LINE);
     __builtin_prefetch(column->keys + range.stop - 1);
+    if (range.stop - range.start > LINE)
+        __builtin_prefetch(column->keys + range.start + LINE);
     if (range.stop - range.start > LONG && range.start != *fetched)
         search_fetch_long(column, range, fetched);
 }

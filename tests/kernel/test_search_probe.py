@@ -245,6 +245,27 @@ def test_a_large_batch_answers_like_single_queries(search):
         )
 
 
+@pytest.mark.parametrize(("theta", "cap"), [(0, 1), (30, 50), (70, 3000)])
+def test_a_batch_has_first_matches_where_it_has_any(search, theta, cap):
+    generator = np.random.default_rng(10)
+    stored = generator.integers(0, 1 << 63, 1500, np.uint64)
+    queries = stored[generator.integers(0, 1500, 700)]
+    for _ in range(3):
+        queries ^= np.uint64(1) << generator.integers(30, 64, 700).astype(np.uint64)
+    levels, costs = probes.random_levels(10, 700), probes.cost_table(10, 60)
+    entries = list(zip(stored.tolist(), range(1500), strict=True))
+    tables = build(search, leading_masks(2, 1), [(12, entries[:900]), (9, entries[900:])])
+    options = {"costs": costs, "theta": theta, "cap": cap, "distance": 3, "after": None}
+
+    every = tables.probe(queries, levels, first=False, tables=None, **options)
+    first = tables.probe(queries, levels, first=True, tables=None, **options)
+
+    assert len(first[1]) > 0
+    for answer, allowed in zip(oracle.rows(first), oracle.rows(every), strict=True):
+        assert len(answer) == min(1, len(allowed))
+        assert set(answer) <= set(allowed)
+
+
 @pytest.mark.parametrize("tables_used", [None, 1, 2])
 @pytest.mark.parametrize(("theta", "cap"), [(0, 5), (40, 1000), (70, 13), (HUGE, 100)])
 def test_probes_are_counted_as_they_would_be_made(search, tables_used, theta, cap):
