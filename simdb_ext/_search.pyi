@@ -111,21 +111,25 @@ class Tables:
         Loose fingerprints are reached always.
 
         Each match is returned once, in the order of a lookup.  `first`: at most one match for
-        each query, any one of them, the cheapest sets probed first.  `after`: as for a lookup.
+        each query, any one of them; the empty set and the cheaper ones are probed before the
+        others.  `after`: as for a lookup.
         """
 
     def probe_one(
         self,
         query: int,
         levels: U8 | bytes,
-        costs: U8,
+        costs: U8 | bytes,
         theta: int,
         cap: int,
         distance: int,
         first: bool,
         tables: int | None = None,
     ) -> list[tuple[int, int]]:
-        """(ordinal, distance) of the matches of one query; `levels` are 64.  Fast to call."""
+        """(ordinal, distance) of the matches of one query, in the same order.  Fast to call.
+
+        `levels` are 64 and `costs` 256 bytes, of any object that has bytes.
+        """
 
     def count_probes(
         self, levels: U8, *, costs: U8, theta: int, cap: int, tables: int | None

@@ -133,7 +133,7 @@ class Tables:
         self,
         query: int,
         levels: U8 | bytes,
-        costs: U8,
+        costs: U8 | bytes,
         theta: int,
         cap: int,
         distance: int,
@@ -144,7 +144,7 @@ class Tables:
         found = self.probe(
             np.array([query], np.uint64),
             np.frombuffer(levels, np.uint8)[None, :],
-            costs=costs,
+            costs=np.frombuffer(costs, np.uint8),
             theta=theta,
             cap=cap,
             distance=distance,

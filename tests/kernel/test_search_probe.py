@@ -78,7 +78,7 @@ def test_probing_finds_what_trying_every_set_finds(search, blocks, leading, thet
 
     assert oracle.rows(found) == expected
     single = [
-        tables.probe_one(query, row.tobytes(), costs, theta, cap, 9, False)
+        tables.probe_one(query, row.tobytes(), costs.tobytes(), theta, cap, 9, False)
         for query, row in zip(queries[:3], levels, strict=False)
     ]
     assert single == expected[:3]
