@@ -10,6 +10,8 @@ from typing import Any
 
 from record import DISTURBED, amount
 
+PATHS = ("directory", "corpus", "truth", "folder", "english", "html", "other")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -60,7 +62,7 @@ def row_line(row: dict[str, Any]) -> str:
 
 def is_told(key: str, value: Any) -> bool:
     """Whether a setting says something to a stranger: paths do not."""
-    return value is not None and key not in ("directory", "corpus", "truth", "files")
+    return value is not None and key not in PATHS
 
 
 if __name__ == "__main__":
