@@ -33,19 +33,20 @@ Task = Callable[[], object]
 SLOW_MEGABYTES = 2.0  # for what does only a few of them a second
 FITTING = "simdb, fit_idf of words"
 SLOW = ("simhash-pybind", "gaoya minhash")
-WORDS = simdb.Simhash(shingle=1)
-SHINGLES = simdb.Simhash(shingle=3)
-CHARACTERS = simdb.Simhash(unit="characters", shingle=5)
+WORDS = simdb.Simhash(shingle=1, weighting="tf")
+SHINGLES = simdb.Simhash(shingle=3, weighting="tf")
+CHARACTERS = simdb.Simhash(unit="characters", shingle=5, weighting="tf")
 SETTINGS = {
-    "words": WORDS,
-    "words, bytes": WORDS,
-    "word 3-shingles": SHINGLES,
-    "word 3-shingles, bytes": SHINGLES,
-    "character 5-shingles": CHARACTERS,
-    "whitespace": replace(WORDS, unit="whitespace"),
-    "words, case kept": replace(WORDS, lowercase=False),
-    "words, nfc": replace(WORDS, normalisation="nfc"),
-    "words, nfkc": replace(WORDS, normalisation="nfkc"),
+    "words, tf": WORDS,
+    "words, tf, bytes": WORDS,
+    "word 3-shingles, tf": SHINGLES,
+    "word 3-shingles, tf, bytes": SHINGLES,
+    "character 5-shingles, tf": CHARACTERS,
+    "character 5-shingles, binary": replace(CHARACTERS, weighting="binary"),
+    "whitespace, tf": replace(WORDS, unit="whitespace"),
+    "words, tf, case kept": replace(WORDS, lowercase=False),
+    "words, tf, nfc": replace(WORDS, normalisation="nfc"),
+    "words, tf, nfkc": replace(WORDS, normalisation="nfkc"),
     "words, binary": replace(WORDS, weighting="binary"),
     "word 3-shingles, binary": replace(SHINGLES, weighting="binary"),
     "words, log-tf": replace(WORDS, weighting="log-tf"),
@@ -53,8 +54,8 @@ SETTINGS = {
     "words, tf-idf": replace(WORDS, weighting="tf-idf"),
     "word 3-shingles, tf-idf": replace(SHINGLES, weighting="tf-idf"),
     "words, log-tf-idf": replace(WORDS, weighting="log-tf-idf"),
-    "words, stop words": replace(WORDS, stop_words="english"),
-    "words, stems": replace(WORDS, stemming="english"),
+    "words, tf, stop words": replace(WORDS, stop_words="english"),
+    "words, tf, stems": replace(WORDS, stemming="english"),
     "Simhash.paper()": simdb.Simhash.paper(),
 }
 HTML_SETTINGS = {
