@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.engine.calibration import calibrate
+from simdb.engine.calibration import calibrate, default_count, is_due
 from simdb.engine.compaction import compact, copy
 from simdb.engine.idf import fit_own_idf, set_idf
 from simdb.engine.incoming import Progress, sketch_queries
@@ -33,10 +33,6 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.storage import registry
 from simdb.storage.run import Source
 from simdb.values import Fingerprints, Id, Match, Matches
-
-# Documents asked about by `calibrate`: as many as take about a second, and no fewer than this.
-CALIBRATED_DOCUMENTS = 1000
-CALIBRATED_COMPARISONS = 1 << 32
 
 
 class Database(Queries):
@@ -240,7 +236,7 @@ class Database(Queries):
         What is learnt is stored and used from then on; see `plan`.
         """
         self._check_writable()
-        count, given = self._calibrated_count(), None
+        count, given = default_count(len(self)), None
         if sample is None:
             pass
         elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
@@ -262,7 +258,10 @@ class Database(Queries):
         The file shrinks only while nobody else has it open; the note says so when it did not.
         """
         self._check_writable()
-        return compact(self._store)
+        done = compact(self._store)
+        if is_due(self._store):
+            calibrate(self._store, default_count(len(self)), None, seed=0)
+        return done
 
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
@@ -294,9 +293,6 @@ class Database(Queries):
         """Where it is, and whether it is open."""
         state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
         return f"<simdb.Database {self._path!r}, {state}>"
-
-    def _calibrated_count(self) -> int:
-        return max(CALIBRATED_DOCUMENTS, CALIBRATED_COMPARISONS // max(len(self), 1))
 
     def _check_open(self) -> None:
         if self._store.is_closed:

@@ -81,10 +81,10 @@ class Plan:
     header bits; "psm" or "multiprobe", which asks one table, or several, for the headers whose
     flipped bits are so volatile that their costs sum to `theta` or less (natural logarithms).
     `probes`: look-ups in all, in the mean.  Candidates are those within `distance` (Hamming),
-    measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the matches that are
-    found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason` in words.
-    `sketching`: where a text becomes a fingerprint, in words.  `probing`: what the kernel is told
-    of "psm" and "multiprobe".
+    measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the
+    matches that are found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason`
+    in words.  `sketching`: where a text becomes a fingerprint, in words.  `probing`: what the
+    kernel is told of "psm" and "multiprobe".
     """
 
     method: str

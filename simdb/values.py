@@ -162,10 +162,11 @@ class Probing:
     """Which headers a query asks for: in `tables` tables, those whose flips cost little.
 
     The flipped bits of a header cost at most `theta` together, each by its level as in `costs`
-    uint8[256]; of one table at most `cap` headers are asked for.
+    uint8[256]; of one table at most `cap` headers are asked for.  `header_bits` of the largest run.
     """
 
     tables: int
+    header_bits: int
     theta: int
     cap: int
     costs: npt.NDArray[np.uint8]

@@ -31,6 +31,10 @@ SIMILARITY_LEAST = 0.75
 DISTANCE_LEAST = 6
 PAIRS_MAX = 8192
 PART_QUERIES = 64
+COUNT_LEAST = 1000
+COMPARISONS = 1 << 32
+# Smaller collections are searched in no time anyhow.
+DUE_DOCUMENTS = 1000
 # Room for the one value that is stored.
 GROWTH_BYTES = 1 << 20
 
@@ -54,6 +58,23 @@ class Sample:
     similarities: npt.NDArray[np.float32]
     left: npt.NDArray[np.float32]
     right: npt.NDArray[np.float32]
+
+
+def is_due(store: Store) -> bool:
+    """Whether there is enough to learn from, and twice as much as when it was done last."""
+    view, source = store.enter()
+    try:
+        manifest = store.contents(source).manifest
+    finally:
+        source.end()
+    weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
+    known = 0 if view.calibration is None else view.calibration.document_count
+    return bool(store.width) and weighted >= max(DUE_DOCUMENTS, 2 * known)
+
+
+def default_count(document_count: int) -> int:
+    """How many documents to ask about: as many as take about a second."""
+    return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
 
 
 def calibrate(store: Store, count: int, given: Sketches | None, seed: int) -> Calibration:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.engine.stored import fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
 from simdb.options import Options
 from simdb.plan.planner import Criterion
+from simdb.plan.recall import SampledPairs, needs
 from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.run import Source
@@ -55,7 +57,7 @@ def explain(
     flips = [(differing & mask).bit_count() for mask in masks]
     distance = differing.bit_count()
     faults = _faults(left, right, criterion, distance, similarity)
-    reached = _reach(plan, distance, min(flips))
+    reached = _reach(plan, left, right, masks, min(flips))
     features, shared_count = _differences(left.features, right.features)
     assumed = criterion.similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
@@ -124,11 +126,22 @@ def _faults(
     return faults
 
 
-def _reach(plan: Plan | None, distance: int, flips: int) -> bool:
-    """Whether a query by `plan` is sure to compare the two."""
-    if plan is None or distance > plan.distance:
+def _reach(plan: Plan | None, left: Side, right: Side, masks: list[int], flips: int) -> bool:
+    """Whether a query for the left one by `plan` is sure to compare the two."""
+    if plan is None or (left.bits ^ right.bits).bit_count() > plan.distance:
         return plan is None
-    return plan.method == "exhaustive" or flips <= plan.flips
+    probing = plan.probing
+    if probing is None:
+        return plan.method == "exhaustive" or flips <= plan.flips
+    if left.weights is None:
+        return False
+    pair = SampledPairs(
+        np.array([left.bits], np.uint64),
+        kernel.levels(np.ascontiguousarray(left.weights[None, :])),
+        np.array([right.bits], np.uint64),
+    )
+    need = needs(pair, probing.costs, masks[: probing.tables], probing.header_bits)
+    return bool(need[0] <= probing.theta)
 
 
 def _reason(

@@ -2,9 +2,10 @@
 
 It holds a sample of pairs as the search meets them, one side asking and the other stored, and the
 volatility model learnt from it.  A stored document that asks has rounded weights, which tell less
-about the order of its bits than those of a document at hand, so the two have pairs of their own.  The planner reads off the sample how far to go for a recall; for
-a criterion that too few of the pairs satisfy, and where nothing was calibrated, it makes pairs of
-its own, as `recall.synthetic_pairs` has them.
+about the order of its bits than those of a document at hand, so the two have pairs of their own.
+The planner reads off the sample how far to go for a recall; for a criterion that too few of the
+pairs satisfy, and where nothing was calibrated, it makes pairs of its own, as
+`recall.synthetic_pairs` has them.
 """
 
 from collections.abc import Mapping

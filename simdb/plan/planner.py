@@ -32,6 +32,8 @@ CANDIDATE_SECONDS = 120e-9  # handing on what is within the distance, and measur
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
 FLIPS_MAX = 4
+# Without a calibration, so many times fewer matches may be lost on paper.
+PRIOR_CAUTION = 3
 # Shares of matches that the filter by distance may lose, where some loss is allowed at all.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 # A plan with better recall is taken as long as it costs no more than so many times the cheapest.
@@ -230,13 +232,15 @@ def _by_probing(
     known = evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
+    # Synthetic pairs are not those of the collection, so they are to be reached more surely.
+    lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == "psm" else population.tables
     plans = []
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
         found = reach_by_probing(
             known, tuple(masks[:tables]), header_bits=population.directory_bits, limit=limit,
-            wanted=criterion.recall,
+            wanted=1.0 - lost,
         )  # fmt: skip
         if found is not None:
             plans.append(_probing_plan(criterion, population, limit, found, known))

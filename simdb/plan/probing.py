@@ -59,7 +59,7 @@ def reach(
     if np.mean(counts > CAP * len(masks)) > 1.0 - wanted:
         return None
     return Reach(
-        Probing(len(masks), theta, CAP, evidence.costs),
+        Probing(len(masks), header_bits, theta, CAP, evidence.costs),
         float(np.mean(counts)),
         recall.recall_at(theta, needs),
         recall.recall_bound(theta, needs, independent),

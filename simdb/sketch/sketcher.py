@@ -157,6 +157,8 @@ class Sketcher:
     def _by_kind(
         self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
     ) -> Sketches:
+        if set(map(type, documents)) <= {str, bytes} and len(documents):
+            return self._one_kind(documents, "text", replace, start, is_query)
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
         distinct = set(kinds)
         if not kinds:
