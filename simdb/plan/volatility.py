@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import CorruptError, FormatError, InputError, OptionError
 
@@ -147,13 +148,9 @@ def levels(weights: npt.NDArray[Any]) -> U8:
     """The level of the weight of each bit, uint8[n, 64], of weights real[n, 64 .. 128].
 
     min(255, floor(64 |w| / s)), where s is the root mean square of all weights of the document;
-    255 where all are 0.
+    255 where all are 0 (`kernel.levels`).
     """
-    scales = _scales(weights)[:, None]
-    sizes = np.abs(weights[:, :FINGERPRINT_BITS].astype(np.float64)) * LEVEL_UNIT
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.minimum(np.floor(sizes / scales), LEVELS - 1)
-    return np.where(scales > 0, found, LEVELS - 1).astype(np.uint8)
+    return np.asarray(kernel.levels(np.ascontiguousarray(weights, np.float32)), np.uint8)
 
 
 def encode(model: VolatilityModel) -> dict[str, Any]:
