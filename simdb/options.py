@@ -27,6 +27,8 @@ FEATURE_OPTIONS = (
 )  # fmt: skip
 SHINGLE_MAX = 64
 VECTOR_LENGTH_MAX = 2**31 - 1
+# Narrower headers take no quarter of a byte a document already, and point at 16 to 32 entries.
+HEADER_OFFSET_LEAST = -4
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 
 
@@ -191,6 +193,8 @@ class Options:
     not say.  `delta_documents`: how many recent documents are searched one by one before they are
     sealed into a run.  `growth`: a run is merged into the one before it unless that is at least
     so many times larger; larger means fewer runs (faster queries) and more rewriting.
+    `header_offset`, from -4 to 0: headers of n documents have floor(log2 n) + `header_offset` bits;
+    one more doubles their memory, 4 bytes each, and halves what a look-up compares.
     """
 
     sketch: Simhash = field(default_factory=Simhash)
@@ -201,6 +205,7 @@ class Options:
     recall: float = 0.95
     delta_documents: int = 4096
     growth: int = 8
+    header_offset: int = -1
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value that cannot be."""
@@ -218,6 +223,7 @@ class Options:
         _share("recall", self.recall)
         _whole("delta_documents", self.delta_documents, 1, 2**20)
         _whole("growth", self.growth, 2, 1000)
+        _whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
 
     @property
     def table_count(self) -> int:

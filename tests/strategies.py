@@ -46,6 +46,7 @@ def options(draw, **settings):
         "leading": leading,
         "delta_documents": draw(st.integers(1, 8)),
         "growth": draw(st.integers(2, 4)),
+        "header_offset": draw(st.integers(-4, 0)),
         "sketch": sketch,
     }
     return simdb.Options(**{**chosen, **settings})

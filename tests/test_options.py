@@ -30,6 +30,8 @@ from simdb.options import check_same, decode_options, encode_options
         ("delta_documents", 2**21),
         ("growth", 1),
         ("growth", 1001),
+        ("header_offset", -5),
+        ("header_offset", 1),
         ("sketch", None),
         ("sketch", {"shingle": 3}),
     ],
@@ -89,6 +91,7 @@ def test_options_come_back_as_they_were_stored(chosen):
 def test_an_option_that_was_not_stored_yet_has_its_default():
     stored = encode_options(simdb.Options(blocks=6))
     del stored["growth"]
+    del stored["header_offset"]
     del stored["sketch"]["seed"]
 
     assert decode_options(stored) == simdb.Options(blocks=6)

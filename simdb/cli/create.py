@@ -36,12 +36,16 @@ def create(
     recall: Annotated[
         float, typer.Option(help="Share of the matches that must be found.")
     ] = OPTIONS.recall,
+    header_offset: Annotated[
+        int, typer.Option(help="Width of a header: log2 of a table's documents, and so many bits.")
+    ] = OPTIONS.header_offset,
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored in it and stay."""
     options = simdb.Options(
         sketch=make_sketch(sketch | {"store_volatility": volatility}), blocks=blocks,
         leading=leading, similarity=similarity, distance=distance, recall=recall,
+        header_offset=header_offset,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
         print_one({"path": db, "options": database.stats().options}, as_json=json)

@@ -39,7 +39,7 @@ def find_clusters(view: View, source: Source, criterion: Criterion) -> Clusters:
     copies = _link_equal(view, source, forest, left_out, is_measured=is_measured)
     if len(copies):
         left_out = with_deleted(left_out, copies, view.next_ordinal)
-    plan = view.plan(criterion, has_vectors=source.width > 0, is_swept=True)
+    plan = view.plan(criterion, source, is_swept=True)
     if plan.method == "bphs" and plan.flips == 0:
         tables = partial(whole_table, view, source, left_out)
         for couples in sweep_tables(tables, view.permutations.masks, plan.distance):

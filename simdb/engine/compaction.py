@@ -83,7 +83,8 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     runs = list(base.runs)
     if len(base.loose.batch):
         permutations = store.permutations
-        runs.append(seal(base.loose, permutations.write_keys, len(permutations.masks), -1))
+        tables, offset = len(permutations.masks), store.options.header_offset
+        runs.append(seal(base.loose, permutations.write_keys, tables, -1, offset))
     kept = live_ordinals(base.dead, 0, manifest.next_ordinal)
     rows: tuple[RunInfo, ...] = ()
     if len(kept):

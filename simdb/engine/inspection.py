@@ -60,7 +60,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     `deep` reads every byte; without it only sizes, counts, small values and the IDF table are
     looked at.
     """
-    source = Source(store.environment, store.width)
+    source = Source(store.environment, store.width, store.options.header_offset)
     transaction = source.transaction
     try:
         names = layout.all_names(store.options.table_count)

@@ -125,7 +125,7 @@ def search(
     `first`: any one match will do.  `after`: only ordinals greater than after[i] for query i.
     `plan`: how, where that is decided already.
     """
-    plan = plan or view.plan(criterion, has_vectors=source.width > 0)
+    plan = plan or view.plan(criterion, source)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
     parts = []
@@ -141,7 +141,7 @@ def search(
 def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
     """The plan for a query by a ready fingerprint, remembered by what was asked."""
     criterion = make_criterion(options, asked, is_weighted=False)
-    plan = view.plan(criterion, has_vectors=source.width > 0)
+    plan = view.plan(criterion, source)
     view.bit_plans[asked] = plan
     return plan
 

@@ -163,7 +163,7 @@ class Queries(Protocol):
         view, source = self._enter()
         try:
             criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            view.plan(criterion, has_vectors=source.width > 0)
+            view.plan(criterion, source)
         except BaseException:
             self._leave(source)
             raise
@@ -250,7 +250,7 @@ class Queries(Protocol):
                 (similarity, distance, recall, method),
                 is_weighted=left.has_weights and right.has_weights,
             )
-            plan = view.plan(criterion, has_vectors=source.width > 0)
+            plan = view.plan(criterion, source)
             return explain(left, right, options=self._store.options, criterion=criterion, plan=plan)
         finally:
             self._leave(source)
@@ -267,7 +267,7 @@ class Queries(Protocol):
         view, source = self._enter()
         try:
             criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            plan = view.plan(criterion, has_vectors=source.width > 0)
+            plan = view.plan(criterion, source)
             return explained(plan, self._store.options.sketch)
         finally:
             self._leave(source)

@@ -128,7 +128,9 @@ class Staging:
             tables = len(permutations.masks)
             # The number is given when the run is written.
             loose = as_loose(self._loose_start, concatenate(self._loose_batches()))
-            self.sealed.append(seal(loose, permutations.write_keys, tables, -1))
+            offset = self._store.options.header_offset
+            run = seal(loose, permutations.write_keys, tables, -1, offset)
+            self.sealed.append(run)
             self._merge_sealed()
             self.new_start, self.new_count, self._batches = self.next_ordinal, 0, []
             self._joined = None

@@ -87,7 +87,7 @@ class Store:
         """The view of the last commit and a source that sees it, which the caller ends."""
         if self.is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
-        source = Source(self.environment, self.width)
+        source = Source(self.environment, self.width, self.options.header_offset)
         try:
             stamp = (source.transaction.id(), self.environment.generation)
             latest = self._latest

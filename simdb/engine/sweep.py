@@ -65,7 +65,7 @@ class Searched:
 
 def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
     """Every matching pair once, in chunks."""
-    plan = view.plan(criterion, has_vectors=source.width > 0, is_swept=True)
+    plan = view.plan(criterion, source, is_swept=True)
     if plan.method == "bphs" and plan.flips == 0 and criterion.similarity is None:
         tables = partial(whole_table, view, source, view.dead)
         for couples in sweep_tables(tables, view.permutations.masks, plan.distance):

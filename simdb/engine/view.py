@@ -45,7 +45,7 @@ class View:
         self.permutations = permutations
         self.calibration = calibration
         self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
-        self._plans: dict[tuple[Criterion, bool, bool], Plan] = {}
+        self._plans: dict[tuple[Criterion, bool], Plan] = {}
         self._tables: Any = None
         self._id_tables: Any = None
         self.pieces = Pieces(self.runs, loose)
@@ -138,16 +138,16 @@ class View:
             self._unweighted = flags
         return self._unweighted
 
-    def plan(self, criterion: Criterion, *, has_vectors: bool, is_swept: bool = False) -> Plan:
+    def plan(self, criterion: Criterion, source: Source, *, is_swept: bool = False) -> Plan:
         """The planner's choice for this state, remembered; `is_swept` for all pairs."""
-        key = (criterion, has_vectors, is_swept)
+        key = (criterion, is_swept)
         plan = self._plans.get(key)
         if plan is None:
-            population = self.population(has_vectors=has_vectors, is_swept=is_swept)
+            population = self.population(source, is_swept=is_swept)
             plan = self._plans[key] = choose(criterion, population, self.calibration)
         return plan
 
-    def population(self, *, has_vectors: bool, is_swept: bool = False) -> Population:
+    def population(self, source: Source, *, is_swept: bool = False) -> Population:
         """What the planner needs to know of this state."""
         counts = [run.info.entry_count for run in self.runs]
         return Population(
@@ -155,8 +155,8 @@ class View:
             self.permutations.blocks,
             self.permutations.leading,
             self.permutations.header_bits,
-            header_bits(max(counts, default=0)),
-            has_vectors,
+            header_bits(max(counts, default=0), source.header_offset),
+            source.width > 0,
             is_swept,
         )
 

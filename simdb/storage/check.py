@@ -22,7 +22,7 @@ from simdb.storage.environment import Environment
 from simdb.storage.idf_file import problems_of
 from simdb.storage.metadata import decode_block
 from simdb.storage.place import IDF_FILE
-from simdb.storage.run import Run, Source, Table, header_bits
+from simdb.storage.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits
 from simdb.storage.tombstones import is_deleted
 from simdb.values import BARE, EMPTY
 
@@ -124,7 +124,7 @@ def _check_table(
     """The table against the fingerprints of the columns."""
     table = run.table(number, source)
     place = f"{layout.table_name(number).decode()} run {run.info.number}"
-    yield from _check_sorted(place, table)
+    yield from _check_sorted(place, table, source.header_offset)
     fingerprints = _whole_column(run, layout.FINGERPRINT, source)
     states = _whole_column(run, layout.STATE, source)
     keys = np.empty(len(fingerprints), np.uint64)
@@ -137,7 +137,7 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
     """The table of ids against the ids of the columns."""
     table = run.id_table(source)
     place = f"ids run {run.info.number}"
-    yield from _check_sorted(place, table)
+    yield from _check_sorted(place, table, ID_HEADER_OFFSET)
     hashes = []
     for number in range(run.segment_count):
         offsets = run.column(layout.OFFSET, number, source).astype(np.int64)
@@ -147,12 +147,12 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
     yield from _check_members(place, table, np.concatenate(hashes), expected, run, contents)
 
 
-def _check_sorted(place: str, table: Table) -> Iterator[Finding]:
+def _check_sorted(place: str, table: Table, header_offset: int) -> Iterator[Finding]:
     descent = kernel.first_descent(table.keys)
     if descent >= 0:
         yield Finding(place, f"not sorted at entry {descent}", RESTORE)
         return
-    bits = header_bits(len(table.keys))
+    bits = header_bits(len(table.keys), header_offset)
     directory = np.empty((1 << bits) + 1, np.uint32)
     kernel.directory(table.keys, bits, directory)
     if not np.array_equal(directory, table.directory):

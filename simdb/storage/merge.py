@@ -15,7 +15,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.storage import codec, layout
 from simdb.storage.manifest import RunInfo
-from simdb.storage.run import Run, Segment, Source, Table, make_table
+from simdb.storage.run import ID_HEADER_OFFSET, Run, Segment, Source, Table, make_table
 from simdb.storage.tombstones import Bitmap, live_ordinals
 from simdb.values import WEIGHTED, offsets_of
 
@@ -40,10 +40,11 @@ def write_run(
     kept = live_ordinals(dead, start, stop) if renumber else None
     entry_count = id_count = 0
     for table in range(table_count):
-        merged = _merged([run.table(table, source) for run in runs], dead, kept)
+        found = [run.table(table, source) for run in runs]
+        merged = _merged(found, dead, kept, source.header_offset)
         entry_count = len(merged.keys)
         _put_table(layout.table_name(table), number, merged, put)
-    merged = _merged([run.id_table(source) for run in runs], dead, kept)
+    merged = _merged([run.id_table(source) for run in runs], dead, kept, ID_HEADER_OFFSET)
     id_count = len(merged.keys)
     _put_table(layout.IDS, number, merged, put)
     weighted_count = _weighted_count(runs, source, kept)
@@ -94,10 +95,10 @@ def merge_tables(tables: Sequence[Table]) -> Table:
 def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) -> Run:
     """One run in memory from several that follow each other; nothing is left out."""
     tables = [
-        _merged([run.table(table, source) for run in runs], None, None)
+        _merged([run.table(table, source) for run in runs], None, None, source.header_offset)
         for table in range(table_count)
     ]
-    id_table = _merged([run.id_table(source) for run in runs], None, None)
+    id_table = _merged([run.id_table(source) for run in runs], None, None, ID_HEADER_OFFSET)
     info = RunInfo(
         runs[-1].info.number,
         runs[0].info.start,
@@ -125,7 +126,10 @@ def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, by
 
 
 def _merged(
-    tables: Sequence[Table], dead: Bitmap | None, kept: npt.NDArray[np.uint32] | None
+    tables: Sequence[Table],
+    dead: Bitmap | None,
+    kept: npt.NDArray[np.uint32] | None,
+    header_offset: int,
 ) -> Table:
     """All entries of `tables` that are not dead, sorted; ordinals renumbered by `kept`."""
     if dead is not None:
@@ -137,7 +141,7 @@ def _merged(
         merged = Table(merged.keys, ordinals, merged.directory)
     if len(tables) == 1 and dead is None and kept is None:
         return merged
-    return make_table(merged.keys, merged.ordinals, is_sorted=True)
+    return make_table(merged.keys, merged.ordinals, header_offset, is_sorted=True)
 
 
 def _without(table: Table, dead: Bitmap) -> Table:

@@ -24,6 +24,8 @@ from simdb.values import WEIGHTED
 
 # More would make the directory larger than what it points into is worth: 2 entries to a header.
 HEADER_BITS_MAX = 28
+# That of the ids, which are asked for less often: two to four entries to a header.
+ID_HEADER_OFFSET = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,16 @@ def as_segment(loose: LooseView) -> Segment:
 class Source(Holder):
     """Where the values of stored runs are fetched from: a read transaction that sees them."""
 
-    __slots__ = ("_environment", "width")
+    __slots__ = ("_environment", "header_offset", "width")
 
-    def __init__(self, environment: Environment, width: int) -> None:
-        """Begin the transaction; `width` is the bytes of a volatility vector."""
+    def __init__(self, environment: Environment, width: int, header_offset: int) -> None:
+        """Begin the transaction; `width` is the bytes of a volatility vector.
+
+        `header_offset`: how wide the directories of tables of fingerprints are, see `header_bits`.
+        """
         self._environment = environment
         self.width = width
+        self.header_offset = header_offset
         environment.begin(self)
 
     def end(self) -> None:
@@ -128,13 +134,17 @@ class Run:
         """The table of one block permutation."""
         if number not in self._tables:
             name = layout.table_name(number)
-            self._tables[number] = self._fetch_table(name, self.info.entry_count, source)
+            self._tables[number] = self._fetch_table(
+                name, self.info.entry_count, source, source.header_offset
+            )
         return self._tables[number]
 
     def id_table(self, source: Source) -> Table:
         """The table of hashes of ids."""
         if self._id_table is None:
-            self._id_table = self._fetch_table(layout.IDS, self.info.id_count, source)
+            self._id_table = self._fetch_table(
+                layout.IDS, self.info.id_count, source, ID_HEADER_OFFSET
+            )
         return self._id_table
 
     def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
@@ -161,7 +171,7 @@ class Run:
         start = self.info.start + number * layout.SEGMENT_ORDINALS
         return start, min(start + layout.SEGMENT_ORDINALS, self.info.stop)
 
-    def _fetch_table(self, name: bytes, count: int, source: Source) -> Table:
+    def _fetch_table(self, name: bytes, count: int, source: Source, header_offset: int) -> Table:
         parts = []
         for column, dtype in ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4")):
             key = layout.table_key(self.info.number, column)
@@ -174,7 +184,7 @@ class Run:
             parts.append(array)
         key = layout.table_key(self.info.number, layout.DIRECTORY)
         directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
-        if len(directory) != (1 << header_bits(count)) + 1:
+        if len(directory) != (1 << header_bits(count, header_offset)) + 1:
             raise CorruptError(
                 f"the directory of run {self.info.number} of {name.decode()} has"
                 f" {len(directory)} entries, which do not fit {count} keys"
@@ -211,18 +221,26 @@ def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: i
         )
 
 
-def header_bits(entry_count: int) -> int:
-    """Width of the directory of a table: two to four entries to a header on average."""
-    return min(max(entry_count.bit_length() - 2, 0), HEADER_BITS_MAX)
+def header_bits(entry_count: int, header_offset: int) -> int:
+    """Width of the directory of a table: floor(log2 n) + `header_offset`, within its limits.
+
+    That is t of PSM (Sood & Loguinov 2011, section 4.3), which gives its table T' = 1 + 2^(t - d)
+    times the memory of the fingerprints, d = log2 n.
+    """
+    return min(max(entry_count.bit_length() - 1 + header_offset, 0), HEADER_BITS_MAX)
 
 
 def make_table(
-    keys: npt.NDArray[np.uint64], ordinals: npt.NDArray[np.uint32], *, is_sorted: bool = False
+    keys: npt.NDArray[np.uint64],
+    ordinals: npt.NDArray[np.uint32],
+    header_offset: int,
+    *,
+    is_sorted: bool = False,
 ) -> Table:
-    """Sort both columns in place unless they are, and make the directory."""
+    """Sort both columns in place unless they are, and make the directory, see `header_bits`."""
     if not is_sorted:
         kernel.sort(keys, ordinals)
-    bits = header_bits(len(keys))
+    bits = header_bits(len(keys), header_offset)
     directory = codec.allocate(np.uint32, (1 << bits) + 1)
     kernel.directory(keys, bits, directory)
     return Table(keys, ordinals, directory)
@@ -233,19 +251,24 @@ def seal(
     make_keys: Callable[[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int], None],
     table_count: int,
     number: int,
+    header_offset: int,
 ) -> Run:
     """A run in memory of all that `loose` holds.
 
     `make_keys` writes the keys of a table: from fingerprints, to keys, for the table's number.
+    `header_offset`: see `header_bits`.
     """
     batch = loose.batch
     tables = []
     for table in range(table_count):
         keys = codec.allocate(np.uint64, len(loose.searchable))
         make_keys(loose.searchable, keys, table)
-        tables.append(make_table(keys, _allocated(loose.ordinals, np.uint32)))
+        ordinals = _allocated(loose.ordinals, np.uint32)
+        tables.append(make_table(keys, ordinals, header_offset))
     every = np.arange(loose.start, loose.stop, dtype=np.uint32)
-    id_table = make_table(_allocated(batch.hashes, np.uint64), _allocated(every, np.uint32))
+    id_table = make_table(
+        _allocated(batch.hashes, np.uint64), _allocated(every, np.uint32), ID_HEADER_OFFSET
+    )
     whole = as_segment(loose)
     segments = [
         whole.part(start, min(start + layout.SEGMENT_ORDINALS, len(whole)))

@@ -115,7 +115,7 @@ def arranging_tasks(count: int, seed: int) -> dict[str, Task]:
     merged = np.empty(count, np.uint64), np.empty(count, np.uint32)
     names = [f"document-{at:011d}" for at in range(min(count, 1_000_000))]
     offsets, content, _ = kernel.encode_ids(names)
-    directory = np.empty((1 << header_bits(count)) + 1, np.uint32)
+    directory = np.empty((1 << header_bits(count, -1)) + 1, np.uint32)
     table = sorted_table(keys, 0xFFFF << 48)
     size = count / 1e6
     return {
@@ -125,7 +125,7 @@ def arranging_tasks(count: int, seed: int) -> dict[str, Task]:
         "directory": (
             size,
             "M/s",
-            partial(kernel.directory, table[0], header_bits(count), directory),
+            partial(kernel.directory, table[0], header_bits(count, -1), directory),
         ),
         "encode_ids": (len(names) / 1e6, "M/s", partial(kernel.encode_ids, names)),
         "decode_ids": (len(names) / 1e6, "M/s", partial(kernel.decode_ids, offsets, content)),
@@ -152,7 +152,7 @@ def sorted_table(fingerprints: Any, mask: int) -> tuple[Any, Any, Any]:
     ordinals = numbers(len(keys))
     kernel.permute(fingerprints, mask, keys)
     kernel.sort(keys, ordinals)
-    bits = header_bits(len(keys))
+    bits = header_bits(len(keys), -1)
     directory = np.empty((1 << bits) + 1, np.uint32)
     kernel.directory(keys, bits, directory)
     return keys, ordinals, directory
