@@ -29,7 +29,9 @@ FOLDERS = {
         "fitting",
     ],
     "index": ["permutation", "vosh"],
-    "plan": ["volatility", "recall", "cost", "calibration", "probing", "planner", "compaction"],
+    "plan": [
+        "volatility", "recall", "cost", "chance", "calibration", "probing", "planner", "compaction",
+    ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "environment",
         "registry", "batch", "loose", "manifest", "metadata", "tombstones", "run", "pieces",

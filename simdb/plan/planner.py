@@ -13,12 +13,12 @@ Costs are seconds of one core, measured on a machine with AVX-512; only their ra
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.options import Simhash
 from simdb.plan.calibration import Calibration, Evidence, evidence
+from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_reached
 from simdb.plan.probing import Reach
 from simdb.plan.probing import reach as reach_by_probing
 from simdb.plan.volatility import COST_UNIT
@@ -38,9 +38,6 @@ PRIOR_CAUTION = 3
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 # A plan with better recall is taken as long as it costs no more than so many times the cheapest.
 RECALL_WORTH = 1.5
-
-# In a transaction every insertion is followed by a new plan, mostly of the same probabilities.
-REMEMBERED = 4096
 
 STEPS_IN_WORDS = {
     "markup": "HTML to text",
@@ -124,32 +121,6 @@ def explained(plan: Plan, sketch: Simhash) -> Plan:
     return replace(plan, sketching=words)
 
 
-@lru_cache(REMEMBERED)
-def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
-    """Share of documents at `similarity` whose header some table reaches with `flips` flips.
-
-    Each bit differs with probability angle / pi (Charikar 2002), taken as independent.
-    """
-    differs = math.acos(similarity) / math.pi
-    widths = [mask.bit_count() for mask in bits.block_masks(blocks)]
-    if leading == 1:
-        missed = 1.0
-        for width in widths:
-            missed *= 1.0 - _binomial_below(width, differs, flips)
-        return 1.0 - missed
-    return _reach_of_combinations(widths, leading, differs, flips)
-
-
-@lru_cache(REMEMBERED)
-def filter_distance(similarity: float, loss: float) -> int:
-    """The distance beyond which a share of at most `loss` of the documents at `similarity` lies."""
-    differs = math.acos(similarity) / math.pi
-    for distance in range(bits.FINGERPRINT_BITS + 1):
-        if 1.0 - _binomial_below(bits.FINGERPRINT_BITS, differs, distance) <= loss:
-            return distance
-    return bits.FINGERPRINT_BITS
-
-
 def _distances(criterion: Criterion) -> list[int]:
     """Distances beyond which candidates need not be measured, the safest first."""
     if criterion.distance is not None:
@@ -166,7 +137,7 @@ def _kept_by_filter(criterion: Criterion, limit: int) -> float:
     if criterion.distance is not None or criterion.similarity is None:
         return 1.0
     differs = math.acos(criterion.similarity) / math.pi
-    return _binomial_below(bits.FINGERPRINT_BITS, differs, limit)
+    return binomial_below(bits.FINGERPRINT_BITS, differs, limit)
 
 
 def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Plan:
@@ -178,7 +149,7 @@ def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Pla
             "exhaustive", 0, 0, 0, limit, criterion.similarity, 1.0, count * MEASURE_SECONDS,
             f"every stored volatility vector is measured ({population.count} documents)",
         )  # fmt: skip
-    share = _binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+    share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
     compare = SWEPT_SECONDS if population.is_swept else COMPARE_SECONDS
     cost = count * (compare + share * CANDIDATE_SECONDS)
     recall = _kept_by_filter(criterion, limit)
@@ -193,7 +164,7 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
     known_bits = min(population.header_bits, max(population.directory_bits, 1))
     probes = population.tables * bits.flip_count(known_bits, flips)
     compared = probes * (1 + population.count / 2**known_bits)
-    share = _share_of_reached(known_bits, flips, limit)
+    share = share_of_reached(known_bits, flips, limit)
     cost = probes * PROBE_SECONDS + compared * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
     if population.is_swept and flips == 0:
         cost = probes * SORTED_SECONDS + compared / 2 * SWEPT_SECONDS
@@ -252,7 +223,7 @@ def _probing_plan(
 ) -> Plan:
     probing = found.probing
     compared = found.probes * (1 + population.count / 2**population.directory_bits)
-    share = _share_of_reached(population.directory_bits, 2, limit)
+    share = share_of_reached(population.directory_bits, 2, limit)
     cost = (
         probing.tables * FLIPPING_SECONDS
         + found.probes * PROBE_SECONDS
@@ -320,59 +291,3 @@ def _named_bphs(criterion: Criterion, population: Population) -> Plan:
             " below 1"
         )
     return max(plans, key=lambda plan: plan.recall)
-
-
-@lru_cache(REMEMBERED)
-def _share_of_reached(header_bits: int, flips: int, distance: int) -> float:
-    """Share of unrelated fingerprints within `distance`, of those that the probes reach.
-
-    They are nearer than others: at most `flips` of their header bits differ.
-    """
-    others = bits.FINGERPRINT_BITS - header_bits
-    ways = [math.comb(header_bits, count) for count in range(min(flips, header_bits) + 1)]
-    near = sum(
-        way * _binomial_below(others, 0.5, distance - count) for count, way in enumerate(ways)
-    )
-    return near / sum(ways)
-
-
-@lru_cache(REMEMBERED)
-def _binomial_below(trials: int, probability: float, most: int) -> float:
-    """P(X <= `most`) for X binomial."""
-    total = 0.0
-    for count in range(min(most, trials) + 1):
-        total += (
-            math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
-        )
-    return min(total, 1.0)
-
-
-def _reach_of_combinations(widths: list[int], leading: int, differs: float, flips: int) -> float:
-    """P(the `leading` blocks with fewest differing bits hold at most `flips` of them).
-
-    Summed over how many blocks differ in 0, 1, .. `flips` bits, more being all alike.
-    """
-    ways = {(0,) * (flips + 1): 1.0}
-    for width in widths:
-        below = [
-            math.comb(width, count) * differs**count * (1 - differs) ** (width - count)
-            for count in range(min(flips, width) + 1)
-        ]
-        updated: dict[tuple[int, ...], float] = {}
-        for counts, share in ways.items():
-            updated[counts] = updated.get(counts, 0.0) + share * max(0.0, 1.0 - sum(below))
-            for errors, chance in enumerate(below):
-                raised = (*counts[:errors], counts[errors] + 1, *counts[errors + 1 :])
-                updated[raised] = updated.get(raised, 0.0) + share * chance
-        ways = updated
-    return sum(share for counts, share in ways.items() if _fewest(counts, leading) <= flips)
-
-
-def _fewest(counts: tuple[int, ...], leading: int) -> int:
-    """Differing bits of the `leading` best blocks; more than can be flipped if too few are good."""
-    total = 0
-    for errors, blocks in enumerate(counts):
-        taken = min(blocks, leading)
-        total += taken * errors
-        leading -= taken
-    return total if leading == 0 else len(counts)

@@ -5,7 +5,8 @@ import pytest
 
 from simdb import bits
 from simdb.errors import OptionError
-from simdb.plan.planner import Criterion, Population, choose, filter_distance, reach
+from simdb.plan.chance import filter_distance, reach
+from simdb.plan.planner import Criterion, Population, choose
 
 
 def population(count, *, blocks=4, leading=1, has_vectors=True):
