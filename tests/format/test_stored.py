@@ -48,6 +48,16 @@ def test_a_stored_database_can_be_written_and_compacted(version):
     assert_sound(path)
 
 
+def test_a_stored_database_can_be_calibrated(version):
+    path, answers = version
+    with simdb.open(path, "w") as database:
+        database.calibrate()
+
+    with simdb.open(path, "r") as database:
+        assert plain(stored.answers(database)) == answers
+    assert_sound(path)
+
+
 def test_the_same_documents_give_the_same_answers_today(version, tmp_path):
     _, answers = version
     stored.fill(tmp_path / "today")

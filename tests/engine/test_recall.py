@@ -1,0 +1,296 @@
+"""Recall asked is recall given: searches that may miss, measured against comparing with everything.
+
+Documents are Laplace weights W, queries W + noise * Z with Z of the same kind.  What is measured
+may fall below what was asked by chance; it fails here only where that would happen less than once
+in 1e9 searches of that very recall, so that all searches together fail less than once in 1e6.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import simdb
+
+STORED, COPIES, QUERIES = 1200, 500, 900
+CHANCE = 1e-9
+NOISES = (0.03, 0.064, 0.1, 0.15, 0.25)
+RECALLS = (0.8, 0.9, 0.95, 0.99)
+LAYOUTS = ((1, 1), (4, 1), (5, 2))
+CRITERIA = ({"distance": 3}, {"similarity": 0.9})
+CLOSE = 0.03
+
+
+class World:
+    """Stored documents, copies of some of them, queries, and documents like the queries."""
+
+    def __init__(self, noise, stored=STORED, copies=COPIES, queries=QUERIES):
+        generator = np.random.default_rng(7)
+        weights = generator.laplace(size=(stored, 128))
+
+        def noisy(count):
+            source = generator.integers(0, stored, count)
+            return source, weights[source] + noise * generator.laplace(size=(count, 128))
+
+        self.sources, asked = noisy(queries)
+        self.queries = fingerprints(asked)
+        self.sample = fingerprints(noisy(queries)[1])
+        self.stored = fingerprints(np.concatenate([weights, noisy(copies)[1]]))
+
+    def fill(self, database):
+        database.insert_many(range(len(self.stored)), self.stored)
+
+
+def fingerprints(weights):
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
+
+
+def laid_out(blocks, leading=1, **settings):
+    return simdb.Options(blocks=blocks, leading=leading, delta_documents=600, **settings)
+
+
+def found_pairs(matches):
+    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
+
+
+def chance_of(found, count, recall):
+    """P(X <= found), X binomial of `count` trials."""
+    return math.fsum(
+        math.exp(
+            math.lgamma(count + 1)
+            - math.lgamma(each + 1)
+            - math.lgamma(count - each + 1)
+            + each * math.log(recall)
+            + (count - each) * math.log1p(-recall)
+        )
+        for each in range(found + 1)
+    )
+
+
+def assert_recall(found, wanted, recall):
+    """Of `wanted` pairs the share `recall` is found; matches of one query count as one."""
+    assert found <= wanted
+    asked = len({query for query, _ in wanted})
+    assert asked > 80
+    reached = math.floor(len(found) / len(wanted) * asked)
+    assert chance_of(reached, asked, recall) >= CHANCE, f"{len(found)} of {len(wanted)}"
+
+
+def assert_recalls(database, world):
+    for criterion in CRITERIA:
+        wanted = found_pairs(
+            database.query_many(world.queries, method="exhaustive", recall=1.0, **criterion)
+        )
+        for method in ("psm", "multiprobe", "auto"):
+            for recall in RECALLS:
+                found = database.query_many(
+                    world.queries, method=method, recall=recall, **criterion
+                )
+                assert_recall(found_pairs(found), wanted, recall)
+
+
+@pytest.fixture(scope="module", params=NOISES)
+def world(request):
+    return World(request.param)
+
+
+@pytest.fixture
+def close():
+    """A world of little noise in a few documents."""
+    return World(CLOSE, stored=1200, copies=300, queries=400)
+
+
+@pytest.mark.parametrize(("blocks", "leading"), LAYOUTS)
+def test_recall_asked_is_recall_given(open_database, world, blocks, leading):
+    database = open_database(options=laid_out(blocks, leading))
+    world.fill(database)
+
+    assert_recalls(database, world)
+    database.calibrate()
+    assert_recalls(database, world)
+    database.calibrate(world.sample)
+    assert_recalls(database, world)
+
+
+def test_stored_documents_ask_by_the_weights_that_are_kept(open_database, close):
+    database = open_database(options=laid_out(4))
+    close.fill(database)
+    ids = range(1200)
+
+    for calibrate in (lambda: None, database.calibrate):
+        calibrate()
+        wanted = found_pairs(database.query_many(ids=ids, distance=3, recall=1.0))
+        for method in ("psm", "multiprobe"):
+            found = database.query_many(ids=ids, distance=3, method=method, recall=0.9)
+
+            assert_recall(found_pairs(found), wanted, 0.9)
+            one = database.query(id=7, distance=3, method=method, recall=0.9)
+            assert one == found[7]
+
+
+def test_first_finds_something_where_a_query_does(open_database, close):
+    database = open_database(options=laid_out(1))
+    close.fill(database)
+    settings = {"distance": 3, "method": "psm", "recall": 0.8}
+
+    for at in range(200):
+        every = database.query(close.queries[at], **settings)
+        first = database.first(close.queries[at], **settings)
+
+        assert (first is None) == (not every)
+        assert first is None or first in every
+
+
+def test_what_is_deleted_is_not_found_and_the_rest_is(open_database, close):
+    database = open_database(options=laid_out(1))
+    close.fill(database)
+    database.delete_many(range(0, 1200, 2))
+
+    wanted = found_pairs(database.query_many(close.queries, distance=3, recall=1.0))
+    found = database.query_many(close.queries, distance=3, method="psm", recall=0.9)
+
+    assert_recall(found_pairs(found), wanted, 0.9)
+    assert all(id >= 1200 or id % 2 for _, id in found_pairs(found))
+
+
+def test_transactions_and_snapshots_probe_what_they_see(open_database, close):
+    database = open_database(options=laid_out(1))
+    close.fill(database)
+    settings = {"distance": 3, "method": "psm", "recall": 0.9}
+    before = found_pairs(database.query_many(close.queries, **settings))
+
+    with database.read() as snapshot:
+        with database.write() as transaction:
+            transaction.insert_many([f"new{at}" for at in range(400)], close.queries)
+            transaction.delete_many(range(600))
+            inside = found_pairs(transaction.query_many(close.queries, **settings))
+            wanted = found_pairs(transaction.query_many(close.queries, distance=3, recall=1.0))
+        seen = found_pairs(snapshot.query_many(close.queries, **settings))
+
+    assert seen == before
+    assert_recall(inside, wanted, 0.9)
+    assert {(at, f"new{at}") for at in range(400)} <= inside
+    assert not any(id in range(600) for _, id in inside)
+
+
+def test_fingerprints_without_weights_cannot_be_probed_for(open_database, close):
+    database = open_database(options=laid_out(4))
+    close.fill(database)
+    bare = close.queries.bits
+
+    for method in ("psm", "multiprobe"):
+        for ask in (
+            lambda method: database.query(int(bare[0]), distance=3, method=method, recall=0.9),
+            lambda method: database.first(int(bare[0]), distance=3, method=method, recall=0.9),
+            lambda method: database.query_many(bare, distance=3, method=method, recall=0.9),
+        ):
+            with pytest.raises(simdb.OptionError, match="weights"):
+                ask(method)
+    by_default = database.query_many(bare, distance=3, recall=0.8)
+    assert found_pairs(by_default) == found_pairs(
+        database.query_many(bare, distance=3, method="exhaustive")
+    )
+
+
+def test_a_recall_of_one_is_answered_exactly_and_the_plan_says_so(open_database, close):
+    database = open_database(options=laid_out(1))
+    close.fill(database)
+
+    for method in ("psm", "multiprobe"):
+        plan = database.plan(distance=3, method=method, recall=1.0)
+        found = database.query_many(close.queries, distance=3, method=method, recall=1.0)
+
+        assert plan.method in ("bphs", "exhaustive")
+        assert plan.recall == 1.0
+        assert f"{method} cannot reach recall 1" in plan.reason
+        assert found_pairs(found) == found_pairs(
+            database.query_many(close.queries, distance=3, method="exhaustive")
+        )
+
+
+def test_a_criterion_too_wide_for_probing_is_answered_exactly(open_database):
+    database = open_database(options=laid_out(1))
+    bits = np.random.default_rng(1).integers(0, 2**64, 70_000, np.uint64)
+    database.insert_many(range(len(bits)), bits)
+    database.insert("weighted", World(CLOSE, stored=1, copies=0, queries=1).stored[0])
+
+    plan = database.plan(distance=30, method="psm", recall=0.99)
+
+    assert plan.method == "exhaustive"
+    assert plan.recall == 1.0
+    assert "psm cannot reach recall 0.99" in plan.reason
+
+
+def test_a_calibration_survives_reopening_copying_and_compaction(open_database, close, tmp_path):
+    options = laid_out(1)
+    database = open_database(options=options)
+    close.fill(database)
+    asked = {"distance": 3, "recall": 0.9, "method": "psm"}
+    assert "not calibrated" in database.plan(**asked).reason
+    database.calibrate(close.sample)
+    plan = database.plan(**asked)
+    assert "pairs of this collection" in plan.reason
+
+    database.copy(tmp_path / "copied")
+    database.compact()
+    compacted = database.plan(**asked)
+    database.close()
+    reopened = open_database().plan(**asked)
+
+    assert compacted.theta == reopened.theta == plan.theta
+    assert open_database(tmp_path / "copied").plan(**asked).theta == plan.theta
+
+
+def test_compaction_calibrates_again_when_the_collection_has_doubled(open_database):
+    world = World(CLOSE, stored=3000, copies=0, queries=1)
+    database = open_database(options=laid_out(1))
+    known = []
+    for size in (500, 1000, 1500, 2500):
+        start = len(database)
+        database.insert_many(range(start, size), slice_of(world.stored, start, size))
+        database.compact()
+        view, source = database._enter()
+        known.append(view.calibration and view.calibration.document_count)
+        database._leave(source)
+
+    assert known == [None, 1000, 1000, 2500]
+
+
+def slice_of(every, start, stop):
+    return simdb.Fingerprints(every.bits[start:stop], every.weights[start:stop])
+
+
+def test_a_database_of_one_table_does_everything(open_database, close, tmp_path):
+    one = open_database(options=laid_out(1))
+    four = open_database(tmp_path / "four", options=laid_out(4))
+    for database in (one, four):
+        close.fill(database)
+        database.delete_many(range(50))
+        database.insert(50, close.stored[51], replace=True)
+        database.compact()
+
+    for ask in (
+        lambda database: [(pair.left, pair.right) for pair in database.find_all(distance=3)],
+        lambda database: [each.ids for each in database.find_clusters(distance=3)],
+        lambda database: found_pairs(database.query_many(close.queries, distance=3)),
+        lambda database: database.add_if_new("x", close.queries[0], distance=3),
+        lambda database: database.explain(51, 50).is_match,
+    ):
+        assert ask(one) == ask(four)
+
+
+def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
+    path = tmp_path / "damaged"
+    with simdb.open(path, "x", options=laid_out(1)) as database:
+        close.fill(database)
+        levels = database.calibrate().pairs.levels
+    content = bytearray((path / "data.mdb").read_bytes())
+    at = content.find(levels[:4].tobytes())
+    assert at > 0
+    content[at] ^= 1
+    (path / "data.mdb").write_bytes(content)
+
+    with pytest.raises(simdb.CorruptError), simdb.open(path) as database:
+        database.query_many(close.queries, distance=3, method="psm", recall=0.9)
