@@ -245,10 +245,11 @@ class Database(Queries):
             count = int(sample)
         else:
             given = sketch_queries(self._store.sketcher, sample, errors)
-        if not self._store.width:
+        if not self._store.width and given is None:
             raise OptionError(
-                "this database stores no volatility, so there is nothing to calibrate; create it"
-                " with Simhash(store_volatility=True)"
+                "this database stores no volatility, so its documents cannot tell how they differ;"
+                " give documents like your queries as sample=, or create it with"
+                " Simhash(store_volatility=True)"
             )
         return calibrate(self._store, count, given, seed)
 

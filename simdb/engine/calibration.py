@@ -113,8 +113,10 @@ def _learn(
     generator = np.random.default_rng(seed)
     live = view.live()
     chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
-    own = stored_sketches(view, source, chosen.astype(np.uint32))
-    groups = [(_matches(view, source, own, chosen), own, True)]
+    groups = []
+    if source.width:
+        own = stored_sketches(view, source, chosen.astype(np.uint32))
+        groups.append((_matches(view, source, own, chosen), own, True))
     if given is not None:
         groups.append((_matches(view, source, given, None), given, False))
     samples = [_pairs(view, source, found, asked, generator) for found, asked, _ in groups]
@@ -135,7 +137,10 @@ def _learn(
 
 
 def _matches(view: View, source: Source, asked: Sketches, own: U32 | None) -> Found:
-    """Stored documents with weights that are similar to those asked for; not themselves."""
+    """Stored documents that are similar to those asked for; not themselves.
+
+    Where no weights are stored only those that are near, of similarity NaN.
+    """
     places, ordinals, similarities = [], [], []
     for start in range(0, len(asked), PART_QUERIES):
         part = asked.taken(slice(start, start + PART_QUERIES))
@@ -143,14 +148,16 @@ def _matches(view: View, source: Source, asked: Sketches, own: U32 | None) -> Fo
             part.bits, distance=NEAR_DISTANCE, first=False, after=None
         )
         at = np.repeat(np.arange(len(part)), np.diff(offsets))
-        kept = view.column(layout.STATE, found, source) == WEIGHTED
-        kept &= (part.states == WEIGHTED)[at]
+        kept = (part.states == WEIGHTED)[at]
+        if source.width:
+            kept &= view.column(layout.STATE, found, source) == WEIGHTED
         if own is not None:
             kept &= found != own[start + at]
         at, found, distances = at[kept], found[kept], distances[kept]
-        measured = view.vectors(source, found).similarity(
-            part.vectors, offsets_of(np.bincount(at, minlength=len(part))), found
-        )
+        measured = np.full(len(found), np.nan, np.float32)
+        if source.width:
+            offsets = offsets_of(np.bincount(at, minlength=len(part)))
+            measured = view.vectors(source, found).similarity(part.vectors, offsets, found)
         near = (measured >= SIMILARITY_LEAST) | (distances <= DISTANCE_LEAST)
         places.append(at[near] + start)
         ordinals.append(found[near])
@@ -184,6 +191,8 @@ def _model(store: Store, samples: list[Sample], document_count: int) -> Volatili
 
     Both sides are taken as they are stored, so that their rounding is the same.
     """
+    if not store.width:
+        return volatility.prior(distance=store.options.distance)
     similarity = store.options.similarity
     left = np.concatenate([sample.left for sample in samples])
     right = np.concatenate([sample.right for sample in samples])

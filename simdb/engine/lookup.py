@@ -98,7 +98,7 @@ def make_criterion(
         distance,
         options.recall if recall is None else recall,
         method,
-        is_weighted and options.sketch.store_volatility,
+        is_weighted,
         is_stored,
     )
 

@@ -369,15 +369,16 @@ class Queries(Protocol):
     ) -> Criterion:
         """The criterion for these queries; documents without features go with the others."""
         is_bare = bool((sketches.states == BARE).any())
-        has_bound = asked[0] is not None or asked[1] is not None
+        has_bound = not self._store.width or asked[0] is not None or asked[1] is not None
         if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
             raise InputError(
                 "some of these documents have weights and some have not; say similarity= or"
                 " distance="
             )
         is_stored = sketches.levels is None
+        is_weighted = not is_bare and (self._store.width > 0 or not is_stored)
         return lookup.make_criterion(
-            self._store.options, asked, is_weighted=not is_bare, is_stored=is_stored
+            self._store.options, asked, is_weighted=is_weighted, is_stored=is_stored
         )
 
     def _pairs_criterion(

@@ -224,7 +224,7 @@ class Sketcher:
         bits, vectors = kernel.quantise(chosen)
         if not self._width:
             vectors = np.empty((len(bits), 0), np.uint8)
-        known = WEIGHTED if self._width else BARE
+        known = WEIGHTED if self._width or is_query else BARE
         states = np.where(counts > 0, known, EMPTY).astype(np.uint8)
         return Sketches(bits, vectors, states, kernel.levels(chosen) if is_query else None)
 
@@ -273,7 +273,7 @@ class Sketcher:
             )
         if not self._width:
             vectors = np.empty((len(bits), 0), np.uint8)
-        known = WEIGHTED if self._width else BARE
+        known = WEIGHTED if self._width or is_query else BARE
         states = np.where(weights.any(axis=1), known, EMPTY).astype(np.uint8)
         levels = kernel.levels(wide) if is_query else None
         return Sketches(np.ascontiguousarray(bits), vectors, states, levels)

@@ -294,3 +294,22 @@ def test_a_damaged_calibration_is_an_error_not_an_answer(tmp_path, close):
 
     with pytest.raises(simdb.CorruptError), simdb.open(path) as database:
         database.query_many(close.queries, distance=3, method="psm", recall=0.9)
+
+
+def test_queries_with_weights_probe_a_database_that_stores_none(open_database, world):
+    sketch = simdb.Simhash(store_volatility=False)
+    database = open_database(options=laid_out(1, sketch=sketch))
+    database.insert_many(range(len(world.stored)), world.stored.bits)
+    wanted = found_pairs(database.query_many(world.queries, distance=3, recall=1.0))
+
+    for calibrate in (lambda: None, lambda: database.calibrate(world.sample)):
+        calibrate()
+        for recall in RECALLS:
+            found = database.query_many(world.queries, distance=3, method="psm", recall=recall)
+            assert_recall(found_pairs(found), wanted, recall)
+    with pytest.raises(simdb.OptionError, match="stored volatility"):
+        database.query_many(world.queries, similarity=0.9)
+    with pytest.raises(simdb.OptionError, match="sample="):
+        database.calibrate()
+    with pytest.raises(simdb.OptionError, match="weights"):
+        database.query(id=1, distance=3, method="psm")
