@@ -19,7 +19,7 @@ from simdb.plan.planner import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.run import Source
-from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
+from simdb.values import BARE, EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
 
 PART_QUERIES = 1 << 17
 # Candidates of a measured batch are kept until they are measured, a few dozen for a query.
@@ -103,6 +103,20 @@ def make_criterion(
     )
 
 
+def criterion_of(options: Options, sketches: Sketches, asked: Asked) -> Criterion:
+    """The criterion for these queries; documents without features go with the others."""
+    has_vectors = options.sketch.store_volatility
+    is_bare = bool((sketches.states == BARE).any())
+    has_bound = not has_vectors or asked[0] is not None or asked[1] is not None
+    if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
+        raise InputError(
+            "some of these documents have weights and some have not; say similarity= or distance="
+        )
+    is_stored = sketches.levels is None
+    is_weighted = not is_bare and (has_vectors or not is_stored)
+    return make_criterion(options, asked, is_weighted=is_weighted, is_stored=is_stored)
+
+
 def check_limit(limit: int | None) -> None:
     """Raise OptionError unless `limit` is None or a positive whole number."""
     if limit is not None and (not _is_whole(limit, 2**63) or limit < 1):
@@ -133,9 +147,10 @@ def search(
         part = slice(start, start + size)
         later = None if after is None else after[part]
         rows = _search_part(view, source, sketches.taken(part), criterion, plan, first, later)
-        parts.append(rows if limit is None else rows.limited(limit))
-    rows = parts[0] if len(parts) == 1 else joined(parts)
-    return rows.limited(1) if first and is_measured else rows
+        # The kernel gives one candidate only where those need not be measured.
+        most = 1 if first and is_measured else None if first else limit
+        parts.append(rows if most is None else rows.limited(most))
+    return parts[0] if len(parts) == 1 else joined(parts)
 
 
 def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:

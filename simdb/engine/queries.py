@@ -24,14 +24,11 @@ from simdb.storage import layout
 from simdb.storage.metadata import read_metadata
 from simdb.storage.run import Source
 from simdb.values import (
-    BARE,
-    WEIGHTED,
     Clusters,
     Document,
     Id,
     Match,
     Matches,
-    Sketches,
     check_bits,
 )
 
@@ -119,13 +116,14 @@ class Queries(Protocol):
         recall: float | None = None,
         method: str | None = None,
         limit: int | None = None,
+        first: bool = False,
         errors: str = "strict",
     ) -> Matches:
         """The matches of many documents at once, as arrays; see `query`.
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents
-        instead.
+        instead.  `first`: any one match of each, as fast as possible.
         """
         lookup.check_limit(limit)
         view, source = self._enter()
@@ -137,9 +135,13 @@ class Queries(Protocol):
                 after = ordinals
             else:
                 sketches = sketch_queries(self._store.sketcher, documents, errors)
-            criterion = self._criterion(sketches, (similarity, distance, recall, method))
+            criterion = lookup.criterion_of(
+                self._store.options, sketches, (similarity, distance, recall, method)
+            )
+            limit = 1 if first else limit
             wanted = limit if after is None or limit is None else limit + 1
-            rows = lookup.search(view, source, sketches, criterion, limit=wanted)
+            is_first = first and after is None  # a stored document would find itself
+            rows = lookup.search(view, source, sketches, criterion, limit=wanted, first=is_first)
             if after is not None:
                 rows = rows.chosen(np.flatnonzero(rows.ordinals != after[rows.queries]))
                 rows = rows if limit is None else rows.limited(limit)
@@ -338,7 +340,7 @@ class Queries(Protocol):
             if document is None:
                 raise InputError("query needs a document, or the id= of a stored one")
             sketches = self._store.sketcher.sketch([document], errors=errors, is_query=True)
-            criterion = self._criterion(sketches, asked)
+            criterion = lookup.criterion_of(self._store.options, sketches, asked)
             rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
             return lookup.as_list(view, source, rows)
         finally:
@@ -357,29 +359,10 @@ class Queries(Protocol):
             raise InputError("query takes a document or the id= of a stored one, not both")
         ordinals = known_ordinals(view, source, [id])
         sketches = stored_sketches(view, source, ordinals)
-        criterion = self._criterion(sketches, asked)
+        criterion = lookup.criterion_of(self._store.options, sketches, asked)
         rows = lookup.search(view, source, sketches, criterion)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
-
-    def _criterion(
-        self,
-        sketches: Sketches,
-        asked: lookup.Asked,
-    ) -> Criterion:
-        """The criterion for these queries; documents without features go with the others."""
-        is_bare = bool((sketches.states == BARE).any())
-        has_bound = not self._store.width or asked[0] is not None or asked[1] is not None
-        if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
-            raise InputError(
-                "some of these documents have weights and some have not; say similarity= or"
-                " distance="
-            )
-        is_stored = sketches.levels is None
-        is_weighted = not is_bare and (self._store.width > 0 or not is_stored)
-        return lookup.make_criterion(
-            self._store.options, asked, is_weighted=is_weighted, is_stored=is_stored
-        )
 
     def _pairs_criterion(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine import claim, incoming
+from simdb.engine import claim, incoming, lookup
 from simdb.engine.commit import write_staged
 from simdb.engine.incoming import EncodedIds, Progress
 from simdb.engine.queries import Counts, Queries
@@ -151,7 +151,9 @@ class WriteTransaction(Queries):
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(encoded), errors=errors, progress=None
         )
-        criterion = self._criterion(sketches, (similarity, distance, recall, method))
+        criterion = lookup.criterion_of(
+            self._store.options, sketches, (similarity, distance, recall, method)
+        )
         return claim.add_new(
             self._store,
             self._staging,

@@ -143,6 +143,19 @@ def test_first_finds_something_where_a_query_does(open_database, close):
         assert first is None or first in every
 
 
+def test_first_of_many_is_one_of_the_matches_of_each(open_database, close):
+    database = open_database(options=laid_out(4))
+    close.fill(database)
+
+    for settings in ({"distance": 3, "method": "psm"}, {"distance": 3}, {"similarity": 0.9}):
+        for asked in ({"documents": close.queries}, {"ids": range(1500)}):
+            every = database.query_many(**asked, **settings)
+            first = database.query_many(**asked, **settings, first=True)
+
+            assert np.array_equal(np.diff(first.offsets), np.minimum(np.diff(every.offsets), 1))
+            assert found_pairs(first) <= found_pairs(every)
+
+
 def test_what_is_deleted_is_not_found_and_the_rest_is(open_database, close):
     database = open_database(options=laid_out(1))
     close.fill(database)
