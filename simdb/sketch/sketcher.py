@@ -274,7 +274,8 @@ class Sketcher:
         if not self._width:
             vectors = np.empty((len(bits), 0), np.uint8)
         known = WEIGHTED if self._width or is_query else BARE
-        states = np.where(weights.any(axis=1), known, EMPTY).astype(np.uint8)
+        states = np.full(len(bits), known, np.uint8)
+        states[_without_weights(weights)] = EMPTY
         levels = kernel.levels(wide) if is_query else None
         return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
@@ -322,6 +323,12 @@ def _project_features(
         ]
     )
     return kernel.project_features(offsets, np.ascontiguousarray(hashes), weights), counts
+
+
+def _without_weights(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """Rows of zeros; most rows are told by their first weight."""
+    suspect = np.flatnonzero(weights[:, 0] == 0)
+    return suspect[~weights[suspect].any(axis=1)]
 
 
 def _widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:
