@@ -36,6 +36,8 @@ from simdb.values import (
 
 ERRORS = ("strict", "replace")
 LEVEL_MAX = 255  # of a bit that is not known to flip
+# Weights of so many queries stay in the cache while they are read twice.
+CACHED_ROWS = 1024
 NO_RESOURCES = Resources()
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
@@ -219,14 +221,14 @@ class Sketcher:
     def _quantised(
         self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64], is_query: bool
     ) -> Sketches:
-        dimensions = self._options.dimensions
-        chosen = np.ascontiguousarray(weights[:, :dimensions])
-        bits, vectors = kernel.quantise(chosen)
-        if not self._width:
-            vectors = np.empty((len(bits), 0), np.uint8)
-        known = WEIGHTED if self._width or is_query else BARE
-        states = np.where(counts > 0, known, EMPTY).astype(np.uint8)
-        return Sketches(bits, vectors, states, kernel.levels(chosen) if is_query else None)
+        chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
+        bits, vectors, levels = _columns(chosen, self._width, is_query)
+        states = np.where(counts > 0, self._known(is_query), EMPTY).astype(np.uint8)
+        return Sketches(bits, vectors, states, levels)
+
+    def _known(self, is_query: bool) -> int:
+        """The state of what has features: queries have weights even where none are stored."""
+        return WEIGHTED if self._width or is_query else BARE
 
     def _bare(self, bits: npt.NDArray[np.uint64], is_query: bool) -> Sketches:
         if bits.ndim != 1:
@@ -263,7 +265,7 @@ class Sketcher:
         if weights is None:
             return self._bare(bits, is_query)
         wide = _widened(weights, self._options.dimensions)
-        found, vectors = kernel.quantise(wide)
+        found, vectors, levels = _columns(wide, self._width, is_query)
         differing = np.flatnonzero(found != bits)
         if len(differing):
             at = int(differing[0])
@@ -271,12 +273,8 @@ class Sketcher:
                 f"fingerprint {at} has bits {int(bits[at]):016x}, but the signs of its weights"
                 f" make {int(found[at]):016x} (bit j is set where weight j >= 0)"
             )
-        if not self._width:
-            vectors = np.empty((len(bits), 0), np.uint8)
-        known = WEIGHTED if self._width or is_query else BARE
-        states = np.full(len(bits), known, np.uint8)
+        states = np.full(len(bits), self._known(is_query), np.uint8)
         states[_without_weights(weights)] = EMPTY
-        levels = kernel.levels(wide) if is_query else None
         return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
 
@@ -306,6 +304,27 @@ def _kind(document: Any, position: int) -> str:
     if is_vector(document, position):
         return "dense" if isinstance(document, np.ndarray) else "sparse"
     raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
+
+
+def _columns(
+    weights: npt.NDArray[Any], width: int, is_query: bool
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]:
+    """Fingerprints, vectors of `width` bytes and, of queries, levels."""
+    if not is_query:
+        bits, vectors = kernel.quantise(weights)
+        return bits, vectors if width else np.empty((len(bits), 0), np.uint8), None
+    bits = np.empty(len(weights), np.uint64)
+    vectors = np.empty((len(weights), width), np.uint8)
+    levels = np.empty((len(weights), FINGERPRINT_BITS), np.uint8)
+    for start in range(0, len(weights), CACHED_ROWS):
+        part = slice(start, start + CACHED_ROWS)
+        levels[part] = kernel.levels(weights[part])
+        if width:
+            bits[part], vectors[part] = kernel.quantise(weights[part])
+        else:
+            signs = np.packbits(weights[part, :FINGERPRINT_BITS] >= 0, axis=1, bitorder="little")
+            bits[part] = signs.view("<u8")[:, 0]
+    return bits, vectors, levels
 
 
 def _project_features(
