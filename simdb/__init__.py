@@ -29,6 +29,7 @@ from simdb.functions import (
     fingerprints,
     fit_idf,
     load_idf,
+    plan,
     save_idf,
     similarity,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "fit_idf",
     "load_idf",
     "open",
+    "plan",
     "save_idf",
     "similarity",
     "vosh",

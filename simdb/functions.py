@@ -1,4 +1,4 @@
-"""Fingerprints, distances, similarities and IDF tables without a database."""
+"""Fingerprints, distances, similarities, IDF tables and plans without a database."""
 
 import os
 import threading
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
 from simdb.engine.lookup import make_criterion
+from simdb.engine.planning import plan_without_database
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
 from simdb.options import Options, Simhash
-from simdb.reports import Explanation
+from simdb.reports import Explanation, Plan
 from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.idf_file import read_idf, write_idf
@@ -123,6 +124,28 @@ def explain(
     asked = (similarity, distance, None, None)
     criterion = make_criterion(options, asked, is_weighted=is_weighted)
     return explain_sides(first, second, options=options, criterion=criterion, plan=None)
+
+
+def plan(
+    documents: float,
+    options: Options | None = None,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    method: str | None = None,
+    has_weights: bool = True,
+) -> Plan:
+    """How a database of so many documents would answer a query, and why; none is needed.
+
+    `options`: those of the database, `Options()` if not given; the criterion as for
+    `Database.query`.  `has_weights`: whether queries and documents have weights, as all have but
+    ready fingerprints.  Without a calibration similar documents are taken to differ as the prior
+    has it, and costs are those of one fast machine.  Where one database does not hold so many,
+    they are taken to lie in several, all of which are asked.
+    """
+    asked = (similarity, distance, recall, method)
+    return plan_without_database(options or Options(), documents, asked, has_weights=has_weights)
 
 
 def _bits(value: Fingerprint | int) -> int:

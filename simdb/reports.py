@@ -1,5 +1,6 @@
 """What the database says about itself: statistics, findings of a check, plans."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,7 +85,10 @@ class Plan:
     measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the
     matches that are found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason`
     in words.  `sketching`: where a text becomes a fingerprint, in words.  `probing`: what the
-    kernel is told of "psm" and "multiprobe".
+    kernel is told of "psm" and "multiprobe".  `header_bits`: bits by which a look-up finds its
+    place.  `bytes_per_document`: what the search reads from: its tables, their headers, and the
+    volatility vectors where it measures by them.  `choice`: why this and no other, in words, of
+    those `considered`, the best first.
     """
 
     method: str
@@ -99,6 +103,15 @@ class Plan:
     sketching: str = ""
     theta: float | None = None
     probing: Probing | None = field(default=None, repr=False, compare=False)
+    header_bits: int = 0
+    bytes_per_document: float = 0.0
+    choice: str = ""
+    considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def queries_per_second(self) -> float:
+        """How many queries one core answers, as estimated; infinite where they cost nothing."""
+        return 1.0 / self.cost_seconds if self.cost_seconds > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)

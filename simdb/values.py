@@ -18,6 +18,8 @@ Id = str | bytes | int
 
 # What a stored document has: nothing to match by, a bare fingerprint, or weights behind it.
 EMPTY, BARE, WEIGHTED = 0, 1, 2
+# How many documents a database numbers: by uint32, and some room must stay for rounding up.
+ORDINALS_MAX = 2**32 - 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)

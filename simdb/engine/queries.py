@@ -14,11 +14,12 @@ from simdb.engine.cluster import find_clusters
 from simdb.engine.explanation import explain, given_side, stored_side
 from simdb.engine.incoming import as_list, sketch_queries
 from simdb.engine.pairs import Pairs, PairStream
+from simdb.engine.planning import planned
 from simdb.engine.store import Store
 from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
 from simdb.errors import InputError
-from simdb.plan.planner import Criterion, explained
+from simdb.plan.planner import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
 from simdb.storage.metadata import read_metadata
@@ -259,18 +260,22 @@ class Queries(Protocol):
 
     def plan(
         self,
+        n: int | None = None,
         *,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
     ) -> Plan:
-        """How a query with this criterion would be answered, and why."""
+        """How a query with this criterion would be answered, and why; see `query`.
+
+        `n`: as if so many documents were stored, in one run.
+        """
         view, source = self._enter()
         try:
             criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            plan = view.plan(criterion, source)
-            return explained(plan, self._store.options.sketch)
+            population = view.population(source)
+            return planned(self._store.options, criterion, population, view.calibration, n)
         finally:
             self._leave(source)
 
@@ -364,11 +369,7 @@ class Queries(Protocol):
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
 
-    def _pairs_criterion(
-        self,
-        source: Source,
-        asked: lookup.Asked,
-    ) -> Criterion:
+    def _pairs_criterion(self, source: Source, asked: lookup.Asked) -> Criterion:
         """The criterion for pairs: by distance where no stored document has weights."""
         counts = self._counts(source)
         is_bare = counts.bare_count == counts.document_count - counts.empty_count

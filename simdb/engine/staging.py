@@ -24,9 +24,7 @@ from simdb.storage.loose import Loose, as_loose
 from simdb.storage.merge import merge_in_memory
 from simdb.storage.run import Run, Source, seal
 from simdb.storage.tombstones import Bitmap, with_deleted, with_room
-from simdb.values import BARE, EMPTY
-
-ORDINALS_MAX = 2**32 - 2**20  # ordinals are uint32, and some room must stay for rounding up
+from simdb.values import BARE, EMPTY, ORDINALS_MAX
 
 
 class Staging:

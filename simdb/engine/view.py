@@ -14,7 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
 from simdb.index.permutation import Permutations
-from simdb.plan.calibration import Calibration
+from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.planner import Criterion, Population, choose
 from simdb.reports import Plan
 from simdb.storage import layout
@@ -144,7 +144,8 @@ class View:
         plan = self._plans.get(key)
         if plan is None:
             population = self.population(source, is_swept=is_swept)
-            plan = self._plans[key] = choose(criterion, population, self.calibration)
+            plan = choose(criterion, population, self.calibration, delays_of(self.calibration))
+            self._plans[key] = plan
         return plan
 
     def population(self, source: Source, *, is_swept: bool = False) -> Population:
@@ -158,6 +159,7 @@ class View:
             header_bits(max(counts, default=0), source.header_offset),
             source.width > 0,
             is_swept,
+            source.width,
         )
 
     def _equal_ids(

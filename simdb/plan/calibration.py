@@ -9,7 +9,7 @@ pairs satisfy, and where nothing was calibrated, it makes pairs of its own, as
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import CorruptError
 from simdb.plan import recall, volatility
+from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import VolatilityModel
 
@@ -43,7 +44,7 @@ class Calibration:
 
     `similarities` float32[n] of the pairs and whether the side that asks was a stored document,
     `are_stored` bool[n]; `document_count`: how large the collection was; `query_count`: how many
-    documents were asked for theirs.
+    documents were asked for theirs; `delays` of the machine that was calibrated on.
     """
 
     model: VolatilityModel
@@ -52,6 +53,7 @@ class Calibration:
     are_stored: npt.NDArray[np.bool_]
     document_count: int
     query_count: int
+    delays: Delays = USUAL_DELAYS
 
     def matching(self, similarity: float | None, distance: int | None) -> npt.NDArray[np.bool_]:
         """Whether each pair satisfies a criterion: bool[n]."""
@@ -136,6 +138,11 @@ def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) 
     return Evidence(pairs, recall.distances(pairs), volatility.costs(model), False)
 
 
+def delays_of(calibration: Calibration | None) -> Delays:
+    """Those of the calibration, or the usual ones where there is none."""
+    return USUAL_DELAYS if calibration is None else calibration.delays
+
+
 def encode_calibration(calibration: Calibration) -> dict[str, Any]:
     """The calibration in plain types, to be stored."""
     return {
@@ -147,6 +154,7 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
         "are_stored": calibration.are_stored.tobytes(),
         "document_count": calibration.document_count,
         "query_count": calibration.query_count,
+        "delays": asdict(calibration.delays),
     }
 
 
@@ -171,4 +179,11 @@ def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
         are_stored,
         stored["document_count"],
         stored["query_count"],
+        _decode_delays(stored.get("delays", {})),
     )
+
+
+def _decode_delays(stored: Mapping[str, Any]) -> Delays:
+    """The delays; the usual ones where an older version measured none, or not all of them."""
+    known = {each.name for each in fields(Delays)}
+    return replace(USUAL_DELAYS, **{name: stored[name] for name in known & set(stored)})

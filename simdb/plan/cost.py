@@ -20,9 +20,11 @@ FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Seconds of the five things that searching is made of; the defaults are of one fast machine.
+    """Seconds of one core for each thing that searching is made of.
 
-    delta_R, delta_L, delta_P, delta_V and delta_S of the paper.
+    The defaults are of one fast machine; `Database.calibrate` measures those of another.  The first
+    five are delta_R, delta_L, delta_P, delta_V and delta_S of the paper; the planner needs the
+    others for what the paper does not count.
     """
 
     memory: float = 13e-9  # one access at random to a place of the main memory, prefetched
@@ -30,6 +32,12 @@ class Delays:
     permute: float = 0.6e-9  # bringing the bits of one fingerprint into the order of a table
     flip: float = 2.3e-9  # finding one flip set, times log2 of how many
     sort: float = 0.85e-9  # sorting one fingerprint, times log2 of how many
+    measure: float = 4.5e-9  # similarity of one stored volatility vector, in their order
+    candidate: float = 120e-9  # handing on what is within the distance, and measuring it
+    prepare: float = 60e-9  # beginning to look for the likely headers of one table
+
+
+USUAL_DELAYS = Delays()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ matches that they reach follows from the angle between the documents.  Probing a
 that are likely, as the query's weights have it: PSM in one table, volatility multi-probe in
 several; how many it takes for a recall follows from a calibration (`plan/probing.py`).
 
-Costs are seconds of one core, measured on a machine with AVX-512; only their ratios matter.
+Costs are seconds of one core, those of a machine with AVX-512 unless others were measured
+(`cost.Delays`); for the choice only their ratios matter.
 """
 
 import math
@@ -19,16 +20,12 @@ from simdb.errors import OptionError
 from simdb.options import Simhash
 from simdb.plan.calibration import Calibration, Evidence, evidence
 from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_reached
+from simdb.plan.cost import FINGERPRINT_BYTES, USUAL_DELAYS, Delays
 from simdb.plan.probing import Reach
 from simdb.plan.probing import reach as reach_by_probing
 from simdb.plan.volatility import COST_UNIT
 from simdb.reports import Plan
 
-PROBE_SECONDS = 13e-9  # a prefetched look-up of a header that was not asked lately
-COMPARE_SECONDS = 0.12e-9  # exclusive or, population count and comparison of one fingerprint
-MEASURE_SECONDS = 4.5e-9  # the similarity of one stored volatility vector, in their order
-FLIPPING_SECONDS = 60e-9  # finding the headers to ask for in one table
-CANDIDATE_SECONDS = 120e-9  # handing on what is within the distance, and measuring it
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
 FLIPS_MAX = 4
@@ -38,6 +35,8 @@ PRIOR_CAUTION = 3
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 # A plan with better recall is taken as long as it costs no more than so many times the cheapest.
 RECALL_WORTH = 1.5
+ORDINAL_BYTES = 4
+HEADER_BYTES = 4
 
 STEPS_IN_WORDS = {
     "markup": "HTML to text",
@@ -75,15 +74,26 @@ class Population:
     directory_bits: int  # width of the widest directory
     has_vectors: bool
     is_swept: bool = False  # all pairs are asked for, each from one side
+    vector_bytes: int = 0  # of one volatility vector
 
     @property
     def tables(self) -> int:
         """Number of tables."""
         return math.comb(self.blocks, self.leading)
 
+    def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
+        """What a search through so many tables reads from, in bytes a document."""
+        entry = FINGERPRINT_BYTES + ORDINAL_BYTES
+        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
+        vectors = self.vector_bytes if is_measured else 0
+        return tables * (entry + has_headers * headers) + vectors
+
 
 def choose(
-    criterion: Criterion, population: Population, calibration: Calibration | None = None
+    criterion: Criterion,
+    population: Population,
+    calibration: Calibration | None = None,
+    delays: Delays = USUAL_DELAYS,
 ) -> Plan:
     """The cheapest plan that satisfies `criterion`; OptionError when there is none."""
     if criterion.similarity is not None and not population.has_vectors:
@@ -92,33 +102,102 @@ def choose(
             " Simhash(store_volatility=True), or ask by distance="
         )
     if criterion.method == "exhaustive":
-        return _exhaustive(criterion, population, _distances(criterion)[0])
+        return _exhaustive(criterion, population, _distances(criterion)[0], delays)
     if criterion.method == "bphs":
-        return _named_bphs(criterion, population)
+        return _named_bphs(criterion, population, delays)
     if criterion.method in ("psm", "multiprobe"):
-        return _named_probing(criterion, population, calibration)
-    plans = [
+        return _named_probing(criterion, population, calibration, delays)
+    able = [
         plan
-        for limit in _distances(criterion)
-        for plan in (
-            _exhaustive(criterion, population, limit),
-            *(_by_tables(criterion, population, limit, flips) for flips in range(FLIPS_MAX + 1)),
-            *_by_probing(criterion, population, limit, calibration),
-        )
+        for plan in _ways(criterion, population, calibration, delays)
         if plan.recall >= criterion.recall
     ]
-    dearest = RECALL_WORTH * min(plan.cost_seconds for plan in plans)
-    worthy = [plan for plan in plans if plan.cost_seconds <= dearest]
+    dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
+    worthy = [plan for plan in able if plan.cost_seconds <= dearest]
     return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
 
 
-def explained(plan: Plan, sketch: Simhash) -> Plan:
-    """The plan, which also says in words where a text becomes a fingerprint."""
+def considered(
+    criterion: Criterion,
+    population: Population,
+    calibration: Calibration | None = None,
+    delays: Delays = USUAL_DELAYS,
+) -> list[Plan]:
+    """Every way to answer `criterion`, whatever its method: the able ones first, by cost.
+
+    After them those that do not reach the recall, by recall.  Of ways that differ only in the
+    distance of their candidates the best is taken.
+    """
+
+    def rank(plan: Plan) -> tuple[bool, float, float]:
+        is_able = plan.recall >= criterion.recall
+        return (not is_able, plan.cost_seconds if is_able else -plan.recall, plan.cost_seconds)
+
+    best: dict[tuple[str, int, int], Plan] = {}
+    every = _ways(replace(criterion, method="auto"), population, calibration, delays)
+    for plan in sorted(every, key=rank):
+        best.setdefault((plan.method, plan.tables, plan.flips), plan)
+    return list(best.values())
+
+
+def explained(plan: Plan, criterion: Criterion, ways: list[Plan], sketch: Simhash) -> Plan:
+    """The plan with the `ways` that were considered, and in words why it and not another.
+
+    It also says where a text becomes a fingerprint.
+    """
     steps = [STEPS_IN_WORDS[name] for name in sketch.python_steps]
     words = "texts become fingerprints in the kernel"
     if steps:
         words += f", but slowly in Python: {', '.join(steps)}"
-    return replace(plan, sketching=words)
+    return replace(
+        plan, sketching=words, choice=_choice(plan, criterion, ways), considered=tuple(ways)
+    )
+
+
+def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
+    """Why the plan was taken, of all `ways`, the best of which is the first."""
+    able = [way for way in ways if way.recall >= criterion.recall]
+    words = f"{len(able)} of {len(ways)} ways reach recall {criterion.recall:g}"
+    times = plan.cost_seconds / able[0].cost_seconds if able[0].cost_seconds else 1.0
+    cost = f"{times:.3g} times the cost of the cheapest, {able[0].method}"
+    if plan.recall < criterion.recall:
+        words += f", but method={criterion.method!r} reaches only {plan.recall:.3g}"
+    elif criterion.method == plan.method:
+        words += f"; this is the one by method={plan.method!r}, at {cost}"
+    elif criterion.method != "auto":
+        words += f", but none by method={criterion.method!r}"
+    elif times > 1.0:
+        words += f"; this one finds more, at {cost}"
+    else:
+        words += ", and this is the cheapest of them"
+    if criterion.recall >= 1.0:
+        return words + "; probing by volatility is never certain"
+    if not criterion.is_weighted:
+        return words + "; without weights nothing can be probed by volatility"
+    if not any(way.method in ("psm", "multiprobe") for way in ways):
+        return words + "; probing by volatility does not reach it"
+    return words
+
+
+def _ways(
+    criterion: Criterion,
+    population: Population,
+    calibration: Calibration | None,
+    delays: Delays,
+) -> list[Plan]:
+    """Plans of all kinds, whether they reach the recall or not."""
+    return [
+        plan
+        for limit in _distances(criterion)
+        for plan in (
+            _exhaustive(criterion, population, limit, delays),
+            *(
+                _by_tables(criterion, population, limit, flips, delays)
+                for flips in range(FLIPS_MAX + 1)
+            ),
+            *_by_probing(criterion, population, limit, calibration, delays),
+        )
+    ]
 
 
 def _distances(criterion: Criterion) -> list[int]:
@@ -140,32 +219,37 @@ def _kept_by_filter(criterion: Criterion, limit: int) -> float:
     return binomial_below(bits.FINGERPRINT_BITS, differs, limit)
 
 
-def _exhaustive(criterion: Criterion, population: Population, limit: int) -> Plan:
+def _exhaustive(criterion: Criterion, population: Population, limit: int, delays: Delays) -> Plan:
     count = population.count
     if population.is_swept:
         count = -(-count // 2)
     if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
         return Plan(
-            "exhaustive", 0, 0, 0, limit, criterion.similarity, 1.0, count * MEASURE_SECONDS,
+            "exhaustive", 0, 0, 0, limit, criterion.similarity, 1.0, count * delays.measure,
             f"every stored volatility vector is measured ({population.count} documents)",
+            bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
         )  # fmt: skip
     share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
-    compare = SWEPT_SECONDS if population.is_swept else COMPARE_SECONDS
-    cost = count * (compare + share * CANDIDATE_SECONDS)
+    compare = SWEPT_SECONDS if population.is_swept else delays.compare
+    cost = count * (compare + share * delays.candidate)
+    is_measured = criterion.similarity is not None
     recall = _kept_by_filter(criterion, limit)
     return Plan(
         "exhaustive", 0, 0, 0, limit, criterion.similarity, recall, cost,
         f"each of {population.count} fingerprints is compared, those within distance {limit} are"
         " candidates",
+        bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
 
 
-def _by_tables(criterion: Criterion, population: Population, limit: int, flips: int) -> Plan:
+def _by_tables(
+    criterion: Criterion, population: Population, limit: int, flips: int, delays: Delays
+) -> Plan:
     known_bits = min(population.header_bits, max(population.directory_bits, 1))
     probes = population.tables * bits.flip_count(known_bits, flips)
     compared = probes * (1 + population.count / 2**known_bits)
     share = share_of_reached(known_bits, flips, limit)
-    cost = probes * PROBE_SECONDS + compared * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
+    cost = probes * delays.memory + compared * (delays.compare + share * delays.candidate)
     if population.is_swept and flips == 0:
         cost = probes * SORTED_SECONDS + compared / 2 * SWEPT_SECONDS
     served = bits.distance_served(population.blocks, population.leading, flips)
@@ -186,6 +270,10 @@ def _by_tables(criterion: Criterion, population: Population, limit: int, flips: 
         why += f" with up to {flips} flipped header bits"
     return Plan(
         "bphs", population.tables, flips, probes, limit, criterion.similarity, recall, cost, why,
+        header_bits=known_bits,
+        bytes_per_document=population.bytes_of(
+            population.tables, has_headers=True, is_measured=criterion.similarity is not None
+        ),
     )  # fmt: skip
 
 
@@ -194,6 +282,7 @@ def _by_probing(
     population: Population,
     limit: int,
     calibration: Calibration | None,
+    delays: Delays,
 ) -> list[Plan]:
     """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.is_swept:
@@ -214,20 +303,25 @@ def _by_probing(
             wanted=1.0 - lost,
         )  # fmt: skip
         if found is not None:
-            plans.append(_probing_plan(criterion, population, limit, found, known))
+            plans.append(_probing_plan(criterion, population, limit, found, known, delays))
     return plans
 
 
 def _probing_plan(
-    criterion: Criterion, population: Population, limit: int, found: Reach, known: Evidence
+    criterion: Criterion,
+    population: Population,
+    limit: int,
+    found: Reach,
+    known: Evidence,
+    delays: Delays,
 ) -> Plan:
     probing = found.probing
     compared = found.probes * (1 + population.count / 2**population.directory_bits)
     share = share_of_reached(population.directory_bits, 2, limit)
     cost = (
-        probing.tables * FLIPPING_SECONDS
-        + found.probes * PROBE_SECONDS
-        + compared * (COMPARE_SECONDS + share * CANDIDATE_SECONDS)
+        probing.tables * delays.prepare
+        + found.probes * delays.memory
+        + compared * (delays.compare + share * delays.candidate)
     )
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
     why = (
@@ -238,12 +332,18 @@ def _probing_plan(
     return Plan(
         "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
         limit, criterion.similarity, found.recall, cost, why,
-        theta=probing.theta / COST_UNIT, probing=probing,
+        theta=probing.theta / COST_UNIT, probing=probing, header_bits=population.directory_bits,
+        bytes_per_document=population.bytes_of(
+            probing.tables, has_headers=True, is_measured=criterion.similarity is not None
+        ),
     )  # fmt: skip
 
 
 def _named_probing(
-    criterion: Criterion, population: Population, calibration: Calibration | None
+    criterion: Criterion,
+    population: Population,
+    calibration: Calibration | None,
+    delays: Delays,
 ) -> Plan:
     """The plan for method="psm" or "multiprobe"; an exact one, which says so, if none is able."""
     if not criterion.is_weighted:
@@ -254,16 +354,17 @@ def _named_probing(
     plans = [
         plan
         for limit in _distances(criterion)
-        for plan in _by_probing(criterion, population, limit, calibration)
+        for plan in _by_probing(criterion, population, limit, calibration, delays)
     ]
     if plans:
         return min(plans, key=lambda plan: plan.cost_seconds)
-    exact = choose(replace(criterion, method="auto", is_weighted=False), population)
+    bare = replace(criterion, method="auto", is_weighted=False)
+    exact = choose(bare, population, None, delays)
     reason = f"{criterion.method} cannot reach recall {criterion.recall:g}, so: {exact.reason}"
     return replace(exact, reason=reason)
 
 
-def _named_bphs(criterion: Criterion, population: Population) -> Plan:
+def _named_bphs(criterion: Criterion, population: Population, delays: Delays) -> Plan:
     """The plan for method="bphs": exact for a distance, flips for a similarity.
 
     Where no number of flips gives the recall asked for, the best there is; the plan tells it.
@@ -277,7 +378,7 @@ def _named_bphs(criterion: Criterion, population: Population) -> Plan:
             " with method='auto' or 'exhaustive'"
         )
     plans = [
-        _by_tables(criterion, population, limit, flips)
+        _by_tables(criterion, population, limit, flips, delays)
         for flips in range(FLIPS_MAX + 1 if criterion.distance is None else 1)
         for limit in _distances(criterion)
     ]

@@ -1,0 +1,130 @@
+"""Planning for people: which way a query would go and why, also for a database that is not there.
+
+Beside the planner's own estimates stands what the paper's cost model says of the same number of
+documents (`plan/cost.py`).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
+from simdb.engine.lookup import Asked, make_criterion
+from simdb.errors import OptionError
+from simdb.options import TABLES_MAX, Options
+from simdb.plan import cost
+from simdb.plan.calibration import Calibration, delays_of, evidence
+from simdb.plan.planner import Criterion, Population, choose, considered, explained
+from simdb.plan.probing import reach
+from simdb.reports import Plan
+from simdb.storage.run import header_bits
+from simdb.values import ORDINALS_MAX
+
+# Far more than there are texts, and few enough for all arithmetic.
+DOCUMENTS_MAX = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """What one way to search costs by the paper's model: its name, its setting, its `Cost`."""
+
+    name: str
+    setting: str
+    cost: cost.Cost
+
+
+def planned(
+    options: Options,
+    criterion: Criterion,
+    population: Population,
+    calibration: Calibration | None,
+    count: int | None = None,
+) -> Plan:
+    """The planner's choice, explained; as if `count` documents were stored where that is given."""
+    if count is not None:
+        population = _supposed(population, _whole_count(count), options)
+    delays = delays_of(calibration)
+    plan = choose(criterion, population, calibration, delays)
+    ways = considered(criterion, population, calibration, delays)
+    return explained(plan, criterion, ways, options.sketch)
+
+
+def plan_without_database(
+    options: Options, documents: float, asked: Asked, *, has_weights: bool
+) -> Plan:
+    """The plan for so many documents, by the prior and the usual costs."""
+    count = _whole_count(documents)
+    databases = max(1, -(-count // ORDINALS_MAX))
+    criterion = make_criterion(options, asked, is_weighted=has_weights)
+    masks = leading_masks(options.blocks, options.leading)
+    width = options.sketch.vector_bytes if has_weights else 0
+    population = Population(
+        0, options.blocks, options.leading, min(mask.bit_count() for mask in masks), 0, width > 0,
+        vector_bytes=width,
+    )  # fmt: skip
+    plan = planned(options, criterion, population, None, -(-count // databases))
+    return plan if databases == 1 else _of_several(plan, databases)
+
+
+def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
+    """What the paper's model says of BPHS and PSM for the distance of a plan, by the usual delays.
+
+    BPHS with the tables of the options, where they serve it; the fastest BPHS of a database's
+    number of tables; PSM with the number of flip sets that reaches `recall` by the prior.
+    """
+    distance = plan.distance if plan.similarity is None else options.distance
+    delays = cost.USUAL_DELAYS
+    found = []
+    if options.blocks - options.leading >= distance:
+        own = cost.bphs(documents, blocks=options.blocks, leading=options.leading, delays=delays)
+        found.append(ModelCost("BPHS", _blocks_in_words(options.blocks, options.leading), own))
+    if distance < min(FINGERPRINT_BITS, TABLES_MAX):
+        leading, best = cost.best_bphs(
+            documents, distance=distance, delays=delays, tables_max=TABLES_MAX
+        )
+        words = "the fastest: " + _blocks_in_words(leading + distance, leading)
+        found.append(ModelCost("BPHS", words, best))
+    bits = max(math.floor(math.log2(documents)) + options.header_offset, 0)
+    attempts = _attempts(distance, recall, bits)
+    if attempts is not None:
+        model = cost.psm(documents, header_bits=bits, attempts=attempts, delays=delays)
+        found.append(ModelCost("PSM", f"t={bits}, k={attempts:.3g}", model))
+    return found
+
+
+def _attempts(distance: int, recall: float, header_bits: int) -> float | None:
+    """k: how many headers PSM asks for in the mean; None where it does not reach the recall."""
+    known = evidence(None, None, distance, is_stored=False)
+    found = reach(known, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
+    return None if found is None else max(found.probes, 1.0)
+
+
+def _supposed(population: Population, count: int, options: Options) -> Population:
+    """The same tables with so many documents in one run."""
+    bits = header_bits(count, options.header_offset)
+    return replace(population, count=count, directory_bits=bits)
+
+
+def _of_several(plan: Plan, databases: int) -> Plan:
+    """The plan of one of several databases that are all asked."""
+    ways = tuple(_of_several(way, databases) for way in plan.considered)
+    return replace(
+        plan,
+        probes=plan.probes * databases,
+        cost_seconds=plan.cost_seconds * databases,
+        reason=f"in each of {databases} databases: {plan.reason}",
+        considered=ways,
+    )
+
+
+def _whole_count(documents: object) -> int:
+    """A number of documents, which may be written 8e9."""
+    is_number = isinstance(documents, int | float) and not isinstance(documents, bool)
+    if not is_number or not 0 <= documents < DOCUMENTS_MAX:  # type: ignore[operator]
+        raise OptionError(
+            f"a number of documents is from 0 to below {DOCUMENTS_MAX:g}, not {documents!r}"
+        )
+    return int(documents)  # type: ignore[call-overload, no-any-return]
+
+
+def _blocks_in_words(blocks: int, leading: int) -> str:
+    return f"blocks={blocks}, leading={leading}"

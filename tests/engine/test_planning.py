@@ -1,0 +1,123 @@
+"""Plans explained: of a database, of more documents than it holds, and of none at all."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.planning import paper_costs
+from simdb.plan import cost
+from simdb.values import ORDINALS_MAX
+
+
+def test_a_plan_says_why_it_was_chosen_and_what_else_was_considered():
+    plan = simdb.plan(1e7, distance=3, has_weights=False)
+
+    assert (plan.method, plan.tables, plan.probes, plan.header_bits) == ("bphs", 4, 4, 16)
+    assert "cheapest of them" in plan.choice
+    assert "without weights" in plan.choice
+    assert [way.method for way in plan.considered].count("exhaustive") == 1
+    assert plan.considered[0].cost_seconds == plan.cost_seconds
+    assert plan.queries_per_second == pytest.approx(1 / plan.cost_seconds)
+
+
+def test_the_best_ways_come_first_and_those_that_do_not_reach_the_recall_last():
+    plan = simdb.plan(1e6, simdb.Options(blocks=8), similarity=0.9, recall=0.9)
+
+    able = [way for way in plan.considered if way.recall >= 0.9]
+    others = plan.considered[len(able) :]
+    assert plan.considered[: len(able)] == tuple(able)
+    assert [way.cost_seconds for way in able] == sorted(way.cost_seconds for way in able)
+    assert all(way.recall < 0.9 for way in others)
+    assert f"{len(able)} of {len(plan.considered)} ways reach recall 0.9" in plan.choice
+
+
+def test_bytes_are_those_of_entries_headers_and_vectors():
+    count = 2**20
+    header = 4 * 2**19 / count
+
+    tables = simdb.plan(count, simdb.Options(blocks=5, leading=2), distance=3, method="bphs")
+    compared = simdb.plan(count, distance=3, method="exhaustive")
+    measured = simdb.plan(count, similarity=0.9, recall=1.0)
+    probed = simdb.plan(count, simdb.Options(blocks=1), similarity=0.97, recall=0.8, method="psm")
+
+    assert tables.bytes_per_document == pytest.approx(10 * (8 + 4 + header))
+    assert compared.bytes_per_document == 8 + 4
+    assert measured.bytes_per_document == 64
+    assert (probed.method, probed.header_bits) == ("psm", 19)
+    assert probed.bytes_per_document == pytest.approx(8 + 4 + header + 64)
+
+
+def test_a_wider_header_takes_more_memory_and_less_time():
+    wide, narrow = (
+        simdb.plan(1e8, simdb.Options(blocks=2, header_offset=offset), distance=1, method="bphs")
+        for offset in (0, -4)
+    )
+
+    assert wide.bytes_per_document > narrow.bytes_per_document
+    assert wide.cost_seconds < narrow.cost_seconds
+
+
+def test_more_than_one_database_holds_are_planned_for_several():
+    one = simdb.plan(ORDINALS_MAX, distance=3, has_weights=False)
+    two = simdb.plan(2 * ORDINALS_MAX, distance=3, has_weights=False)
+
+    assert "in each of 2 databases" in two.reason
+    assert two.probes == 2 * one.probes
+    assert two.cost_seconds == pytest.approx(2 * one.cost_seconds)
+    assert two.bytes_per_document == one.bytes_per_document
+
+
+@pytest.mark.parametrize("documents", [-1, float("nan"), float("inf"), "8e9", True, None])
+def test_what_is_no_number_of_documents_is_refused(documents):
+    with pytest.raises(simdb.OptionError, match="a number of documents"):
+        simdb.plan(documents)
+
+
+def test_what_a_query_could_not_ask_a_plan_refuses_too():
+    with pytest.raises(simdb.OptionError, match="weights"):
+        simdb.plan(10, distance=3, method="psm", has_weights=False)
+    with pytest.raises(simdb.OptionError, match="store_volatility"):
+        simdb.plan(10, simdb.Options(sketch=simdb.Simhash(store_volatility=False)), similarity=0.9)
+
+
+@pytest.mark.parametrize("method", ["auto", "exhaustive", "bphs"])
+def test_no_documents_cost_nothing(method):
+    plan = simdb.plan(0, distance=3, method=method)
+
+    assert plan.recall == 1.0
+    assert plan.considered[0].queries_per_second == float("inf")
+
+
+def test_a_named_method_that_reaches_less_says_how_much():
+    named = simdb.plan(1e6, simdb.Options(blocks=2), similarity=0.8, method="bphs")
+    unable = simdb.plan(1e7, simdb.Options(blocks=1), similarity=0.8, recall=0.99, method="psm")
+
+    assert f"method='bphs' reaches only {named.recall:.3g}" in named.choice
+    assert unable.method != "psm"
+    assert "none by method='psm'" in unable.choice
+
+
+def test_a_database_plans_as_if_it_held_more(open_database):
+    database = open_database()
+    bits = np.random.default_rng(1).integers(0, 2**64, 50, np.uint64)
+    database.insert_many(range(50), bits)
+
+    now, later = database.plan(distance=3), database.plan(10_000_000, distance=3)
+
+    assert now.method == "exhaustive"
+    assert later.method == "bphs"
+    assert (later.tables, later.header_bits) == (4, 16)
+    assert later.cost_seconds == simdb.plan(1e7, distance=3, has_weights=False).cost_seconds
+    with pytest.raises(simdb.OptionError, match="number of documents"):
+        database.plan(-1)
+
+
+def test_the_paper_s_model_stands_beside_the_plan():
+    plan = simdb.plan(8e9, distance=3)
+
+    own, fastest, psm = paper_costs(plan, simdb.Options(), 8e9, 0.95)
+
+    assert own.cost == cost.bphs(8e9, blocks=4, leading=1, delays=cost.USUAL_DELAYS)
+    assert fastest.cost.seconds < own.cost.seconds
+    assert psm.setting.startswith("t=31, k=")
+    assert psm.cost.size_bytes < fastest.cost.size_bytes / 3
