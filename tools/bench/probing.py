@@ -2,8 +2,9 @@
 
 Stored are uniform fingerprints; queries are documents whose weights are Laplace variables of a
 stored document's signs, with noise added that flips a few of them.  What matches, within distance
-3, is known from exact search.  PSM asks one table, the exact methods four, ten, or two with one flipped bit, with the same queries and by
-their fingerprints alone; no database stores weights, so bytes count tables, ids and fingerprints.
+3, is known from exact search.  PSM asks one table, the exact methods four, ten, or two with one
+flipped bit, with the same queries and by their fingerprints alone; no database stores weights, so
+bytes count tables, ids and fingerprints.
 
 With `--corpus`: similarity .9 at a recall of .95 by volatility multi-probe, among passages of the
 corpus at random places, with some words replaced.  Recall is against comparing with everything.
