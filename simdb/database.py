@@ -233,7 +233,7 @@ class Database(Queries):
         `sample`: how many stored documents to ask about, drawn at random by `seed`; None for as
         many as take about a second.  Or documents like those that will be queries, which tell
         more, since their weights are known exactly.
-        What is learnt is stored and used from then on; see `plan`.
+        What is learnt is stored and used from then on, with the speed of this machine; see `plan`.
         """
         self._check_writable()
         count, given = default_count(len(self)), None

@@ -39,8 +39,8 @@ FOLDERS = {
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "sweep", "pairs", "cluster",
-        "incoming", "explanation", "planning", "queries", "calibration", "snapshot", "staging",
-        "commit", "claim", "transaction", "compaction", "inspection",
+        "incoming", "explanation", "planning", "queries", "timing", "calibration", "snapshot",
+        "staging", "commit", "claim", "transaction", "compaction", "inspection",
     ],
     "cli": None,
 }  # fmt: skip

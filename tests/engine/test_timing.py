@@ -1,0 +1,70 @@
+"""The delays of this machine: measured, stored with a calibration, and used by the planner."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine import calibration, timing
+from simdb.plan.calibration import decode_calibration, encode_calibration
+from simdb.plan.cost import USUAL_DELAYS
+
+
+def random_documents(count):
+    weights = np.random.default_rng(5).laplace(size=(count, 128)).astype(np.float32)
+    bits = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little").view("<u8")[:, 0]
+    return simdb.Fingerprints(bits, weights)
+
+
+def test_every_delay_is_measured_within_its_bounds(monkeypatch):
+    for name, small in (("DEPTH", 10), ("QUERIES", 32), ("VECTORS", 64), ("SORTED", 256)):
+        monkeypatch.setattr(timing, name, small)
+
+    found = asdict(timing.measured_delays())
+
+    for name, usual in asdict(USUAL_DELAYS).items():
+        assert timing.LEAST * usual <= found[name] <= timing.MOST * usual
+        assert type(found[name]) is float
+
+
+def test_a_disturbed_measurement_counts_as_a_bound():
+    found = timing._bounded({"memory": -1.0, "compare": 1e9, "measure": 6e-9})
+
+    assert found.memory == timing.LEAST * USUAL_DELAYS.memory
+    assert found.compare == timing.MOST * USUAL_DELAYS.compare
+    assert found.measure == 6e-9
+    assert found.sort == USUAL_DELAYS.sort
+
+
+def test_the_delays_are_stored_and_change_what_is_chosen(open_database, monkeypatch):
+    slow = replace(USUAL_DELAYS, memory=1e-3)
+    monkeypatch.setattr(calibration, "measured_delays", lambda: slow)
+    database = open_database(options=simdb.Options(delta_documents=64))
+    database.insert_many(range(400), random_documents(400))
+
+    before = database.plan(10_000_000, distance=3)
+    made = database.calibrate(50)
+    after = database.plan(10_000_000, distance=3)
+    database.close()
+    again = open_database().plan(10_000_000, distance=3)
+
+    assert made.delays == slow
+    assert (before.method, after.method) == ("bphs", "exhaustive")
+    assert again == after
+
+
+@pytest.mark.parametrize("stored", [None, {}, {"memory": 2e-9, "tomorrow": 1.0}])
+def test_what_an_older_version_did_not_measure_is_as_usual(open_database, stored):
+    database = open_database(options=simdb.Options(delta_documents=64))
+    database.insert_many(range(100), random_documents(100))
+    encoded = encode_calibration(database.calibrate(50))
+
+    if stored is None:
+        del encoded["delays"]
+    else:
+        encoded["delays"] = stored
+    found = decode_calibration(encoded).delays
+
+    memory = (stored or {}).get("memory", USUAL_DELAYS.memory)
+    assert found == replace(USUAL_DELAYS, memory=memory)
