@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import simdb
+from simdb.cli.calibrate import calibrate
 from simdb.cli.check import check
 from simdb.cli.clusters import clusters
 from simdb.cli.codes import (
@@ -34,13 +35,14 @@ from simdb.cli.get import get
 from simdb.cli.idf import idf
 from simdb.cli.insert import insert
 from simdb.cli.pairs import pairs
+from simdb.cli.plan import plan
 from simdb.cli.query import query
 from simdb.cli.render import plain
 from simdb.cli.stats import stats
 
 COMMANDS = (
-    dedup, create, idf, insert, delete, get, query, pairs, clusters, fingerprint, explain, stats,
-    check, compact, copy, demo,
+    dedup, create, idf, insert, delete, get, query, pairs, clusters, fingerprint, explain, plan,
+    calibrate, stats, check, compact, copy, demo,
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ Distance = Annotated[
 Recall = Annotated[
     float | None, typer.Option(help="Share of the matches that must be found; 1 is exact.")
 ]
-Method = Annotated[str | None, typer.Option(help="auto, exhaustive or bphs.")]
+Method = Annotated[str | None, typer.Option(help="auto, exhaustive, bphs, psm or multiprobe.")]
 
 IdField = Annotated[str, typer.Option(help="The field of a record that holds its id.")]
 TextField = Annotated[str, typer.Option(help="The field of a record that holds its text.")]

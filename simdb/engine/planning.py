@@ -37,7 +37,7 @@ def planned(
     criterion: Criterion,
     population: Population,
     calibration: Calibration | None,
-    count: int | None = None,
+    count: float | None = None,
 ) -> Plan:
     """The planner's choice, explained; as if `count` documents were stored where that is given."""
     if count is not None:
@@ -71,6 +71,8 @@ def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -
     BPHS with the tables of the options, where they serve it; the fastest BPHS of a database's
     number of tables; PSM with the number of flip sets that reaches `recall` by the prior.
     """
+    if documents < 1:
+        return []
     distance = plan.distance if plan.similarity is None else options.distance
     delays = cost.USUAL_DELAYS
     found = []

@@ -260,7 +260,7 @@ class Queries(Protocol):
 
     def plan(
         self,
-        n: int | None = None,
+        n: float | None = None,
         *,
         similarity: float | None = None,
         distance: int | None = None,

@@ -1,0 +1,118 @@
+"""simdb plan and simdb calibrate."""
+
+import random
+
+import pytest
+
+import simdb
+
+
+@pytest.fixture
+def filled(simdb_run, write_lines):
+    """A database of 150 texts, each twice with one word changed; the path of half of them."""
+    generator = random.Random(4)
+    records = []
+    for at in range(150):
+        words = [f"w{generator.randrange(3000)}" for _ in range(120)]
+        records.append({"id": f"a{at}", "text": " ".join(words)})
+        words[generator.randrange(120)] = "changed"
+        records.append({"id": f"b{at}", "text": " ".join(words)})
+    assert simdb_run("insert", "db", write_lines("all.jsonl", *records)).code == 0
+    return write_lines("some.jsonl", *records[::2])
+
+
+def test_a_plan_without_a_database_has_the_ways_and_the_model_of_the_paper(simdb_run):
+    ran = simdb_run("plan", "--documents", "8e9", "--distance", 3, "--no-weights")
+
+    row = ran.rows[0]
+    assert (ran.code, row["method"], row["tables"]) == (0, "bphs", 4)
+    assert "in each of 2 databases" in row["reason"]
+    assert "cheapest" in row["choice"]
+    times = [way["microseconds"] for way in row["considered"] if way["recall"] == 1.0]
+    assert times == sorted(times)
+    assert [each["name"] for each in row["model"]] == ["BPHS", "BPHS", "PSM"]
+
+
+def test_a_plan_without_a_database_takes_the_shape_of_one(simdb_run):
+    ran = simdb_run(
+        "plan", "--documents", 1e6, "--blocks", 6, "--leading", 3, "--header-offset", 0,
+        "--distance", 3, "--method", "bphs",
+    )  # fmt: skip
+
+    row = ran.rows[0]
+    assert (row["tables"], row["header_bits"]) == (20, 19)
+    assert row["bytes_per_document"] == pytest.approx(20 * (12 + 4 * 2**19 / 1e6), abs=1e-3)
+
+
+def test_a_plan_for_nothing_is_one_too(simdb_run):
+    row = simdb_run("plan", "--documents", 0).rows[0]
+
+    assert row["queries_per_second"] is None
+    assert row["model"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--documents N"),
+        (["--documents", "-1"], "number of documents"),
+        (["--documents", "5", "--blocks", "65"], "blocks"),
+        (["db", "--blocks", "5"], "leave them out"),
+        (["db", "--no-weights"], "leave them out"),
+        (["--documents", "5", "--method", "guess"], "method"),
+    ],
+)
+def test_what_no_plan_can_be_made_of_is_refused(simdb_run, arguments, words):
+    simdb_run("create", "db")
+
+    ran = simdb_run("plan", *arguments)
+
+    assert ran.code == 2
+    assert words in ran.notes
+
+
+def test_a_database_is_planned_as_it_is_or_as_if_it_held_more(simdb_run, filled):
+    now = simdb_run("plan", "db", "--distance", 3).rows[0]
+    later = simdb_run("plan", "db", "--documents", 1e7, "--distance", 3).rows[0]
+
+    with simdb.open("db", "r") as database:
+        assert now["reason"] == database.plan(distance=3).reason
+    assert later["method"] == "bphs"
+    assert later["model"] == []
+
+
+def test_calibrating_shows_what_was_learnt_and_how_far_queries_go(simdb_run, filled):
+    ran = simdb_run("calibrate", "db", "--sample", 300)
+
+    row = ran.rows[0]
+    curve = row["recalls"]
+    assert (ran.code, row["queries"], row["documents"]) == (0, 300, 300)
+    assert row["pairs"] >= row["matching_pairs"] == 300
+    assert row["nanoseconds"]["memory"] == 13.0
+    assert [(each["recall"], each["tables"]) for each in curve] == [
+        (recall, tables) for recall in (0.8, 0.9, 0.95, 0.99) for tables in (1, 4)
+    ]
+    assert all(each["reached"] >= each["recall"] for each in curve if each["theta"] is not None)
+    assert "pairs of this collection" in curve[0]["reason"]
+
+
+def test_calibrating_by_given_documents_asks_about_them_too(simdb_run, filled, write_lines):
+    ran = simdb_run("calibrate", "db", "--documents", filled)
+    bad = simdb_run("calibrate", "db", "--documents", write_lines("bad.jsonl", {"no": "text"}))
+
+    assert (ran.code, ran.rows[0]["queries"]) == (0, 300 + 150)
+    assert bad.code == 1
+    assert "bad.jsonl" in bad.notes
+
+
+def test_calibrating_is_refused_where_it_cannot_be(simdb_run, filled):
+    simdb_run("create", "plain", "--no-volatility")
+
+    both = simdb_run("calibrate", "db", "--sample", 5, "--documents", filled)
+    missing = simdb_run("calibrate", "nowhere")
+    plain = simdb_run("calibrate", "plain")
+    none = simdb_run("calibrate", "db", "--sample", 0)
+
+    assert (both.code, missing.code, plain.code, none.code) == (2, 3, 2, 2)
+    assert "not both" in both.notes
+    assert "store_volatility=True" in plain.notes
