@@ -1,9 +1,9 @@
 """Timing: what the operations of a search cost on this machine, for the planner to compare.
 
 A table of random fingerprints, larger than most caches, is probed and scanned in the kernel, by
-other queries each time.  Every workload is fixed, a few milliseconds long, and counts by the median
-of its times.  Probing for one header and for many differs by what a header costs, and so on:
-`Delays` are such differences, kept within sane bounds, since another process may disturb any.
+other queries each time.  Every workload is fixed, a few milliseconds long, and counts by the least
+of its times, as others on the machine can only lengthen them.  Probing for one header and for many
+differs by what a header costs, and so on: `Delays` are such differences, kept within sane bounds.
 """
 
 import math
@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -138,11 +137,11 @@ def _arranging(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _seconds(work: Callable[[int], object]) -> float:
-    """The median time of `work(run)` for some runs, after run 0, which warms up."""
+    """The least time of `work(run)` of some runs, after run 0, which warms up."""
     work(0)
     times = []
     for run in range(1, REPEATS + 1):
         started = time.perf_counter()
         work(run)
         times.append(time.perf_counter() - started)
-    return median(times)
+    return min(times)
