@@ -164,7 +164,8 @@ class Probing:
     """Which headers a query asks for: in `tables` tables, those whose flips cost little.
 
     The flipped bits of a header cost at most `theta` together, each by its level as in `costs`
-    uint8[256]; of one table at most `cap` headers are asked for.  `header_bits` of the largest run.
+    uint8[256]; of one table at most `cap` headers are asked for.  Headers have `header_bits`, or as
+    many as the directory of a run tells apart if those are fewer.
     """
 
     tables: int

@@ -95,6 +95,7 @@ cdef extern from "probe.h" nogil:
         const uint8_t *levels
         search_flips flips
         size_t table_count
+        unsigned width
 
     struct search_probe_scratch:
         uint64_t *keys

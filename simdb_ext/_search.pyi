@@ -93,6 +93,7 @@ class Tables:
         first: bool,
         after: U32 | None,
         tables: int | None,
+        header_bits: int | None = None,
     ) -> Found:
         """Stored fingerprints within `distance` whose header is likely to come of the query's.
 
@@ -103,8 +104,10 @@ class Tables:
         uint8[m, 64].
 
         The header of an entry of a run whose directory has 2**h + 1 entries is the h highest bits
-        of its key, in each of the first `tables` tables (None: all).  An entry is reached when
-        the bits in which its header differs from the query's cost at most `theta` together.
+        of its key, in each of the first `tables` tables (None: all); with `header_bits` (0 to 64)
+        no more than so many: fewer sets of bits are flipped, and each finds more entries.  An
+        entry is reached when the bits in which its header differs from the query's cost at most
+        `theta` together.
         None differs: that is always reached.  Where more than `cap` (1 to 65536) sets of bits of
         one header cost as little, `theta` is lowered for that query, table and width to the
         largest whole number that leaves `cap` sets, or below 0, which leaves the empty one.
@@ -125,6 +128,7 @@ class Tables:
         distance: int,
         first: bool,
         tables: int | None = None,
+        header_bits: int | None = None,
     ) -> list[tuple[int, int]]:
         """(ordinal, distance) of the matches of one query, in the same order.  Fast to call.
 
@@ -132,7 +136,14 @@ class Tables:
         """
 
     def count_probes(
-        self, levels: U8, *, costs: U8, theta: int, cap: int, tables: int | None
+        self,
+        levels: U8,
+        *,
+        costs: U8,
+        theta: int,
+        cap: int,
+        tables: int | None,
+        header_bits: int | None = None,
     ) -> I64:
         """How many headers `probe` would ask for, for each query, in the largest run.
 

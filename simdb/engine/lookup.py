@@ -277,6 +277,7 @@ def _candidates(
             first=first,
             after=after,
             tables=plan.probing.tables,
+            header_bits=plan.probing.header_bits,
         )
     else:
         found = tables.lookup(

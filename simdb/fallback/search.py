@@ -110,6 +110,7 @@ class Tables:
         first: bool,
         after: U32 | None,
         tables: int | None,
+        header_bits: int | None = None,
     ) -> Found:
         """Stored fingerprints within `distance` whose header is likely to come of the query's."""
         _check_query(queries, distance, 0, after)
@@ -119,14 +120,16 @@ class Tables:
         limits: dict[tuple[int, int], I64] = {}
         for table in range(self._table_count(tables)):
             permuted = permute(queries, self._masks[table])
-            for width in sorted({_width(run[table]) for run in self._runs}):
+            for width in sorted({_header_bits(run[table], header_bits) for run in self._runs}):
                 sets = [flips.sets(n, self._orders[table][:width]) for n in range(len(queries))]
                 limits[table, width] = np.array([limit for _, limit in sets], np.int64)
                 chosen = [words for words, _ in sets]
                 for run in self._runs:
-                    if _width(run[table]) == width:
-                        matches = _probe_sets(run[table], permuted, chosen, distance)
-                        found += self._first_reached(matches, run, table, flips, limits)
+                    if _header_bits(run[table], header_bits) == width:
+                        matches = _probe_sets(run[table], permuted, chosen, distance, width)
+                        found += self._first_reached(
+                            matches, run, table, flips, limits, header_bits
+                        )
         return self._collected(found, len(queries), first, after)
 
     def probe_one(
@@ -139,6 +142,7 @@ class Tables:
         distance: int,
         first: bool,
         tables: int | None = None,
+        header_bits: int | None = None,
     ) -> list[tuple[int, int]]:
         """(ordinal, distance) of the matches of one query, in the same order."""
         found = self.probe(
@@ -151,18 +155,26 @@ class Tables:
             first=first,
             after=None,
             tables=tables,
+            header_bits=header_bits,
         )
         return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
 
     def count_probes(
-        self, levels: U8, *, costs: U8, theta: int, cap: int, tables: int | None
+        self,
+        levels: U8,
+        *,
+        costs: U8,
+        theta: int,
+        cap: int,
+        tables: int | None,
+        header_bits: int | None = None,
     ) -> I64:
         """How many headers `probe` would ask for, for each query, in the largest run."""
         flips = flips_of(levels, costs, theta, cap, len(levels))
         counts = np.zeros(len(levels), np.int64)
         largest = max(self._runs, key=lambda run: len(run[0][0]), default=[])
         for column, order in zip(largest[: self._table_count(tables)], self._orders, strict=False):
-            order = order[: _width(column)]
+            order = order[: _header_bits(column, header_bits)]
             counts += [len(flips.sets(number, order)[0]) for number in range(len(levels))]
         return counts
 
@@ -209,6 +221,7 @@ class Tables:
         table: int,
         flips: Flips,
         limits: dict[tuple[int, int], I64],
+        header_bits: int | None,
     ) -> Iterator[Matches]:
         """Of query numbers, ordinals and differences of keys, those no earlier table reaches."""
         for numbers, ordinals, differences in found:
@@ -217,7 +230,7 @@ class Tables:
             bits[:, self._orders[table]] = np.unpackbits(content, axis=1)
             kept = np.ones(len(numbers), np.bool_)
             for earlier in range(table):
-                width = _width(run[earlier])
+                width = _header_bits(run[earlier], header_bits)
                 header = np.zeros(FINGERPRINT_BITS, np.bool_)
                 header[self._orders[earlier][:width]] = True
                 kept &= ~flips.reached(numbers, bits & header, limits[earlier, width])
@@ -256,7 +269,7 @@ def _buckets(directory: U32, count: int, queries: U64, flipped: int, width: int)
 
 
 def _probe_sets(
-    column: tuple[U64, U32, U32], queries: U64, sets: list[U64], distance: int
+    column: tuple[U64, U32, U32], queries: U64, sets: list[U64], distance: int, width: int
 ) -> Iterator[tuple[I64, U32, U64]]:
     """Query numbers, ordinals and differences of what is near and has one of the headers."""
     keys, ordinals, directory = column
@@ -264,10 +277,11 @@ def _probe_sets(
         return
     owners = np.repeat(np.arange(len(queries)), [len(words) for words in sets])
     headers = np.concatenate(sets)
-    if _width(column):
-        headers ^= queries[owners] >> np.uint64(FINGERPRINT_BITS - _width(column))
-    starts = np.minimum(directory[headers].astype(np.int64), len(keys))
-    stops = np.minimum(directory[headers + np.uint64(1)].astype(np.int64), len(keys))
+    if width:
+        headers ^= queries[owners] >> np.uint64(FINGERPRINT_BITS - width)
+    span = np.uint64((len(directory) - 1) >> width)
+    starts = np.minimum(directory[headers * span].astype(np.int64), len(keys))
+    stops = np.minimum(directory[(headers + np.uint64(1)) * span].astype(np.int64), len(keys))
     for probes, positions in key_ranges(starts, np.maximum(starts, stops)):
         numbers = owners[probes]
         differences: U64 = keys[positions] ^ queries[numbers]
@@ -278,6 +292,13 @@ def _probe_sets(
 def _width(column: tuple[U64, U32, U32]) -> int:
     """How many bits the directory tells apart."""
     return (len(column[2]) - 1).bit_length() - 1
+
+
+def _header_bits(column: tuple[U64, U32, U32], most: int | None) -> int:
+    """How many bits are the header: those of the directory, but `most` at most."""
+    if most is not None and not 0 <= most <= FINGERPRINT_BITS:
+        raise ValueError(f"header_bits is {most}, not 0 to {FINGERPRINT_BITS}")
+    return _width(column) if most is None else min(_width(column), most)
 
 
 def _flip_sets(width: int, flips: int) -> Iterator[int]:

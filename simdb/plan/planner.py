@@ -29,6 +29,11 @@ from simdb.reports import Plan
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
 FLIPS_MAX = 4
+# Headers may have fewer bits than directories tell apart: fewer flips then find longer buckets.
+FEWER_BITS = 6
+FEWER_STEP = 3
+# They must cost clearly less: where tables are larger than caches, the lines of long buckets count.
+FEWER_WORTH = 0.6
 # Without a calibration, so many times fewer matches may be lost on paper.
 PRIOR_CAUTION = 3
 # Shares of matches that the filter by distance may lose, where some loss is allowed at all.
@@ -298,12 +303,19 @@ def _by_probing(
     most = 1 if criterion.method == "psm" else population.tables
     plans = []
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
-        found = reach_by_probing(
-            known, tuple(masks[:tables]), header_bits=population.directory_bits, limit=limit,
-            wanted=1.0 - lost,
-        )  # fmt: skip
-        if found is not None:
-            plans.append(_probing_plan(criterion, population, limit, found, known, delays))
+        cheapest = math.inf
+        for fewer in range(0, min(FEWER_BITS, population.directory_bits) + 1, FEWER_STEP):
+            found = reach_by_probing(
+                known, tuple(masks[:tables]), header_bits=population.directory_bits - fewer,
+                limit=limit, wanted=1.0 - lost,
+            )  # fmt: skip
+            if found is None:
+                break
+            plan = _probing_plan(criterion, population, limit, found, known, delays)
+            if plan.cost_seconds > FEWER_WORTH * cheapest:
+                break
+            cheapest = plan.cost_seconds
+            plans.append(plan)
     return plans
 
 
@@ -316,8 +328,8 @@ def _probing_plan(
     delays: Delays,
 ) -> Plan:
     probing = found.probing
-    compared = found.probes * (1 + population.count / 2**population.directory_bits)
-    share = share_of_reached(population.directory_bits, 2, limit)
+    compared = found.probes * (1 + population.count / 2**probing.header_bits)
+    share = share_of_reached(probing.header_bits, 2, limit)
     cost = (
         probing.tables * delays.prepare
         + found.probes * delays.memory

@@ -14,7 +14,7 @@ struct flipping {
     const struct search_probe_scratch *scratch;
 };
 
-/* Part of a table: its runs whose directories are of one width. */
+/* Part of a table: its runs whose headers are of one width. */
 struct part {
     size_t table;
     size_t run; /* the first of them */
@@ -27,19 +27,47 @@ static const struct search_column *column_at(const struct search_tables *tables,
     return &tables->columns[run * tables->table_count + table];
 }
 
-/* The next run of the same part, or the number of runs. */
-static size_t next_run(const struct search_tables *tables, const struct part *part, size_t run)
+/* How many bits of a key are its header. */
+static inline unsigned width_of(const struct flipping *flipping,
+                                const struct search_column *column)
 {
+    unsigned most = flipping->volatility->width;
+
+    return column->width < most ? column->width : most;
+}
+
+/* The bits of a fingerprint that are its header in a column. */
+static inline uint64_t header_bits(const struct flipping *flipping,
+                                   const struct search_column *column)
+{
+    unsigned width = width_of(flipping, column);
+
+    if (width == column->width)
+        return column->header;
+    if (width == 0)
+        return 0;
+    return search_kernel->restore(~(uint64_t)0 << (64 - width),
+                                  flipping->probing.tables->masks[column->table]);
+}
+
+/* The next run of the same part, or the number of runs. */
+static size_t next_run(const struct flipping *flipping, const struct part *part, size_t run)
+{
+    const struct search_tables *tables = flipping->probing.tables;
+
     do
         run++;
-    while (run < tables->run_count && column_at(tables, run, part->table)->width != part->width);
+    while (run < tables->run_count &&
+           width_of(flipping, column_at(tables, run, part->table)) != part->width);
     return run;
 }
 
-static int is_first_of_width(const struct search_tables *tables, size_t run, size_t table)
+static int is_first_of_width(const struct flipping *flipping, const struct part *part)
 {
-    for (size_t earlier = 0; earlier < run; earlier++)
-        if (column_at(tables, earlier, table)->width == column_at(tables, run, table)->width)
+    const struct search_tables *tables = flipping->probing.tables;
+
+    for (size_t earlier = 0; earlier < part->run; earlier++)
+        if (width_of(flipping, column_at(tables, earlier, part->table)) == part->width)
             return 0;
     return 1;
 }
@@ -71,16 +99,16 @@ static int is_reached_first(const struct search_probing *probing,
          earlier++) {
         const int16_t *limits = flipping->scratch->limits +
                                 (size_t)(earlier - tables->columns) * probing->request->count;
-        uint64_t set = original & earlier->header;
+        uint64_t set = original & header_bits(flipping, earlier);
         if (set == 0 || cost_of(flipping->volatility, query, set) <= limits[query])
             return 0;
     }
     return 1;
 }
 
-static inline uint64_t header_of(const struct search_column *column, uint64_t key)
+static inline uint64_t header_of(unsigned width, uint64_t key)
 {
-    return column->width > 0 ? key >> (64 - column->width) : 0;
+    return width > 0 ? key >> (64 - width) : 0;
 }
 
 /* Probe all runs of a part for the headers that some sets of bits make. */
@@ -90,12 +118,13 @@ static void add_probes(struct flipping *flipping, const struct part *part, uint3
     const struct search_tables *tables = flipping->probing.tables;
     uint64_t key = flipping->scratch->keys[query];
 
-    for (size_t run = part->run; run < tables->run_count; run = next_run(tables, part, run)) {
+    for (size_t run = part->run; run < tables->run_count; run = next_run(flipping, part, run)) {
         const struct search_column *column = column_at(tables, run, part->table);
-        uint64_t header = header_of(column, key);
+        uint64_t header = header_of(part->width, key);
+        uint32_t spread = column->width - part->width;
         for (size_t i = 0; i < count && !search_is_done(&flipping->probing, query); i++)
-            search_add_probe(&flipping->probing, column, header ^ (uint32_t)sets[i], 0, key,
-                             query);
+            search_add_probe(&flipping->probing, column,
+                             (header ^ (uint32_t)sets[i]) << spread, spread, key, query);
     }
 }
 
@@ -114,7 +143,7 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
     if (limits == NULL)
         return count;
     limits += part->table * flipping->probing.request->count + query;
-    for (size_t run = part->run; run < tables->run_count; run = next_run(tables, part, run))
+    for (size_t run = part->run; run < tables->run_count; run = next_run(flipping, part, run))
         limits[run * tables->table_count * flipping->probing.request->count] = (int16_t)*limit;
     return count;
 }
@@ -216,8 +245,8 @@ static void for_all_parts(struct flipping *flipping,
         search_kernel->permute(request->queries, request->count, tables->masks[table],
                                flipping->scratch->keys);
         for (size_t run = 0; run < tables->run_count; run++) {
-            struct part part = {table, run, column_at(tables, run, table)->width};
-            if (is_first_of_width(tables, run, table))
+            struct part part = {table, run, width_of(flipping, column_at(tables, run, table))};
+            if (is_first_of_width(flipping, &part))
                 act(flipping, &part);
         }
     }
@@ -249,8 +278,10 @@ void search_count_probes(const struct search_tables *tables,
                          int64_t *counts)
 {
     size_t largest = 0;
+    struct flipping flipping;
     int32_t limit;
 
+    flipping.volatility = volatility;
     memset(counts, 0, count * sizeof *counts);
     for (size_t run = 1; run < tables->run_count; run++)
         if (column_at(tables, run, 0)->count > column_at(tables, largest, 0)->count)
@@ -261,5 +292,5 @@ void search_count_probes(const struct search_tables *tables,
         for (size_t query = 0; query < count; query++)
             counts[query] += (int64_t)search_kernel->flip(
                 &volatility->flips, volatility->levels + 64 * query, tables->orders + 64 * table,
-                column_at(tables, largest, table)->width, sets, &limit);
+                width_of(&flipping, column_at(tables, largest, table)), sets, &limit);
 }

@@ -14,6 +14,7 @@ struct search_volatility {
     const uint8_t *levels; /* 64 of each query */
     struct search_flips flips;
     size_t table_count; /* how many tables are searched, the first ones */
+    unsigned width;     /* headers have so many bits at most; directories may tell apart more */
 };
 
 struct search_probe_scratch {

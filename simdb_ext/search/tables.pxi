@@ -91,7 +91,8 @@ cdef class Tables:
         """Stored fingerprints within `distance` whose header is reached in some table."""
         return self.run(queries, distance, flips, first, after, False)
 
-    def probe(self, queries, levels, *, costs, theta, cap, distance, bint first, after, tables):
+    def probe(self, queries, levels, *, costs, theta, cap, distance, bint first, after, tables,
+              header_bits=None):
         """Stored fingerprints within `distance` whose header is likely to come of the query's."""
         cdef Views views = Views(4)
         cdef search_request request
@@ -106,7 +107,7 @@ cdef class Tables:
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
         all_levels = self.take_levels(views, levels, total)
-        self.take_flips(&volatility, views.table(costs), theta, cap, tables)
+        self.take_flips(&volatility, views.table(costs), theta, cap, tables, header_bits)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
         limits = self.limits_of_each(&volatility, first)
         if group * limits > LIMITS_MAX:
@@ -140,7 +141,7 @@ cdef class Tables:
         return <const uint8_t *> view.buf
 
     cdef int take_flips(self, search_volatility *volatility, const uint8_t *costs, object theta,
-                        object cap, object tables) except -1:
+                        object cap, object tables, object header_bits) except -1:
         """How the bits of all queries may flip."""
         if theta < 0:
             raise ValueError(f"theta is {theta}, below 0")
@@ -154,6 +155,11 @@ cdef class Tables:
         volatility.flips.theta = min(theta, SEARCH_THETA_MAX)
         volatility.flips.cap = cap
         volatility.table_count = tables
+        volatility.width = 64
+        if header_bits is not None:
+            if not 0 <= header_bits <= 64:
+                raise ValueError(f"header_bits is {header_bits}, not 0 to 64")
+            volatility.width = header_bits
         return 0
 
     cdef size_t limits_of_each(self, const search_volatility *volatility, bint first):
@@ -163,7 +169,7 @@ cdef class Tables:
         return self.tables.run_count * self.tables.table_count
 
     def probe_one(self, uint64_t query, levels, costs, theta, cap, unsigned distance, bint first,
-                  tables=None):
+                  tables=None, header_bits=None):
         """(ordinal, distance) of the matches of one query; `levels` are 64.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
@@ -181,7 +187,7 @@ cdef class Tables:
         cdef size_t limit_count
         if distance > 64:
             raise ValueError(f"distance is 0 to 64, not {distance}")
-        self.take_flips(&volatility, cost_bytes.start, theta, cap, tables)
+        self.take_flips(&volatility, cost_bytes.start, theta, cap, tables, header_bits)
         volatility.levels = level_bytes.start
         request.queries, request.count, request.after = &query, 1, NULL
         request.distance, request.first = distance, first
@@ -208,7 +214,7 @@ cdef class Tables:
                 search_probe(&self.tables, &request, &volatility, &scratch, &found)
         return sorted_rows(&found)
 
-    def count_probes(self, levels, *, costs, theta, cap, tables):
+    def count_probes(self, levels, *, costs, theta, cap, tables, header_bits=None):
         """How many headers `probe` would ask for, for each query, in the largest run."""
         cdef Views views = Views(3)
         cdef search_volatility volatility
@@ -216,7 +222,7 @@ cdef class Tables:
         cdef Memory memory
         cdef int64_t *counts
         volatility.levels = self.take_levels(views, levels, count)
-        self.take_flips(&volatility, views.table(costs), theta, cap, tables)
+        self.take_flips(&volatility, views.table(costs), theta, cap, tables, header_bits)
         memory = Memory(search_sets_room(volatility.flips.cap) * 8)
         result = np.empty(count, np.int64)
         counts = <int64_t *> views.output(result, INT64, 8)

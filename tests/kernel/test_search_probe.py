@@ -107,6 +107,39 @@ def test_any_width_of_directory_is_flipped(search, width):
     ]
 
 
+@pytest.mark.parametrize("header_bits", [0, 1, 3, 4, 6, 9, 64])
+@pytest.mark.parametrize("cap", [5, 65536])
+def test_headers_of_fewer_bits_are_those_of_narrower_directories(search, header_bits, cap):
+    fingerprints = oracle.neighbourhood(header_bits, 120, 4, 6)
+    runs, loose = dealt(fingerprints, 5, (9, 4, 6))
+    masks = leading_masks(5, 2)
+    queries, levels = fingerprints[:9], probes.random_levels(6, 9)
+    costs = probes.cost_table(7, 90)
+    options = {"costs": costs, "theta": 70, "cap": cap, "tables": None}
+    wide, asked = build(search, masks, runs, loose), {"distance": 9, "first": False, "after": None}
+    narrow = build(search, masks, [(min(width, header_bits), part) for width, part in runs], loose)
+
+    found = wide.probe(
+        np.array(queries, np.uint64), levels, **options, **asked, header_bits=header_bits
+    )
+    expected = narrow.probe(np.array(queries, np.uint64), levels, **options, **asked)
+
+    assert oracle.rows(found) == oracle.rows(expected)
+    assert oracle.rows(found) == [
+        wide.probe_one(query, row, costs, 70, cap, 9, False, None, header_bits)
+        for query, row in zip(queries, levels, strict=True)
+    ]
+    first = wide.probe(
+        np.array(queries, np.uint64), levels, **options, distance=9, first=True, after=None,
+        header_bits=header_bits,
+    )  # fmt: skip
+    assert np.array_equal(np.diff(first[0]), np.minimum(np.diff(found[0]), 1))
+    counted = wide.count_probes(levels, **options, header_bits=header_bits)
+    assert np.array_equal(counted, narrow.count_probes(levels, **options))
+    with pytest.raises(ValueError, match="65"):
+        wide.count_probes(levels, **options, header_bits=65)
+
+
 @pytest.mark.parametrize("cost", [0, 1, 254, 255])
 @pytest.mark.parametrize("theta", [0, 254, 300, 508, HUGE])
 def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
