@@ -30,8 +30,8 @@ SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walk
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
 FLIPS_MAX = 4
 # Headers may have fewer bits than directories tell apart: fewer flips then find longer buckets.
-FEWER_BITS = 6
-FEWER_STEP = 3
+FEWER_BITS = 8
+FEWER_STEP = 4
 # They must cost clearly less: where tables are larger than caches, the lines of long buckets count.
 FEWER_WORTH = 0.6
 # Without a calibration, so many times fewer matches may be lost on paper.
