@@ -30,7 +30,8 @@ FOLDERS = {
     ],
     "index": ["permutation", "vosh"],
     "plan": [
-        "volatility", "recall", "cost", "chance", "calibration", "probing", "planner", "compaction",
+        "volatility", "recall", "cost", "chance", "calibration", "question", "probing", "planner",
+        "compaction",
     ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "environment",

@@ -17,7 +17,7 @@ from simdb.engine.staging import Staging
 from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.index.permutation import Permutations
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.storage.batch import Batch
 from simdb.storage.loose import Loose
 from simdb.storage.run import Source

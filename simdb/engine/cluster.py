@@ -22,7 +22,7 @@ from simdb.engine.sweep import (
     whole_table,
 )
 from simdb.engine.view import View
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import Bitmap, is_deleted, with_deleted

@@ -12,7 +12,7 @@ from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.engine.stored import fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
 from simdb.options import Options
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.plan.recall import SampledPairs, needs
 from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan
 from simdb.sketch.sketcher import Sketcher

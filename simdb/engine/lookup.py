@@ -15,7 +15,7 @@ from simdb.bits import is_set
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.options import METHODS, Options
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.run import Source

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from simdb.engine.sweep import as_pairs, find_couples
 from simdb.engine.view import View
 from simdb.errors import ClosedError
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.storage.run import Source
 from simdb.values import Pair, PairArrays
 

@@ -13,8 +13,9 @@ from simdb.errors import OptionError
 from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, evidence
-from simdb.plan.planner import Criterion, Population, choose, considered, explained
+from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
+from simdb.plan.question import Criterion, Population
 from simdb.reports import Plan
 from simdb.storage.run import header_bits
 from simdb.values import ORDINALS_MAX

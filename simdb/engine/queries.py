@@ -19,7 +19,7 @@ from simdb.engine.store import Store
 from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
 from simdb.errors import InputError
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
 from simdb.storage.metadata import read_metadata

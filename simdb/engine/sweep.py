@@ -18,7 +18,7 @@ from simdb.bits import is_set
 from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
-from simdb.plan.planner import Criterion
+from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.merge import merge_tables

@@ -15,7 +15,8 @@ from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
 from simdb.index.permutation import Permutations
 from simdb.plan.calibration import Calibration, delays_of
-from simdb.plan.planner import Criterion, Population, choose
+from simdb.plan.planner import choose
+from simdb.plan.question import Criterion, Population
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.loose import LooseView

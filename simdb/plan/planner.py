@@ -13,35 +13,25 @@ Costs are seconds of one core, those of a machine with AVX-512 unless others wer
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.options import Simhash
-from simdb.plan.calibration import Calibration, Evidence, evidence
+from simdb.plan.calibration import Calibration
 from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_reached
-from simdb.plan.cost import FINGERPRINT_BYTES, USUAL_DELAYS, Delays
-from simdb.plan.probing import Reach
-from simdb.plan.probing import reach as reach_by_probing
-from simdb.plan.volatility import COST_UNIT
+from simdb.plan.cost import USUAL_DELAYS, Delays
+from simdb.plan.probing import by_probing
+from simdb.plan.question import Criterion, Population
 from simdb.reports import Plan
 
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
 FLIPS_MAX = 4
-# Headers may have fewer bits than directories tell apart: fewer flips then find longer buckets.
-FEWER_BITS = 8
-FEWER_STEP = 4
-# They must cost clearly less: where tables are larger than caches, the lines of long buckets count.
-FEWER_WORTH = 0.6
-# Without a calibration, so many times fewer matches may be lost on paper.
-PRIOR_CAUTION = 3
 # Shares of matches that the filter by distance may lose, where some loss is allowed at all.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 # A plan with better recall is taken as long as it costs no more than so many times the cheapest.
 RECALL_WORTH = 1.5
-ORDINAL_BYTES = 4
-HEADER_BYTES = 4
 
 STEPS_IN_WORDS = {
     "markup": "HTML to text",
@@ -49,49 +39,6 @@ STEPS_IN_WORDS = {
     "tokeniser": "a tokeniser of your own",
     "stemming": "stems, once for each distinct word",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """What counts as a match.
-
-    At most `distance` differing bits and at least `similarity`, where they are not None (one of
-    them is not), found with probability `recall`, by `method`.  `is_weighted`: every query has
-    weights; `is_stored`: they are stored documents, whose weights are rounded.
-    """
-
-    similarity: float | None
-    distance: int | None
-    recall: float
-    method: str
-    is_weighted: bool = False
-    is_stored: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Population:
-    """What is searched: so many fingerprints, in tables of `blocks` choose `leading` blocks."""
-
-    count: int
-    blocks: int
-    leading: int
-    header_bits: int  # fewest leading bits of any table
-    directory_bits: int  # width of the widest directory
-    has_vectors: bool
-    is_swept: bool = False  # all pairs are asked for, each from one side
-    vector_bytes: int = 0  # of one volatility vector
-
-    @property
-    def tables(self) -> int:
-        """Number of tables."""
-        return math.comb(self.blocks, self.leading)
-
-    def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
-        """What a search through so many tables reads from, in bytes a document."""
-        entry = FINGERPRINT_BYTES + ORDINAL_BYTES
-        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
-        vectors = self.vector_bytes if is_measured else 0
-        return tables * (entry + has_headers * headers) + vectors
 
 
 def choose(
@@ -200,7 +147,7 @@ def _ways(
                 _by_tables(criterion, population, limit, flips, delays)
                 for flips in range(FLIPS_MAX + 1)
             ),
-            *_by_probing(criterion, population, limit, calibration, delays),
+            *by_probing(criterion, population, limit, calibration, delays),
         )
     ]
 
@@ -282,75 +229,6 @@ def _by_tables(
     )  # fmt: skip
 
 
-def _by_probing(
-    criterion: Criterion,
-    population: Population,
-    limit: int,
-    calibration: Calibration | None,
-    delays: Delays,
-) -> list[Plan]:
-    """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
-    if criterion.recall >= 1.0 or not criterion.is_weighted or population.is_swept:
-        return []
-    if population.count == 0:
-        return []
-    known = evidence(
-        calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
-    )
-    # Synthetic pairs are not those of the collection, so they are to be reached more surely.
-    lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
-    masks = bits.leading_masks(population.blocks, population.leading)
-    most = 1 if criterion.method == "psm" else population.tables
-    plans = []
-    for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
-        cheapest = math.inf
-        for fewer in range(0, min(FEWER_BITS, population.directory_bits) + 1, FEWER_STEP):
-            found = reach_by_probing(
-                known, tuple(masks[:tables]), header_bits=population.directory_bits - fewer,
-                limit=limit, wanted=1.0 - lost,
-            )  # fmt: skip
-            if found is None:
-                break
-            plan = _probing_plan(criterion, population, limit, found, known, delays)
-            if plan.cost_seconds > FEWER_WORTH * cheapest:
-                break
-            cheapest = plan.cost_seconds
-            plans.append(plan)
-    return plans
-
-
-def _probing_plan(
-    criterion: Criterion,
-    population: Population,
-    limit: int,
-    found: Reach,
-    known: Evidence,
-    delays: Delays,
-) -> Plan:
-    probing = found.probing
-    compared = found.probes * (1 + population.count / 2**probing.header_bits)
-    share = share_of_reached(probing.header_bits, 2, limit)
-    cost = (
-        probing.tables * delays.prepare
-        + found.probes * delays.memory
-        + compared * (delays.compare + share * delays.candidate)
-    )
-    kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
-    why = (
-        f"{probing.tables} table(s), asked for the headers that are likely, about"
-        f" {found.probes:.1f} for a query, reach {found.recall:.3f} of {len(known.pairs)} {kind};"
-        f" {found.recall_bound:.3f} or more with 95 % confidence"
-    )
-    return Plan(
-        "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
-        limit, criterion.similarity, found.recall, cost, why,
-        theta=probing.theta / COST_UNIT, probing=probing, header_bits=population.directory_bits,
-        bytes_per_document=population.bytes_of(
-            probing.tables, has_headers=True, is_measured=criterion.similarity is not None
-        ),
-    )  # fmt: skip
-
-
 def _named_probing(
     criterion: Criterion,
     population: Population,
@@ -366,7 +244,7 @@ def _named_probing(
     plans = [
         plan
         for limit in _distances(criterion)
-        for plan in _by_probing(criterion, population, limit, calibration, delays)
+        for plan in by_probing(criterion, population, limit, calibration, delays)
     ]
     if plans:
         return min(plans, key=lambda plan: plan.cost_seconds)

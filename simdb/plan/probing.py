@@ -6,6 +6,7 @@ for every header whose flipped bits cost no more than theta together; theta is t
 reaches the wanted share of a sample of matching pairs (`recall.theta_for`).
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,13 +15,25 @@ import numpy.typing as npt
 
 from simdb import bits
 from simdb.plan import recall, volatility
-from simdb.plan.calibration import Evidence
+from simdb.plan.calibration import Calibration, Evidence, evidence
+from simdb.plan.chance import share_of_reached
+from simdb.plan.cost import Delays
+from simdb.plan.question import Criterion, Population
+from simdb.plan.volatility import COST_UNIT
+from simdb.reports import Plan
 from simdb.values import Probing
 
 # A query that would have to ask for more headers than this in one table is better off comparing.
 CAP = 4096
 # Enough queries to tell the mean number of probes to a few per cent.
 COUNTED_QUERIES = 256
+# Headers may have fewer bits than directories tell apart: fewer flips then find longer buckets.
+FEWER_BITS = 8
+FEWER_STEP = 4
+# They must cost clearly less: where tables are larger than caches, the lines of long buckets count.
+FEWER_WORTH = 0.6
+# Without a calibration, so many times fewer matches may be lost on paper.
+PRIOR_CAUTION = 3
 
 U8 = npt.NDArray[np.uint8]
 I64 = npt.NDArray[np.int64]
@@ -38,28 +51,28 @@ class Reach:
 
 @lru_cache(256)
 def reach(
-    evidence: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
+    known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
 ) -> Reach | None:
     """The cheapest probing of these tables that reaches a share `wanted`; None where none does.
 
     Pairs beyond the distance `limit` are lost whatever is asked.
     """
-    needs = recall.needs(evidence.pairs, evidence.costs, masks, header_bits)
-    needs[evidence.distances > limit] = recall.UNREACHABLE
-    independent = evidence.pairs.query_count
+    needs = recall.needs(known.pairs, known.costs, masks, header_bits)
+    needs[known.distances > limit] = recall.UNREACHABLE
+    independent = known.pairs.query_count
     theta = recall.theta_for(wanted, needs, independent)
     if theta is None:
         return None
-    levels = evidence.pairs.levels[:COUNTED_QUERIES]
+    levels = known.pairs.levels[:COUNTED_QUERIES]
     counts = sum(
-        count_sets(levels, evidence.costs, bits.header_mask(mask, header_bits), theta)
+        count_sets(levels, known.costs, bits.header_mask(mask, header_bits), theta)
         for mask in masks
     )
     # What is cut off by the cap does not reach what the sample says.
     if np.mean(counts > CAP * len(masks)) > 1.0 - wanted:
         return None
     return Reach(
-        Probing(len(masks), header_bits, theta, CAP, evidence.costs),
+        Probing(len(masks), header_bits, theta, CAP, known.costs),
         float(np.mean(counts)),
         recall.recall_at(theta, needs),
         recall.recall_bound(theta, needs, independent),
@@ -79,3 +92,72 @@ def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
         ways = ways + np.where(usable, ways[rows, np.maximum(before, 0)], 0.0)
     found: I64 = np.minimum(ways.sum(axis=1), 2.0**40).astype(np.int64)
     return found
+
+
+def by_probing(
+    criterion: Criterion,
+    population: Population,
+    limit: int,
+    calibration: Calibration | None,
+    delays: Delays,
+) -> list[Plan]:
+    """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
+    if criterion.recall >= 1.0 or not criterion.is_weighted or population.is_swept:
+        return []
+    if population.count == 0:
+        return []
+    known = evidence(
+        calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
+    )
+    # Synthetic pairs are not those of the collection, so they are to be reached more surely.
+    lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
+    masks = bits.leading_masks(population.blocks, population.leading)
+    most = 1 if criterion.method == "psm" else population.tables
+    plans = []
+    for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
+        cheapest = math.inf
+        for fewer in range(0, min(FEWER_BITS, population.directory_bits) + 1, FEWER_STEP):
+            found = reach(
+                known, tuple(masks[:tables]), header_bits=population.directory_bits - fewer,
+                limit=limit, wanted=1.0 - lost,
+            )  # fmt: skip
+            if found is None:
+                break
+            plan = _probing_plan(criterion, population, limit, found, known, delays)
+            if plan.cost_seconds > FEWER_WORTH * cheapest:
+                break
+            cheapest = plan.cost_seconds
+            plans.append(plan)
+    return plans
+
+
+def _probing_plan(
+    criterion: Criterion,
+    population: Population,
+    limit: int,
+    found: Reach,
+    known: Evidence,
+    delays: Delays,
+) -> Plan:
+    probing = found.probing
+    compared = found.probes * (1 + population.count / 2**probing.header_bits)
+    share = share_of_reached(probing.header_bits, 2, limit)
+    cost = (
+        probing.tables * delays.prepare
+        + found.probes * delays.memory
+        + compared * (delays.compare + share * delays.candidate)
+    )
+    kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
+    why = (
+        f"{probing.tables} table(s), asked for the headers that are likely, about"
+        f" {found.probes:.1f} for a query, reach {found.recall:.3f} of {len(known.pairs)} {kind};"
+        f" {found.recall_bound:.3f} or more with 95 % confidence"
+    )
+    return Plan(
+        "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
+        limit, criterion.similarity, found.recall, cost, why,
+        theta=probing.theta / COST_UNIT, probing=probing, header_bits=population.directory_bits,
+        bytes_per_document=population.bytes_of(
+            probing.tables, has_headers=True, is_measured=criterion.similarity is not None
+        ),
+    )  # fmt: skip

@@ -1,0 +1,52 @@
+"""What is asked of a search, and of what: the planner's two sides."""
+
+import math
+from dataclasses import dataclass
+
+from simdb.plan.cost import FINGERPRINT_BYTES
+
+ORDINAL_BYTES = 4
+HEADER_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What counts as a match.
+
+    At most `distance` differing bits and at least `similarity`, where they are not None (one of
+    them is not), found with probability `recall`, by `method`.  `is_weighted`: every query has
+    weights; `is_stored`: they are stored documents, whose weights are rounded.
+    """
+
+    similarity: float | None
+    distance: int | None
+    recall: float
+    method: str
+    is_weighted: bool = False
+    is_stored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What is searched: so many fingerprints, in tables of `blocks` choose `leading` blocks."""
+
+    count: int
+    blocks: int
+    leading: int
+    header_bits: int  # fewest leading bits of any table
+    directory_bits: int  # width of the widest directory
+    has_vectors: bool
+    is_swept: bool = False  # all pairs are asked for, each from one side
+    vector_bytes: int = 0  # of one volatility vector
+
+    @property
+    def tables(self) -> int:
+        """Number of tables."""
+        return math.comb(self.blocks, self.leading)
+
+    def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
+        """What a search through so many tables reads from, in bytes a document."""
+        entry = FINGERPRINT_BYTES + ORDINAL_BYTES
+        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
+        vectors = self.vector_bytes if is_measured else 0
+        return tables * (entry + has_headers * headers) + vectors
