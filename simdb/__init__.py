@@ -25,6 +25,8 @@ from simdb.errors import (
 from simdb.functions import (
     distance,
     explain,
+    find_all,
+    find_clusters,
     fingerprint,
     fingerprints,
     fit_idf,
@@ -36,6 +38,7 @@ from simdb.functions import (
 from simdb.idf import IdfTable
 from simdb.index.vosh import vosh
 from simdb.options import Options, Simhash
+from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
 from simdb.reports import (
     Compaction,
     DifferingBit,
@@ -61,6 +64,8 @@ from simdb.values import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArrayClusters",
+    "ArrayPairs",
     "BusyError",
     "ClosedError",
     "Cluster",
@@ -90,6 +95,7 @@ __all__ = [
     "Options",
     "Pair",
     "PairArrays",
+    "PairPositions",
     "Pairs",
     "Plan",
     "ReadOnlyError",
@@ -100,6 +106,8 @@ __all__ = [
     "__version__",
     "distance",
     "explain",
+    "find_all",
+    "find_clusters",
     "fingerprint",
     "fingerprints",
     "fit_idf",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine import oneshot
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
 from simdb.engine.lookup import make_criterion
@@ -16,6 +17,7 @@ from simdb.engine.planning import plan_without_database
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
 from simdb.options import Options, Simhash
+from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.reports import Explanation, Plan
 from simdb.sketch.fitting import fit
 from simdb.sketch.sketcher import Sketcher
@@ -99,6 +101,28 @@ def similarity(left: Fingerprint, right: Fingerprint) -> float:
     first, second = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
     norms = float(np.sqrt(first @ first) * np.sqrt(second @ second))
     return float(first @ second) / norms if norms else 0.0
+
+
+def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
+    """Every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
+
+    `fingerprints`: uint64[n], `Fingerprints` (those without features match nothing), or many ints.
+    Each position takes part: equal fingerprints are pairs at distance 0, and k copies make
+    k (k - 1) / 2 of them.  `blocks` > `distance`, or OptionError: into so many blocks of bits at
+    most a fingerprint is cut; the tables of no more blocks that find the pairs soonest are used,
+    and the pairs are the same with all.  Memory is 12 bytes for each fingerprint, some scratch and
+    what the caller keeps: `.chunks()` streams, `.left`, `.right` and `.distance` gather.
+    """
+    return ArrayPairs(oneshot.stream_pairs(fingerprints, blocks=blocks, distance=distance))
+
+
+def find_clusters(fingerprints: Any, blocks: int, distance: int) -> ArrayClusters:
+    """The connected components of those pairs: arrays of positions, two and more in each.
+
+    Arguments are those of `find_all`.  Equal fingerprints are linked to each other once and never
+    paired, so any number of copies costs no more than sorting them.
+    """
+    return oneshot.find_clusters(fingerprints, blocks=blocks, distance=distance)
 
 
 def explain(

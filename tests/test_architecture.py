@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent / "simdb"
 
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
-    ["errors", "bits", "idf", "options", "resources", "values", "reports"],
+    ["errors", "bits", "idf", "options", "resources", "values", "positions", "reports"],
     [
         "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
         "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.keys", "fallback.sweep",
@@ -19,6 +19,7 @@ FLOORS = [
     ["sketch", "index", "plan", "storage"],
     ["engine"],
     ["functions", "database"],
+    ["compat"],
     ["cli"],
 ]  # fmt: skip
 # The order of modules inside a folder; any, where verbs stand beside each other.
@@ -30,8 +31,8 @@ FOLDERS = {
     ],
     "index": ["permutation", "vosh"],
     "plan": [
-        "volatility", "recall", "cost", "chance", "calibration", "question", "probing", "planner",
-        "compaction",
+        "volatility", "recall", "cost", "chance", "calibration", "question", "probing",
+        "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "environment",
@@ -39,10 +40,12 @@ FOLDERS = {
         "merge", "contents", "check",
     ],
     "engine": [
-        "view", "store", "opening", "idf", "stored", "lookup", "sweep", "pairs", "cluster",
-        "incoming", "explanation", "planning", "queries", "timing", "calibration", "snapshot",
-        "staging", "commit", "claim", "transaction", "compaction", "inspection",
+        "view", "store", "opening", "idf", "stored", "lookup", "sweep", "pairs", "components",
+        "cluster", "oneshot", "incoming", "explanation", "planning", "queries", "timing",
+        "calibration", "snapshot", "staging", "commit", "claim", "transaction", "compaction",
+        "inspection",
     ],
+    "compat": ["decimal", "simhash", "programs"],
     "cli": None,
 }  # fmt: skip
 DOORS = {

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
+from simdb.engine.components import grouped
 from simdb.engine.lookup import search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.sweep import (
@@ -26,7 +27,7 @@ from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.storage.run import Source, Table
 from simdb.storage.tombstones import Bitmap, is_deleted, with_deleted
-from simdb.values import Clusters, object_array, offsets_of
+from simdb.values import Clusters, object_array
 
 U32 = npt.NDArray[np.uint32]
 
@@ -115,12 +116,5 @@ def _join_by_lookup(
 
 def _components(view: View, source: Source, forest: kernel.Forest) -> Clusters:
     """The groups that were joined; the smallest ordinal of each labels it."""
-    labels = forest.labels()
-    joined = np.flatnonzero(labels != np.arange(len(labels), dtype=np.uint32)).astype(np.uint32)
-    firsts = np.unique(labels[joined])
-    members = np.concatenate([firsts, joined])
-    owners = np.concatenate([firsts, labels[joined]])
-    members = members[np.lexsort((members, owners))]
-    sizes = np.bincount(np.searchsorted(firsts, owners), minlength=len(firsts))
-    offsets = offsets_of(sizes)
+    offsets, members = grouped(forest.labels())
     return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))

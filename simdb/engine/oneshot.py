@@ -1,0 +1,124 @@
+"""All pairs and clusters of an array of fingerprints, without a database.
+
+One table is sorted and swept at a time, in the same arrays, so that memory is that of one table.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import ALL_BITS
+from simdb.engine.components import grouped
+from simdb.engine.sweep import Searched, sweep_tables
+from simdb.errors import InputError
+from simdb.plan.arrangement import check_arrangement, choose_masks
+from simdb.positions import ArrayClusters, PairPositions
+from simdb.storage.run import Table
+from simdb.values import Fingerprint, Fingerprints, check_bits, describe
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
+
+
+def stream_pairs(fingerprints: Any, *, blocks: int, distance: int) -> Iterator[PairPositions]:
+    """Every pair within `distance` once, in chunks; what is asked is checked at once."""
+    check_arrangement(blocks, distance)
+    return _stream(read_fingerprints(fingerprints), blocks, distance)
+
+
+def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClusters:
+    """Every set of two and more that pairs within `distance` connect."""
+    check_arrangement(blocks, distance)
+    every = read_fingerprints(fingerprints)
+    count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
+    forest = kernel.Forest(count)
+    distinct = _link_equal(every, forest)
+    masks = choose_masks(distinct.fingerprints, blocks=blocks, distance=distance)
+    for couples in sweep_tables(_sorted_tables(distinct, masks), masks, distance):
+        forest.join(couples.left, couples.right)
+    offsets, members = grouped(forest.labels())
+    return ArrayClusters(offsets, members.astype(np.int64))
+
+
+def read_fingerprints(fingerprints: Any) -> Searched:
+    """The fingerprints that count and their positions; InputError for what are none."""
+    bits = as_bits(fingerprints)
+    if len(bits) > COUNT_MAX:
+        raise InputError(f"at most {COUNT_MAX} fingerprints at a time, not {len(bits)}")
+    positions = np.arange(len(bits), dtype=np.uint32)
+    if isinstance(fingerprints, Fingerprints) and fingerprints.weights is not None:
+        has_features = fingerprints.weights.any(axis=1)
+        return Searched(bits[has_features], positions[has_features])
+    return Searched(bits, positions)
+
+
+def as_bits(fingerprints: Any) -> U64:
+    """`fingerprints` as uint64[n]: an array of whole numbers, `Fingerprints`, or many ints."""
+    if isinstance(fingerprints, Fingerprints):
+        return np.ascontiguousarray(fingerprints.bits)
+    if isinstance(fingerprints, np.ndarray):
+        return _checked_array(fingerprints)
+    if isinstance(fingerprints, str | bytes) or not isinstance(fingerprints, Iterable):
+        raise InputError(
+            "fingerprints are a uint64 array of one dimension or many whole numbers,"
+            f" not {describe(fingerprints)}"
+        )
+    return np.array([_one(each, at) for at, each in enumerate(fingerprints)], np.uint64)
+
+
+def _checked_array(array: npt.NDArray[Any]) -> U64:
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+        raise InputError("fingerprints are a uint64 array of one dimension, not " + describe(array))
+    if array.dtype.kind == "i" and (negative := np.flatnonzero(array < 0)).size:
+        at = int(negative[0])
+        raise InputError(
+            f"fingerprint {at} is {array[at]}, below 0; for signed numbers of the same bits pass"
+            " array.view(numpy.uint64)"
+        )
+    return np.ascontiguousarray(array, np.uint64)
+
+
+def _one(value: Any, position: int) -> int:
+    if isinstance(value, Fingerprint):
+        return value.bits
+    bits = int(value) if isinstance(value, np.integer) else value
+    try:
+        check_bits(bits)
+    except InputError as error:
+        raise InputError(f"fingerprint {position}: {error}") from error
+    return int(bits)
+
+
+def _stream(every: Searched, blocks: int, distance: int) -> Iterator[PairPositions]:
+    masks = choose_masks(every.fingerprints, blocks=blocks, distance=distance)
+    for couples in sweep_tables(_sorted_tables(every, masks), masks, distance):
+        left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
+        yield PairPositions(left, right, couples.distances)
+
+
+def _sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
+    """Makes each table when it is asked for, in the place of the one before."""
+    keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
+
+    def table(number: int) -> Table:
+        kernel.permute(every.fingerprints, masks[number], keys)
+        np.copyto(ordinals, every.ordinals)
+        if masks[number]:
+            kernel.sort(keys, ordinals)
+        return Table(keys, ordinals, np.empty(0, np.uint32))
+
+    return table
+
+
+def _link_equal(every: Searched, forest: kernel.Forest) -> Searched:
+    """Join equal fingerprints; returns the first of each value, in the order of values."""
+    table = _sorted_tables(every, [ALL_BITS])(0)
+    same = table.keys[1:] == table.keys[:-1]
+    forest.join(table.ordinals[:-1][same], table.ordinals[1:][same])
+    is_first = np.concatenate([np.ones(min(1, len(same) + 1), np.bool_), ~same])[: len(table.keys)]
+    return Searched(table.keys[is_first], table.ordinals[is_first])

@@ -1,0 +1,123 @@
+"""What is found among an array of fingerprints: pairs and clusters of its positions."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import ClosedError
+from simdb.values import Pair
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairPositions:
+    """Some pairs of an array: positions left < right, int64[k], and distance uint8[k]."""
+
+    left: I64
+    right: I64
+    distance: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.distance)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """One `Pair` of positions at a time."""
+        columns = (self.left.tolist(), self.right.tolist(), self.distance.tolist())
+        for left, right, distance in zip(*columns, strict=True):
+            yield Pair(left, right, distance)
+
+
+class ArrayPairs:
+    """Every pair of an array that is near, made while they are read.
+
+    Take them once with `chunks()` (or by iterating, one `Pair` of positions at a time), in bounded
+    memory; or use the arrays, which gather all of them first.
+    """
+
+    def __init__(self, stream: Iterator[PairPositions]) -> None:
+        """`stream` gives the chunks."""
+        self._stream: Iterator[PairPositions] | None = stream
+        self._gathered: PairPositions | None = None
+
+    def chunks(self) -> Iterator[PairPositions]:
+        """The pairs in chunks of arrays; once only, unless they were gathered before."""
+        if self._gathered is not None:
+            return iter([self._gathered])
+        if self._stream is None:
+            raise ClosedError("these pairs were streamed already; call find_all again")
+        stream, self._stream = self._stream, None
+        return stream
+
+    def __iter__(self) -> Iterator[Pair]:
+        """One pair at a time."""
+        for chunk in self.chunks():
+            yield from chunk
+
+    def __len__(self) -> int:
+        """Number of pairs; gathers them."""
+        return len(self._all())
+
+    @property
+    def left(self) -> I64:
+        """The smaller position of each pair: int64[k]."""
+        return self._all().left
+
+    @property
+    def right(self) -> I64:
+        """The greater position of each pair: int64[k]."""
+        return self._all().right
+
+    @property
+    def distance(self) -> npt.NDArray[np.uint8]:
+        """Differing bits: uint8[k]."""
+        return self._all().distance
+
+    def _all(self) -> PairPositions:
+        if self._gathered is None:
+            chunks = list(self.chunks())
+            self._gathered = PairPositions(
+                np.concatenate([np.empty(0, np.int64), *(chunk.left for chunk in chunks)]),
+                np.concatenate([np.empty(0, np.int64), *(chunk.right for chunk in chunks)]),
+                np.concatenate([np.empty(0, np.uint8), *(chunk.distance for chunk in chunks)]),
+            )
+        return self._gathered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayClusters(Sequence[I64]):
+    """Connected sets of two and more positions of an array, in the order of their first members.
+
+    Members of cluster i, ascending: positions[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1],
+    `positions` int64[k].
+    """
+
+    offsets: I64
+    positions: I64
+
+    def __len__(self) -> int:
+        """Number of clusters."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number: Any) -> Any:
+        """The positions of one cluster, int64[m], or a list of such for a slice."""
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"cluster {number} of {len(self)}")
+        number %= len(self)
+        return self.positions[self.offsets[number] : self.offsets[number + 1]]
+
+    @property
+    def sizes(self) -> I64:
+        """Number of members of each: int64[c]."""
+        return np.diff(self.offsets)
+
+    @property
+    def representatives(self) -> I64:
+        """The first member of each: int64[c]."""
+        return self.positions[self.offsets[:-1]]
