@@ -18,6 +18,8 @@ Every public name of `simdb`, with its signature.  Made by `tools/reference.py` 
 FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash"]
 # What several classes share stands once, with the class that the reader knows.
 SHARED = {"Database": "Queries"}
+# Modules that are imported by themselves.
+MODULES = ["simdb.compat.simhash"]
 
 Definition = ast.FunctionDef | ast.ClassDef
 
@@ -34,6 +36,8 @@ def reference() -> str:
     parts = [HEAD]
     for name in [*FIRST, *rest]:
         parts += describe(name, definition(places[name], name), places[name])
+    for name in MODULES:
+        parts += describe_module(name)
     return "\n".join(parts)
 
 
@@ -74,6 +78,18 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
     for member in members:
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)
+
+
+def describe_module(name: str) -> Iterator[str]:
+    """Heading and docstring of a module, and its functions."""
+    path = ROOT / (name.replace(".", "/") + ".py")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield f"\n## {name}\n"
+    yield (ast.get_docstring(tree) or "") + "\n"
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield f"### {name}.{node.name}\n"
+            yield from signature(node.name, node)
 
 
 def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:

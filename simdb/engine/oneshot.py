@@ -37,9 +37,9 @@ def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClus
     every = read_fingerprints(fingerprints)
     count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
     forest = kernel.Forest(count)
-    distinct = _link_equal(every, forest)
-    masks = choose_masks(distinct.fingerprints, blocks=blocks, distance=distance)
-    for couples in sweep_tables(_sorted_tables(distinct, masks), masks, distance):
+    firsts = _link_equal(every, forest)
+    masks = choose_masks(firsts.fingerprints, blocks=blocks, distance=distance)
+    for couples in sweep_tables(_sorted_tables(firsts, masks), masks, distance):
         forest.join(couples.left, couples.right)
     offsets, members = grouped(forest.labels())
     return ArrayClusters(offsets, members.astype(np.int64))
@@ -69,6 +69,14 @@ def as_bits(fingerprints: Any) -> U64:
             f" not {describe(fingerprints)}"
         )
     return np.array([_one(each, at) for at, each in enumerate(fingerprints)], np.uint64)
+
+
+def distinct(bits: U64) -> U64:
+    """Each value once, ascending."""
+    keys = bits.copy()
+    kernel.sort(keys, np.empty(len(keys), np.uint32))
+    is_last: npt.NDArray[np.bool_] = np.append(keys[:-1] != keys[1:], True)[: len(keys)]
+    return np.asarray(keys[is_last], np.uint64)
 
 
 def _checked_array(array: npt.NDArray[Any]) -> U64:
@@ -120,5 +128,5 @@ def _link_equal(every: Searched, forest: kernel.Forest) -> Searched:
     table = _sorted_tables(every, [ALL_BITS])(0)
     same = table.keys[1:] == table.keys[:-1]
     forest.join(table.ordinals[:-1][same], table.ordinals[1:][same])
-    is_first = np.concatenate([np.ones(min(1, len(same) + 1), np.bool_), ~same])[: len(table.keys)]
+    is_first = np.append(True, ~same)[: len(table.keys)]
     return Searched(table.keys[is_first], table.ordinals[is_first])
