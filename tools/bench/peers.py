@@ -16,6 +16,14 @@ try:
     import faiss
 except ImportError:
     faiss = None
+try:
+    import duckdb
+except ImportError:
+    duckdb = None
+try:
+    import simhash
+except ImportError:
+    simhash = None
 
 U64 = npt.NDArray[np.uint64]
 BLOCK_BITS = 16
@@ -131,6 +139,41 @@ def numpy_pairs(
     size = len(fingerprints)
     joined = np.unique(np.minimum(first, second) * size + np.maximum(first, second))
     return joined // size, joined % size
+
+
+def has_duckdb() -> bool:
+    """Whether `duckdb_pairs` can be called."""
+    return duckdb is not None
+
+
+def duckdb_pairs(
+    fingerprints: U64,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """All pairs within distance 3: one hash join for each of the 4 blocks."""
+    joins = [
+        "SELECT a.at AS l, b.at AS r FROM stored a JOIN stored b"
+        f" ON ((a.bits >> {shift}) & 65535) = ((b.bits >> {shift}) & 65535) AND a.at < b.at"
+        f" WHERE bit_count(xor(a.bits, b.bits)::BIT) <= {DISTANCE}"
+        for shift in range(0, BLOCK_BITS * BLOCKS, BLOCK_BITS)
+    ]
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        columns = {"at": np.arange(len(fingerprints)), "bits": fingerprints}
+        connection.register("given", columns)
+        connection.execute("CREATE TABLE stored AS SELECT * FROM given")
+        found = connection.execute(" UNION ".join(joins)).fetchnumpy()
+    return found["l"], found["r"]
+
+
+def has_simhash() -> bool:
+    """Whether `simhash_pairs` can be called."""
+    return simhash is not None
+
+
+def simhash_pairs(hashes: list[int], blocks: int) -> set[tuple[int, int]]:
+    """All pairs within distance 3 of distinct hashes, by simhash-pybind."""
+    found: set[tuple[int, int]] = simhash.find_all(hashes, blocks, DISTANCE)
+    return found
 
 
 KINDS = {"faiss": Faiss, "sqlite": Sqlite}
