@@ -110,8 +110,9 @@ def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
     Each position takes part: equal fingerprints are pairs at distance 0, and k copies make
     k (k - 1) / 2 of them.  `blocks` > `distance`, or OptionError: into so many blocks of bits at
     most a fingerprint is cut; the tables of no more blocks that find the pairs soonest are used,
-    and the pairs are the same with all.  Memory is 12 bytes for each fingerprint, some scratch and
-    what the caller keeps: `.chunks()` streams, `.left`, `.right` and `.distance` gather.
+    and the pairs are the same with all.  Memory is 16 bytes for each fingerprint, some scratch and
+    what the caller keeps: `.chunks()` streams, `.left`, `.right` and `.distance` gather.  The array
+    is not copied: leave it as it is until the pairs are read.
     """
     return ArrayPairs(oneshot.stream_pairs(fingerprints, blocks=blocks, distance=distance))
 
