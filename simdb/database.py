@@ -11,11 +11,12 @@ import numpy as np
 
 from simdb.engine.calibration import calibrate, default_count, is_due
 from simdb.engine.compaction import compact, copy
+from simdb.engine.criteria import Counts
 from simdb.engine.idf import fit_own_idf, set_idf
 from simdb.engine.incoming import Progress, sketch_queries
 from simdb.engine.inspection import check, statistics
 from simdb.engine.opening import open_store
-from simdb.engine.queries import Counts, Queries
+from simdb.engine.queries import Queries
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.store import Store
 from simdb.engine.transaction import WriteTransaction

@@ -291,13 +291,16 @@ class PairArrays:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A connected set of documents; `representative` is the one inserted first, ids[0]."""
+    """A group of documents that match: the representative, ids[0], and the others in order.
+
+    The order is that of insertion, or by the field of metadata that was asked for.
+    """
 
     ids: list[Id]
 
     @property
     def representative(self) -> Id:
-        """The member that was inserted first."""
+        """The first member; of a star, the one that all others match."""
         return self.ids[0]
 
     def __len__(self) -> int:
@@ -305,7 +308,7 @@ class Cluster:
         return len(self.ids)
 
     def __iter__(self) -> Iterator[Id]:
-        """The members in order of insertion."""
+        """The members in order."""
         return iter(self.ids)
 
 

@@ -109,6 +109,16 @@ def components(ids, pairs):
     return [members for members in groups.values() if len(members) > 1]
 
 
+def stars(ids, pairs):
+    """Groups around representatives; `ids` in the order in which they are taken."""
+    matching = set(pairs) | {(right, left) for left, right in pairs}
+    groups = {}
+    for id in ids:
+        leader = next((each for each in groups if (each, id) in matching), id)
+        groups.setdefault(leader, []).append(id)
+    return [members for members in groups.values() if len(members) > 1]
+
+
 def quantised(weights):
     """The weights as they are stored: odd whole numbers of -15 .. 15."""
     squares = math.fsum(float(weight) ** 2 for weight in weights)

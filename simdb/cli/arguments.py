@@ -34,6 +34,9 @@ Recall = Annotated[
     float | None, typer.Option(help="Share of the matches that must be found; 1 is exact.")
 ]
 Method = Annotated[str | None, typer.Option(help="auto, exhaustive, bphs, psm or multiprobe.")]
+Policy = Annotated[
+    str, typer.Option(help="connected: by chains of matches; star: all match the representative.")
+]
 
 IdField = Annotated[str, typer.Option(help="The field of a record that holds its id.")]
 TextField = Annotated[str, typer.Option(help="The field of a record that holds its text.")]

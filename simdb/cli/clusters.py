@@ -1,9 +1,11 @@
-"""simdb clusters: groups of stored documents that are connected by matches."""
+"""simdb clusters: groups of stored documents that match."""
+
+from typing import Annotated
 
 import typer
 
 import simdb
-from simdb.cli.arguments import Database, Distance, Json, Method, Recall, Similarity
+from simdb.cli.arguments import Database, Distance, Json, Method, Policy, Recall, Similarity
 from simdb.cli.codes import FINDINGS
 from simdb.cli.render import print_rows
 
@@ -14,15 +16,24 @@ def clusters(
     distance: Distance = None,
     recall: Recall = None,
     method: Method = None,
+    policy: Policy = "connected",
+    representative: Annotated[
+        str, typer.Option(metavar="FIELD", help="first, or the field of the metadata to order by.")
+    ] = "first",
     json: Json = False,
 ) -> None:
-    """Show the groups of stored documents that matches connect, the first stored of each first.
+    """Show the groups of stored documents that match, the representative of each first.
 
     Exit code 1 when there are any.
     """
     with simdb.open(db, "r") as database:
         found = database.find_clusters(
-            similarity=similarity, distance=distance, recall=recall, method=method
+            similarity=similarity,
+            distance=distance,
+            recall=recall,
+            method=method,
+            policy=policy,
+            representative=representative,
         )
     rows = (
         {"representative": each.representative, "size": len(each), "ids": each.ids}

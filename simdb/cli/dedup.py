@@ -13,6 +13,8 @@ from simdb.cli.render import print_rows
 from simdb.cli.sketching import Given, sketched
 from simdb.cli.sources import check_sources, read_sources
 from simdb.cli.spool import PARTIAL, Spool, write_lines, written
+from simdb.engine.cluster import CONNECTED, check_policy
+from simdb.errors import OptionError
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
@@ -30,6 +32,7 @@ def dedup(
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
+    policy: arguments.Policy = "connected",
     keep: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the documents that are kept.")
     ] = None,
@@ -49,6 +52,9 @@ def dedup(
     Without --db, groups among the sources.  With it, the new is stored, the rest has a match.
     """
     check_sources(sources)
+    check_policy(policy)
+    if db is not None and policy != CONNECTED:
+        raise OptionError(f"--policy {policy} is about groups; with --db there are none")
     asked = {"similarity": similarity, "distance": distance, "recall": recall, "method": method}
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
@@ -58,7 +64,8 @@ def dedup(
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
         with written(keep) as kept, written(groups) as listed:
             if db is None:
-                outcome = find_groups(intake, sketch, asked, progress, rows, kept)
+                grouping = asked | {"policy": policy}
+                outcome = find_groups(intake, sketch, grouping, progress, rows, kept)
             else:
                 with open_against(db, sketch, allow) as database:
                     outcome = find_new(intake, database, asked, progress, rows, kept)

@@ -70,7 +70,7 @@ def find_groups(
 ) -> Outcome:
     """Put the groups among the documents into `rows`, and the lines of survivors into `kept`.
 
-    `given`: options of the sketch.  `asked`: the criterion.
+    `given`: options of the sketch.  `asked`: the criterion and the policy.
     """
     options = simdb.Options(sketch=make_sketch(given))
     with (

@@ -8,16 +8,19 @@ from simdb.values import offsets_of
 U32 = npt.NDArray[np.uint32]
 
 
-def grouped(labels: U32) -> tuple[npt.NDArray[np.int64], U32]:
+def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int64], U32]:
     """Offsets int64[c + 1] and members uint32[k] of every component of two and more.
 
-    `labels`: the smallest member of each number's component.  Components are in the order of
-    their smallest members, and members ascend.
+    `labels`: one member of each number's component.  `places`: the place of each number in some
+    order; None: ascending.  Members are in that order, and components in that of their first.
     """
     joined = np.flatnonzero(labels != np.arange(len(labels), dtype=np.uint32)).astype(np.uint32)
-    firsts = np.unique(labels[joined])
-    members = np.concatenate([firsts, joined])
-    owners = np.concatenate([firsts, labels[joined]])
-    members = members[np.lexsort((members, owners))]
-    sizes = np.bincount(np.searchsorted(firsts, owners), minlength=len(firsts))
+    named = np.unique(labels[joined])
+    members = np.concatenate([named, joined])
+    group = np.searchsorted(named, np.concatenate([named, labels[joined]]))
+    ranks = members if places is None else places[members]
+    leading = np.full(len(named), len(labels), np.uint32)
+    np.minimum.at(leading, group, ranks)
+    members = members[np.lexsort((ranks, leading[group]))]
+    sizes = np.bincount(group, minlength=len(named))[np.argsort(leading)]
     return offsets_of(sizes), members

@@ -9,10 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine import lookup
-from simdb.engine.cluster import find_clusters
+from simdb.engine import criteria, lookup
+from simdb.engine.cluster import check_policy, find_clusters
+from simdb.engine.criteria import Counts
 from simdb.engine.explanation import explain, given_side, stored_side
 from simdb.engine.incoming import as_list, sketch_queries
+from simdb.engine.order import FIRST, places_by_field
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.planning import planned
 from simdb.engine.store import Store
@@ -22,7 +24,7 @@ from simdb.errors import InputError
 from simdb.plan.question import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
-from simdb.storage.metadata import read_metadata
+from simdb.storage.metadata import read_all, read_metadata
 from simdb.storage.run import Source
 from simdb.values import (
     Clusters,
@@ -35,18 +37,7 @@ from simdb.values import (
 
 ITERATED_IDS = 4096
 
-
-class Counts(Protocol):
-    """Numbers of live documents: all, those without features, those without weights."""
-
-    @property
-    def document_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def empty_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def bare_count(self) -> int: ...  # noqa: D102
+U32 = npt.NDArray[np.uint32]
 
 
 class Queries(Protocol):
@@ -166,7 +157,7 @@ class Queries(Protocol):
         view, source = self._enter()
         try:
             criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            view.plan(criterion, source)
+            view.plan(criterion, source, is_swept=True)
         except BaseException:
             self._leave(source)
             raise
@@ -181,16 +172,29 @@ class Queries(Protocol):
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
+        policy: str = "connected",
+        representative: str = "first",
     ) -> Clusters:
-        """Connected components of two and more documents under the criterion; see `query`.
+        """Groups of two and more documents under the criterion; see `query`.
+
+        `policy` "connected": whatever a chain of matches connects is one cluster.  "star": every
+        member matches the representative.  Documents are taken in order: one that no earlier
+        representative matches becomes one, any other joins the earliest that matches.
+
+        `representative` "first": the order is that of insertion.  Otherwise the name of a field
+        of the metadata: the least number, or text, comes first, documents without one last.  The
+        representative of a cluster is its first member in that order.
 
         Equal documents are linked to the first of them and never paired with each other, so a
-        cluster of many copies costs no more than their number.
+        cluster of many copies costs no more than their number.  Raises OptionError for a policy
+        or a field that there is not, InputError for values that cannot be ordered.
         """
+        check_policy(policy)
         view, source = self._enter()
         try:
             criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            return find_clusters(view, source, criterion)
+            places = self._places(view, source, representative)
+            return find_clusters(view, source, criterion, policy=policy, places=places)
         finally:
             self._leave(source)
 
@@ -266,15 +270,19 @@ class Queries(Protocol):
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
+        pairs: bool = False,
     ) -> Plan:
         """How a query with this criterion would be answered, and why; see `query`.
 
-        `n`: as if so many documents were stored, in one run.
+        `n`: as if so many documents were stored, in one run.  `pairs`: how `find_all` would do it,
+        with the costs of one document.
         """
         view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            population = view.population(source)
+            asked = (similarity, distance, recall, method)
+            of = criteria.of_pairs if pairs else criteria.of_any
+            criterion = of(self._store.options, self._counts(source), asked)
+            population = view.population(source, is_swept=pairs)
             return planned(self._store.options, criterion, population, view.calibration, n)
         finally:
             self._leave(source)
@@ -370,14 +378,18 @@ class Queries(Protocol):
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
 
     def _pairs_criterion(self, source: Source, asked: lookup.Asked) -> Criterion:
-        """The criterion for pairs: by distance where no stored document has weights."""
-        counts = self._counts(source)
-        is_bare = counts.bare_count == counts.document_count - counts.empty_count
-        return lookup.make_criterion(
-            self._store.options,
-            asked,
-            is_weighted=not is_bare or not counts.bare_count,
-        )
+        return criteria.of_pairs(self._store.options, self._counts(source), asked)
+
+    def _places(self, view: View, source: Source, representative: str) -> U32 | None:
+        """The place of each ordinal in the order for representatives; None: of insertion."""
+        if representative == FIRST:
+            return None
+        entries = self._all_metadata(source)
+        return places_by_field(view, source, entries, representative)
+
+    def _all_metadata(self, source: Source) -> Iterator[tuple[int, bytes]]:
+        """(ordinal, packed metadata) of every document that has any, deleted or not."""
+        return read_all(source.transaction, self._store.environment.subdatabase(layout.METADATA))
 
     def _metadata(self, ordinal: int, source: Source) -> Any:
         handle = self._store.environment.subdatabase(layout.METADATA)

@@ -6,7 +6,8 @@ nothing that it returns points there.
 
 from types import TracebackType
 
-from simdb.engine.queries import Counts, Queries
+from simdb.engine.criteria import Counts
+from simdb.engine.queries import Queries
 from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import ClosedError

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import is_set
+from simdb.bits import FINGERPRINT_BITS, is_set
 from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
@@ -23,7 +23,7 @@ from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.merge import merge_tables
 from simdb.storage.run import Source, Table
-from simdb.storage.tombstones import Bitmap, is_deleted
+from simdb.storage.tombstones import is_deleted
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16
@@ -64,16 +64,35 @@ class Searched:
 
 
 def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
-    """Every matching pair once, in chunks."""
+    """Every matching pair once, in chunks, with its similarity where that can be told."""
+    for couples in find_links(view, source, criterion):
+        is_told = criterion.similarity is not None or not len(couples)
+        yield couples if is_told else _estimated(view, source, couples)
+
+
+def find_links(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
+    """Every matching pair once, in chunks; similarities only where the criterion asks for one."""
     plan = view.plan(criterion, source, is_swept=True)
-    if plan.method == "bphs" and plan.flips == 0 and criterion.similarity is None:
-        tables = partial(whole_table, view, source, view.dead)
-        for couples in sweep_tables(tables, view.permutations.masks, plan.distance):
-            yield _estimated(view, source, couples)
-    elif plan.method == "exhaustive" and plan.distance < 64:
-        yield from _compare_all(view, source, criterion, plan.distance)
+    if plan.method == "bphs" and plan.flips == 0:
+        tables = partial(whole_table, view, source)
+        swept = sweep_tables(tables, view.permutations.masks, plan.distance)
+    elif plan.method == "exhaustive" and plan.distance < FINGERPRINT_BITS:
+        every = searched(view, source, is_measured=criterion.similarity is not None)
+        table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+        swept = sweep_tables(lambda _: table, [0], plan.distance)
     else:
         yield from _look_up_all(view, source, criterion, plan)
+        return
+    for couples in swept:
+        yield measured(view, source, couples, criterion)
+
+
+def measured(view: View, source: Source, couples: Couples, criterion: Criterion) -> Couples:
+    """The couples that are as similar as `criterion` asks; all where it asks for none."""
+    if criterion.similarity is None:
+        return couples
+    known = _estimated(view, source, couples)
+    return known.chosen(known.similarities >= np.float32(criterion.similarity))
 
 
 def sweep_tables(
@@ -113,8 +132,8 @@ def searched(view: View, source: Source, *, is_measured: bool) -> Searched:
     return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
 
 
-def whole_table(view: View, source: Source, left_out: Bitmap | None, number: int) -> Table:
-    """One table over all documents that are not left out, merged from runs and loose ones."""
+def whole_table(view: View, source: Source, number: int) -> Table:
+    """One table over all live documents, merged from runs and loose ones."""
     runs = [run.table(number, source) for run in view.runs]
     loose = view.loose
     if len(loose.searchable) or not runs:
@@ -124,10 +143,10 @@ def whole_table(view: View, source: Source, left_out: Bitmap | None, number: int
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
     merged = merge_tables(runs)
-    if left_out is None:
+    if view.dead is None:
         return merged
     keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
-    count = kernel.keep(merged.keys, merged.ordinals, left_out, keys, ordinals)
+    count = kernel.keep(merged.keys, merged.ordinals, view.dead, keys, ordinals)
     return Table(keys[:count], ordinals[:count], merged.directory)
 
 
@@ -139,21 +158,6 @@ def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
     ids = object_array(view.identifiers(source, ordinals).decode(ordinals))[positions]
     count = len(couples)
     return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
-
-
-def _compare_all(
-    view: View, source: Source, criterion: Criterion, distance: int
-) -> Iterator[Couples]:
-    """Pairs by comparing every two fingerprints."""
-    every = searched(view, source, is_measured=criterion.similarity is not None)
-    table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
-    for couples in sweep_tables(lambda _: table, [0], distance):
-        measured = _estimated(view, source, couples)
-        if criterion.similarity is not None:
-            wanted = measured.similarities >= np.float32(criterion.similarity)
-            measured = measured.chosen(wanted)
-        if len(measured):
-            yield measured
 
 
 def _look_up_all(view: View, source: Source, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

@@ -1,6 +1,6 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine import claim, incoming, lookup
 from simdb.engine.commit import write_staged
+from simdb.engine.criteria import Counts
 from simdb.engine.incoming import EncodedIds, Progress
-from simdb.engine.queries import Counts, Queries
+from simdb.engine.queries import Queries
 from simdb.engine.staging import Staging
 from simdb.engine.store import Store
 from simdb.engine.view import View
@@ -274,3 +275,7 @@ class WriteTransaction(Queries):
     def _metadata(self, ordinal: int, source: Source) -> Any:
         staged = self._staging.metadata_of(ordinal)
         return staged if staged is not None else super()._metadata(ordinal, source)
+
+    def _all_metadata(self, source: Source) -> Iterator[tuple[int, bytes]]:
+        yield from super()._all_metadata(source)
+        yield from self._staging.metadata

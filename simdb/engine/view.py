@@ -59,6 +59,10 @@ class View:
         """One more than the largest ordinal."""
         return self.loose.stop
 
+    def without(self, left_out: Bitmap | None) -> "View":
+        """The same state with other tombstones: a bit for each ordinal that is not there."""
+        return View(self.runs, self.loose, left_out, self.permutations, self.calibration)
+
     def tables(self, source: Source) -> Any:
         """The tables of fingerprints, for look-up."""
         if self._tables is None:

@@ -55,6 +55,20 @@ def test_the_criterion_decides(simdb_run, write_lines):
     assert simdb_run("dedup", "a.jsonl", "--distance", "64", "--shingle", "1").code == 1
 
 
+def test_members_of_a_star_all_match_the_first(simdb_run, write_lines):
+    words = SEA.split()
+    texts = [" ".join(words[: len(words) - dropped]) for dropped in range(8)]
+    write_lines("a.jsonl", *(record(str(at), text) for at, text in enumerate(texts)))
+
+    (chained,) = simdb_run("dedup", "a.jsonl").rows
+    star = simdb_run("dedup", "a.jsonl", "--policy", "star").rows
+
+    assert min(each["similarity"] for each in chained["duplicates"]) < 0.88
+    assert min(each["similarity"] for row in star for each in row["duplicates"]) >= 0.88
+    assert simdb_run("dedup", "a.jsonl", "--policy", "ring").code == 2
+    assert simdb_run("dedup", "a.jsonl", "--policy", "star", "--db", "d").code == 2
+
+
 def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "a.txt").write_text(FOX)

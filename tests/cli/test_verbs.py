@@ -226,6 +226,21 @@ def test_pairs_and_clusters_are_findings(simdb_run, db):
     assert clusters.rows == [{"representative": "x", "size": 2, "ids": ["x", "z"]}]
 
 
+def test_clusters_are_stars_around_the_document_that_a_field_puts_first(simdb_run, tmp_path):
+    with simdb.open(tmp_path / "ranked") as database:
+        database.insert_many(["a", "b", "c"], [0, 1, 3], [{"rank": 3}, {"rank": 1}, {"rank": 2}])
+
+    chained = simdb_run("clusters", "ranked", "--distance", "1")
+    star = simdb_run("clusters", "ranked", "--distance", "1", "--policy", "star")
+    ranked = simdb_run("clusters", "ranked", "--distance", "1", "--representative", "rank")
+    wrong = simdb_run("clusters", "ranked", "--policy", "ring")
+
+    assert [row["ids"] for row in chained.rows] == [["a", "b", "c"]]
+    assert [row["ids"] for row in star.rows] == [["a", "b"]]
+    assert ranked.rows == [{"representative": "b", "size": 3, "ids": ["b", "c", "a"]}]
+    assert wrong.code == 2
+
+
 def test_no_pairs_and_no_clusters_are_exit_code_0(simdb_run, db):
     for verb in ("pairs", "clusters"):
         ran = simdb_run(verb, db, "--similarity", "0.9999")

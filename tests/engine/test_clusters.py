@@ -1,0 +1,160 @@
+"""Clusters by policy: stars are what a double loop makes them, whatever the order."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from oracle import Oracle, Stored, cosine, quantised, stars
+from pricing import tables_first
+from strategies import SHAPES, fingerprints
+
+import simdb
+
+WORDS = [f"word{number}" for number in range(30)]
+
+
+def open_with(tmp_path_factory, blocks=4, leading=1, **settings):
+    options = simdb.Options(blocks=blocks, leading=leading, delta_documents=5, growth=2, **settings)
+    path = tmp_path_factory.mktemp("clusters") / "db"
+    return simdb.open(path, options=options, durability="none")
+
+
+def ids_of(clusters):
+    return [cluster.ids for cluster in clusters]
+
+
+@given(
+    shape=st.sampled_from(SHAPES),
+    stored=st.lists(fingerprints, max_size=40),
+    ranks=st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=40, max_size=40),
+    distance=st.integers(0, 12),
+    batch=st.sampled_from([1, 3, 1000]),
+    prefers_tables=st.booleans(),
+)
+def test_stars_are_those_of_the_definition(
+    tmp_path_factory, shape, stored, ranks, distance, batch, prefers_tables
+):
+    oracle = Oracle({id: Stored(bits) for id, bits in enumerate(stored)})
+    pairs = oracle.find_all(distance)
+    metadata = [{"rank": rank} for rank in ranks[: len(stored)]]
+    asked = {"distance": distance, "policy": "star"}
+    with pytest.MonkeyPatch.context() as patch, tables_first(prefers_tables):
+        patch.setattr("simdb.engine.star.BATCH_DOCUMENTS", batch)
+        patch.setattr("simdb.engine.sweep.CHUNK_PAIRS", 3)
+        with open_with(tmp_path_factory, *shape) as database:
+            for start in range(0, len(stored), 7):
+                part = slice(start, start + 7)
+                ids = range(start, min(start + 7, len(stored)))
+                database.insert_many(ids, stored[part], metadata[part])
+
+            by_age = database.find_clusters(**asked)
+            database.insert("ranked", 1 << 63 | 0x5555, metadata={"rank": 9})
+            database.delete("ranked")
+            if any(each["rank"] is not None for each in metadata):
+                by_rank = database.find_clusters(representative="rank", **asked)
+            else:
+                by_rank = by_age
+
+    ordered = sorted(oracle.documents, key=lambda id: (ranks[id] is None, ranks[id] or 0, id))
+    assert ids_of(by_age) == stars(list(oracle.documents), pairs)
+    assert ids_of(by_rank) == stars(ordered, pairs)
+
+
+@pytest.mark.parametrize("recall", [0.9, 1.0])
+def test_stars_by_similarity_match_their_representatives(tmp_path_factory, recall):
+    generator = np.random.default_rng(5)
+    bases = [generator.choice(WORDS, 20) for _ in range(5)]
+    texts = []
+    for _ in range(200):
+        words = bases[generator.integers(5)].copy()
+        words[generator.integers(0, 20, 3)] = generator.choice(WORDS, 3)
+        texts.append(" ".join(words))
+    texts += [*texts[:20], ""]
+    sketch = simdb.Simhash(shingle=1)
+    vectors = [quantised(each.weights) for each in simdb.fingerprints(texts[:-1], sketch)]
+    cosines = np.array([[cosine(left, right) for right in vectors] for left in vectors])
+    pairs = {tuple(pair) for pair in np.argwhere(np.triu(cosines >= 0.8, 1)).tolist()}
+    with open_with(tmp_path_factory, sketch=sketch) as database:
+        database.insert_many(range(len(texts)), texts)
+
+        found = database.find_clusters(similarity=0.8, recall=recall, policy="star")
+
+    for cluster in found:
+        assert all(cosines[cluster.representative, id] >= 0.8 for id in cluster.ids)
+    assert recall < 1 or ids_of(found) == stars(range(len(vectors)), pairs)
+
+
+def test_documents_that_are_near_but_unlike_make_no_star(tmp_path_factory):
+    weights = np.full((2, 64), 0.01, np.float32)
+    weights[0, :32] = weights[1, 32:] = 1
+    with open_with(tmp_path_factory, sketch=simdb.Simhash(dimensions=64)) as database:
+        bits = np.full(2, 2**64 - 1, np.uint64)
+        database.insert_many([1, 2], simdb.Fingerprints(bits, weights))
+
+        assert len(database.find_clusters(similarity=0.9, policy="star")) == 0
+        assert len(database.find_clusters(distance=0, policy="star")) == 1
+
+
+def test_a_chain_is_one_connected_cluster_and_many_stars(tmp_path_factory):
+    gray = np.arange(1000, dtype=np.uint64) ^ (np.arange(1000, dtype=np.uint64) >> np.uint64(1))
+    spread = np.zeros(1000, np.uint64)
+    for bit in range(10):
+        for copy in range(6):
+            spread |= ((gray >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit + 10 * copy)
+    oracle = Oracle({id: Stored(int(bits)) for id, bits in enumerate(spread)})
+    with open_with(tmp_path_factory, 8, 1) as database:
+        database.insert_many(range(1000), spread)
+
+        connected = database.find_clusters(distance=6)
+        star = database.find_clusters(distance=6, policy="star")
+
+    assert ids_of(connected) == [list(range(1000))]
+    assert ids_of(star) == stars(list(range(1000)), oracle.find_all(6))
+
+
+def test_thousands_of_equal_documents_are_one_star(tmp_path_factory):
+    with simdb.open(tmp_path_factory.mktemp("equal") / "db", durability="none") as database:
+        database.insert_many(range(20_000), np.full(20_000, 7, np.uint64))
+        near = np.uint64(7) ^ (np.uint64(1) << np.arange(40, 60, dtype=np.uint64))
+        database.insert_many(range(20_000, 20_020), near)
+
+        (cluster,) = database.find_clusters(distance=1, policy="star")
+
+    assert cluster.ids == list(range(20_020))
+
+
+def test_a_field_of_the_metadata_chooses_the_representative(tmp_path_factory):
+    with open_with(tmp_path_factory) as database:
+        dates = ["2020", None, "2019", "2021", "2018"]
+        metadata = [{"date": date} if date else None for date in dates]
+        database.insert_many(list("abcde"), [0, 1, 2, 1 << 40, 1 << 41], metadata)
+        database.delete("e")
+
+        by_age = database.find_clusters(distance=2)
+        by_date = database.find_clusters(distance=2, representative="date")
+        star = database.find_clusters(distance=1, policy="star", representative="date")
+
+        assert ids_of(by_age) == [["a", "b", "c", "d"]]
+        assert ids_of(by_date) == [["c", "a", "d", "b"]]
+        assert by_date[0].representative == "c"
+        assert ids_of(star) == [["c", "a"]]
+        with database.write() as transaction:
+            transaction.insert("f", 3, metadata={"date": "1999"})
+            (cluster,) = transaction.find_clusters(distance=2, representative="date")
+            assert cluster.representative == "f"
+            transaction.abort()
+
+
+def test_fields_that_give_no_order_are_refused(tmp_path_factory):
+    with open_with(tmp_path_factory) as database:
+        assert len(database.find_clusters(representative="date")) == 0
+        database.insert_many(list("abc"), [1, 2, 3], [{"n": 1, "m": [1]}, {"n": "1"}, None])
+
+        with pytest.raises(simdb.OptionError, match="no document has 'date'"):
+            database.find_clusters(representative="date")
+        with pytest.raises(simdb.InputError, match="'b' holds str, and int in others"):
+            database.find_clusters(representative="n")
+        with pytest.raises(simdb.InputError, match="'a' holds list"):
+            database.find_clusters(representative="m")
+        with pytest.raises(simdb.OptionError, match="'connected', 'star', not 'chain'"):
+            database.find_clusters(policy="chain")
