@@ -2,8 +2,8 @@
 
 For a distance that the tables serve, each table is walked once: documents with equal headers are
 compared with each other, and a pair is given by the first table whose header it shares.  Otherwise
-each document is looked up among those after it.  Pairs for a similarity are candidates by
-distance, measured by the stored volatility vectors.
+each document is looked up among those after it, by its stored weights where the plan probes.
+Pairs for a similarity are candidates by distance, measured by the stored volatility vectors.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,6 +28,7 @@ from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16
 LOOKUP_QUERIES = 1 << 13
+LOOKUP_QUERIES_FIRST = 1 << 6
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -161,14 +162,29 @@ def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
 
 
 def _look_up_all(view: View, source: Source, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
-    """Pairs by looking up every document among those with greater ordinals."""
-    ordinals = searched(view, source, is_measured=criterion.similarity is not None).ordinals
-    for start in range(0, len(ordinals), LOOKUP_QUERIES):
-        asked = ordinals[start : start + LOOKUP_QUERIES]
+    """Pairs by looking up every document among those with greater ordinals.
+
+    Nobody knows how many a batch will find, so each is as large as the last one suggests, at most
+    twice as large, and drawn from everywhere: a crowd of neighbours is spread over many.
+    """
+    is_measured = criterion.similarity is not None
+    ordinals = _spread(searched(view, source, is_measured=is_measured).ordinals)
+    start, size = 0, LOOKUP_QUERIES_FIRST
+    while start < len(ordinals):
+        asked = ordinals[start : start + size]
         sketches = stored_sketches(view, source, asked)
         rows = search(view, source, sketches, criterion, after=asked, plan=plan)
         if len(rows.ordinals):
             yield _from_rows(rows, asked)
+        start += size
+        suggested = CHUNK_PAIRS * len(asked) // max(len(rows.ordinals), 1)
+        size = max(1, min(LOOKUP_QUERIES, 2 * size, suggested))
+
+
+def _spread(ordinals: U32) -> U32:
+    """All of them in an order in which every few neighbours come from everywhere."""
+    stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
+    return np.concatenate([ordinals[:0], *(ordinals[at::stride] for at in range(stride))])
 
 
 def _from_rows(rows: Rows, asked: U32) -> Couples:

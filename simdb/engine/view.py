@@ -165,7 +165,19 @@ class View:
             source.width > 0,
             is_swept,
             source.width,
+            self._crowding(source) if is_swept else 1.0,
         )
+
+    def _crowding(self, source: Source) -> float:
+        """How many times the mean the headers hold, as stored documents meet them."""
+        found = [1.0]
+        for run in self.runs:
+            for table in range(len(self.permutations.masks)):
+                sizes = np.diff(run.table(table, source).directory.astype(np.float64))
+                entries = float(sizes.sum())
+                if entries >= len(sizes):  # fewer say nothing
+                    found.append(float((sizes * (sizes - 1)).sum()) * len(sizes) / entries**2)
+        return max(found)
 
     def _equal_ids(
         self,

@@ -199,9 +199,10 @@ def _by_tables(
 ) -> Plan:
     known_bits = min(population.header_bits, max(population.directory_bits, 1))
     probes = population.tables * bits.flip_count(known_bits, flips)
-    compared = probes * (1 + population.count / 2**known_bits)
+    compared = probes * population.entries_of(known_bits)
     share = share_of_reached(known_bits, flips, limit)
     cost = probes * delays.memory + compared * (delays.compare + share * delays.candidate)
+    cost += population.asking_seconds
     if population.is_swept and flips == 0:
         cost = probes * SORTED_SECONDS + compared / 2 * SWEPT_SECONDS
     served = bits.distance_served(population.blocks, population.leading, flips)

@@ -102,9 +102,7 @@ def by_probing(
     delays: Delays,
 ) -> list[Plan]:
     """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
-    if criterion.recall >= 1.0 or not criterion.is_weighted or population.is_swept:
-        return []
-    if population.count == 0:
+    if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
     known = evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
@@ -140,10 +138,11 @@ def _probing_plan(
     delays: Delays,
 ) -> Plan:
     probing = found.probing
-    compared = found.probes * (1 + population.count / 2**probing.header_bits)
+    compared = found.probes * population.entries_of(probing.header_bits)
     share = share_of_reached(probing.header_bits, 2, limit)
     cost = (
-        probing.tables * delays.prepare
+        population.asking_seconds
+        + probing.tables * delays.prepare
         + found.probes * delays.memory
         + compared * (delays.compare + share * delays.candidate)
     )

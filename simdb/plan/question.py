@@ -7,6 +7,7 @@ from simdb.plan.cost import FINGERPRINT_BYTES
 
 ORDINAL_BYTES = 4
 HEADER_BYTES = 4
+ASKING_SECONDS = 0.4e-6  # fetching a stored document and the levels of its bits, to ask with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,21 @@ class Population:
     has_vectors: bool
     is_swept: bool = False  # all pairs are asked for, each from one side
     vector_bytes: int = 0  # of one volatility vector
+    crowding: float = 1.0  # how many times the mean a stored document's header holds of others
 
     @property
     def tables(self) -> int:
         """Number of tables."""
         return math.comb(self.blocks, self.leading)
+
+    def entries_of(self, header_bits: int) -> float:
+        """How many entries a probe of so many header bits compares, in the mean."""
+        return 1 + self.crowding * self.count / (1 << header_bits)
+
+    @property
+    def asking_seconds(self) -> float:
+        """What it takes to make a query, where it is not given but a stored document."""
+        return ASKING_SECONDS if self.is_swept else 0.0
 
     def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
         """What a search through so many tables reads from, in bytes a document."""

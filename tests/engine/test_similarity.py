@@ -189,3 +189,82 @@ def test_fingerprints_with_weights_are_stored_like_their_texts(tmp_path_factory)
         for id in range(20):
             same = [database.get(id + shift).fingerprint for shift in (0, 20, 40)]
             assert same[0] == same[1] == same[2]
+
+
+def planted(seed, count, copies):
+    """Fingerprints of Laplace weights; the last `copies` are neighbours of the first ones."""
+    generator = np.random.default_rng(seed)
+    weights = generator.laplace(size=(count, 128))
+    cosines = generator.uniform(0.9, 0.99, copies)[:, None]
+    noise = np.sqrt(1 - cosines**2) * generator.laplace(size=(copies, 128))
+    weights[count - copies :] = cosines * weights[:copies] + noise
+    flags = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(flags.view("<u8")[:, 0].astype(np.uint64), np.float32(weights))
+
+
+@pytest.fixture(scope="module")
+def neighbours(tmp_path_factory):
+    """A database of 2,000 neighbours of as many others, in two runs and a delta."""
+    path = tmp_path_factory.mktemp("neighbours") / "db"
+    fingerprints = planted(4, 4000, 2000)
+    with simdb.open(path, durability="none") as database:
+        for start, stop in ((0, 2500), (2500, 3900), (3900, 4000)):
+            part = slice(start, stop)
+            some = simdb.Fingerprints(fingerprints.bits[part], fingerprints.weights[part])
+            database.insert_many(range(start, stop), some)
+        yield database
+
+
+@pytest.mark.parametrize("recall", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("method", ["psm", "multiprobe"])
+@pytest.mark.parametrize("is_calibrated", [False, True])
+def test_pairs_by_probing_are_as_many_as_asked(neighbours, recall, method, is_calibrated):
+    if is_calibrated:
+        neighbours.calibrate()  # which stays, so it comes last
+    exact = neighbours.find_all(similarity=0.9, recall=1.0)
+    plan = neighbours.plan(similarity=0.9, recall=recall, method=method, pairs=True)
+
+    found = neighbours.find_all(similarity=0.9, recall=recall, method=method)
+    clusters = neighbours.find_clusters(similarity=0.9, recall=recall, method=method)
+
+    pairs = list(zip(found.left, found.right, strict=True))
+    assert plan.method in (("psm",) if method == "psm" else ("psm", "multiprobe"))
+    assert len(set(pairs)) == len(pairs)
+    assert set(pairs) <= set(zip(exact.left, exact.right, strict=True))
+    # 1,500 pairs: a share .03 less is six standard deviations or more.
+    assert len(pairs) >= (recall - 0.03) * len(exact)
+    assert [cluster.ids for cluster in clusters] == components(range(4000), pairs)
+
+
+def test_pairs_by_look_up_come_in_chunks_however_crowded_it_is(monkeypatch, tmp_path):
+    monkeypatch.setattr("simdb.engine.sweep.CHUNK_PAIRS", 500)
+    monkeypatch.setattr("simdb.engine.sweep.LOOKUP_QUERIES_FIRST", 8)
+    crowd = planted(5, 1, 0)
+    everyone = planted(6, 1000, 0)
+    bits, weights = everyone.bits.copy(), everyone.weights.copy()
+    bits[700:], weights[700:] = crowd.bits[0], crowd.weights[0]
+    with simdb.open(tmp_path / "crowded", durability="none") as database:
+        database.insert_many(range(1000), simdb.Fingerprints(bits, weights))
+
+        sizes = [len(c) for c in database.find_all(method="multiprobe").chunks()]
+
+    assert sum(sizes) == 300 * 299 // 2
+    assert max(sizes) < 4 * 500
+
+
+def test_the_plan_for_pairs_knows_that_headers_are_crowded(tmp_path):
+    even = planted(7, 4000, 0)
+    crowded = simdb.Fingerprints(even.bits.copy(), even.weights.copy())
+    crowded.bits[:] |= np.uint64(0xFFFC_FFFC_FFFC_FFFC)
+    crowded.weights[:, :64] = np.abs(crowded.weights[:, :64])
+    crowded.weights[:, :64][
+        (crowded.bits[:, None] >> np.arange(64, dtype=np.uint64)) & 1 == 0
+    ] *= -1
+    plans = []
+    for name, fingerprints in (("even", even), ("crowded", crowded)):
+        with simdb.open(tmp_path / name, durability="none") as database:
+            database.insert_many(range(4000), fingerprints)
+            database.compact()
+            plans.append(database.plan(similarity=0.9, method="multiprobe", pairs=True))
+
+    assert plans[1].cost_seconds > 2 * plans[0].cost_seconds

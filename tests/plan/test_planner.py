@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,3 +149,28 @@ def test_both_bounds_search_within_the_distance():
     plan = choose(Criterion(0.9, 3, 1.0, "auto"), population(10_000_000))
 
     assert (plan.method, plan.distance, plan.similarity, plan.recall) == ("bphs", 3, 0.9, 1.0)
+
+
+def test_pairs_of_weighted_documents_are_found_by_probing():
+    asked = Criterion(0.9, None, 0.95, "multiprobe", is_weighted=True, is_stored=True)
+    swept = replace(population(1_000_000), is_swept=True)
+
+    plan = choose(asked, swept)
+
+    assert plan.method == "multiprobe"
+    assert plan.recall >= 0.95
+    assert choose(replace(asked, method="auto"), replace(swept, count=5000)).method == "exhaustive"
+    with pytest.raises(OptionError, match="weights"):
+        choose(replace(asked, is_weighted=False), swept)
+
+
+def test_crowded_headers_make_probing_dearer_than_comparing():
+    asked = Criterion(0.9, None, 0.95, "multiprobe", is_weighted=True, is_stored=True)
+    swept = replace(population(200_000), is_swept=True)
+
+    even, crowded = (choose(asked, replace(swept, crowding=each)) for each in (1.0, 50.0))
+
+    assert crowded.cost_seconds > even.cost_seconds
+    assert choose(replace(asked, method="auto"), replace(swept, crowding=50.0)).method == (
+        "exhaustive"
+    )
