@@ -46,6 +46,7 @@ from simdb.reports import (
     FeatureDifference,
     Finding,
     Plan,
+    Probe,
     Statistics,
 )
 from simdb.values import (
@@ -98,6 +99,7 @@ __all__ = [
     "PairPositions",
     "Pairs",
     "Plan",
+    "Probe",
     "ReadOnlyError",
     "Simhash",
     "Snapshot",

@@ -20,7 +20,8 @@ MARKUPS = ("none", "html")
 # that is multiplied by the weight of an `IdfTable`.
 WEIGHTINGS = ("binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf")
 DIMENSIONS = (64, 128)
-METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe")
+PROBING_METHODS = ("psm", "multiprobe")  # these go by the weights of a query
+METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS)
 FEATURE_OPTIONS = (
     "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
     "stop_words", "stemming", "shingle", "seed",

@@ -115,6 +115,21 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """The look-up that finds a match.
+
+    `table`, from 0, is asked for the query's header with the `flipped` bits, positions of the
+    fingerprint, least first.  `rank`: the place of that header, from 1, in the order in which PSM
+    and multi-probe ask the table, headers of equal cost sharing the first; None where all headers
+    with so few flips are asked for.
+    """
+
+    table: int
+    flipped: tuple[int, ...]
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class FeatureDifference:
     """A feature that two documents weigh differently.
 
@@ -170,8 +185,9 @@ class Explanation:
 
     `tables` whose leading bits agree, so that one look-up in any of them finds the pair, of
     `table_count`; `flips`: how many leading bits differ in the nearest table.  `is_match`: whether
-    the pair satisfies the criterion; `is_found`: whether a query is then sure to find it by `plan`
-    (None without a database).  `reason` says all of that in words.
+    the pair satisfies the criterion; `is_found`: whether a query by the one that is not
+    stored, else by the left one, is then sure to find it by `plan` (None without a database), and
+    `probe` with which look-up (None for none).  `reason` says all of that in words.
 
     `features` that the documents weigh differently, the greatest change first; of a pair of which
     one text is known, all of its features; None where no text is.  For every bit their `moves` add
@@ -190,6 +206,7 @@ class Explanation:
     is_match: bool
     is_found: bool
     plan: Plan | None
+    probe: Probe | None
     reason: str
     features: tuple[FeatureDifference, ...] | None
     shared_count: int

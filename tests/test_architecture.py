@@ -41,8 +41,8 @@ FOLDERS = {
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "criteria", "sweep", "pairs",
-        "components", "order", "star", "cluster", "oneshot", "incoming", "explanation", "planning",
-        "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
+        "components", "order", "star", "cluster", "oneshot", "incoming", "trace", "explanation",
+        "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
         "transaction", "compaction", "inspection",
     ],
     "compat": ["decimal", "simhash", "programs"],

@@ -39,6 +39,7 @@ def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: in
 def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
     row = _verdict(explanation, names)
     tables = ", ".join(map(str, explanation.tables)) or "none"
+    row["probe"] = _probe_in_words(explanation.probe)
     row["tables"] = f"{tables} of {explanation.table_count} agree in front"
     if explanation.probability is not None:
         row["probability"] = f"{explanation.probability:.3g}"
@@ -58,8 +59,22 @@ def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
         "tables": list(explanation.tables),
         "table_count": explanation.table_count,
         "flips": explanation.flips,
+        "probe": _probe_row(explanation.probe),
         "probability": explanation.probability,
     }
+
+
+def _probe_row(probe: simdb.Probe | None) -> Row | None:
+    if probe is None:
+        return None
+    return {"table": probe.table, "flipped": list(probe.flipped), "rank": probe.rank}
+
+
+def _probe_in_words(probe: simdb.Probe | None) -> str | None:
+    if probe is None:
+        return None
+    flipped = ", ".join(map(str, probe.flipped)) or "none"
+    return f"table {probe.table}, flipped bits: {flipped}"
 
 
 def _counts(explanation: simdb.Explanation) -> Row:

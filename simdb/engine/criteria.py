@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from simdb.engine.lookup import Asked, make_criterion
-from simdb.options import Options
+from simdb.options import PROBING_METHODS, Options
 from simdb.plan.question import Criterion
 
 
@@ -22,9 +22,13 @@ class Counts(Protocol):
 
 
 def of_any(options: Options, counts: Counts, asked: Asked) -> Criterion:
-    """The criterion for a query yet unknown: by distance where no stored document has weights."""
+    """The criterion for a query yet unknown: by distance where no stored document has weights.
+
+    A method that goes by the weights of the query is planned for a query that has them.
+    """
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
-    return make_criterion(options, asked, is_weighted=not is_bare or not counts.bare_count)
+    is_weighted = not is_bare or not counts.bare_count or asked[3] in PROBING_METHODS
+    return make_criterion(options, asked, is_weighted=is_weighted)
 
 
 def of_pairs(options: Options, counts: Counts, asked: Asked) -> Criterion:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
+from simdb.engine.lookup import levels_of
 from simdb.engine.stored import fingerprint_of, known_ordinals, stored_sketches
+from simdb.engine.trace import is_reached, probe_of
 from simdb.engine.view import View
 from simdb.options import Options
 from simdb.plan.question import Criterion
-from simdb.plan.recall import SampledPairs, needs
-from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan
+from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.run import Source
 from simdb.values import Id, NamedFeatures
@@ -31,7 +31,8 @@ class Side:
     """One of the two documents.
 
     `weights`: as exactly as they are known; `measured`: those that a similarity is estimated from;
-    None without weights.  `features`: None where there is no text.
+    `levels` uint8[64]: how far each bit is from flipping; None without weights.  `features`: None
+    where there is no text.
     """
 
     id: Id | None
@@ -40,6 +41,7 @@ class Side:
     weights: F32 | None
     measured: F32 | None
     features: NamedFeatures | None
+    levels: npt.NDArray[np.uint8] | None = None
 
     @property
     def has_weights(self) -> bool:
@@ -50,14 +52,19 @@ class Side:
 def explain(
     left: Side, right: Side, *, options: Options, criterion: Criterion, plan: Plan | None
 ) -> Explanation:
-    """Why the two match by `criterion`, or do not; `plan`: how a query would be answered."""
+    """Why the two match by `criterion`, or do not.
+
+    `plan`: how a query would be answered, for the one that is not stored or else the left one.
+    """
     differing = left.bits ^ right.bits
     similarity = _similarity(left.measured, right.measured)
     masks = leading_masks(options.blocks, options.leading)
     flips = [(differing & mask).bit_count() for mask in masks]
     distance = differing.bit_count()
     faults = _faults(left, right, criterion, distance, similarity)
-    reached = _reach(plan, left, right, masks, min(flips))
+    asking, stored = (right, left) if right.id is None else (left, right)
+    probe = probe_of(plan, asking.bits, stored.bits, asking.levels, masks)
+    reached = is_reached(plan, distance, probe)
     features, shared_count = _differences(left.features, right.features)
     assumed = criterion.similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
@@ -74,7 +81,8 @@ def explain(
         is_match=not faults,
         is_found=not faults and reached,
         plan=plan,
-        reason=_reason(faults, criterion, distance, similarity, flips, plan, reached),
+        probe=probe if reached else None,
+        reason=_reason(faults, criterion, distance, similarity, flips, plan, reached, probe),
         features=features,
         shared_count=shared_count,
     )
@@ -84,17 +92,20 @@ def stored_side(view: View, source: Source, id: Id) -> Side:
     """A stored document; NotFoundError when there is none."""
     sketches = stored_sketches(view, source, known_ordinals(view, source, [id]))
     stored = fingerprint_of(sketches, 0)
-    return Side(id, stored.bits, stored.is_empty, stored.weights, stored.weights, None)
+    levels = None if stored.weights is None else levels_of(sketches)[0]
+    return Side(id, stored.bits, stored.is_empty, stored.weights, stored.weights, None, levels)
 
 
 def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
     """A document at hand, as it would be stored."""
-    sketched = fingerprint_of(sketcher.sketch([document], errors=errors), 0)
+    sketches = sketcher.sketch([document], errors=errors, is_query=True)
+    sketched = fingerprint_of(sketches, 0)
     features = sketcher.features(document, errors=errors)
     weights = sketched.weights
     if features is not None:
         weights = sketcher.weights([document], errors=errors)[0]
-    return Side(None, sketched.bits, sketched.is_empty, weights, sketched.weights, features)
+    levels = None if weights is None or sketches.levels is None else sketches.levels[0]
+    return Side(None, sketched.bits, sketched.is_empty, weights, sketched.weights, features, levels)
 
 
 def _similarity(left: F32 | None, right: F32 | None) -> float | None:
@@ -126,24 +137,6 @@ def _faults(
     return faults
 
 
-def _reach(plan: Plan | None, left: Side, right: Side, masks: list[int], flips: int) -> bool:
-    """Whether a query for the left one by `plan` is sure to compare the two."""
-    if plan is None or (left.bits ^ right.bits).bit_count() > plan.distance:
-        return plan is None
-    probing = plan.probing
-    if probing is None:
-        return plan.method == "exhaustive" or flips <= plan.flips
-    if left.weights is None:
-        return False
-    pair = SampledPairs(
-        np.array([left.bits], np.uint64),
-        kernel.levels(np.ascontiguousarray(left.weights[None, :])),
-        np.array([right.bits], np.uint64),
-    )
-    need = needs(pair, probing.costs, masks[: probing.tables], probing.header_bits)
-    return bool(need[0] <= probing.theta)
-
-
 def _reason(
     faults: list[str],
     criterion: Criterion,
@@ -152,6 +145,7 @@ def _reason(
     flips: list[int],
     plan: Plan | None,
     reached: bool,
+    probe: Probe | None,
 ) -> str:
     if faults:
         return f"no match: {'; '.join(faults)}"
@@ -171,10 +165,20 @@ def _reason(
         return reason
     way = plan.method if not plan.flips else f"{plan.method} with up to {plan.flips} flips"
     if reached:
-        return f"{reason}; a query ({way}) finds it"
+        return f"{reason}; a query ({way}) finds it{_probe_in_words(probe)}"
     if distance > plan.distance:
         return f"{reason}; a query ({way}) looks no farther than distance {plan.distance}"
     return f"{reason}; a query ({way}) may miss it"
+
+
+def _probe_in_words(probe: Probe | None) -> str:
+    if probe is None:
+        return ""
+    if not probe.flipped:
+        return f" in table {probe.table} by its own header"
+    flipped = "bit " + " and ".join(map(str, probe.flipped))
+    rank = "" if probe.rank is None else f", the {probe.rank}. header asked for"
+    return f" in table {probe.table} with {flipped} flipped{rank}"
 
 
 def _differences(

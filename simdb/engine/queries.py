@@ -256,6 +256,7 @@ class Queries(Protocol):
                 self._store.options,
                 (similarity, distance, recall, method),
                 is_weighted=left.has_weights and right.has_weights,
+                is_stored=other_id is not None,
             )
             plan = view.plan(criterion, source)
             return explain(left, right, options=self._store.options, criterion=criterion, plan=plan)

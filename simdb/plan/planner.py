@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from simdb import bits
 from simdb.errors import OptionError
-from simdb.options import Simhash
+from simdb.options import PROBING_METHODS, Simhash
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_reached
 from simdb.plan.cost import USUAL_DELAYS, Delays
@@ -57,7 +57,7 @@ def choose(
         return _exhaustive(criterion, population, _distances(criterion)[0], delays)
     if criterion.method == "bphs":
         return _named_bphs(criterion, population, delays)
-    if criterion.method in ("psm", "multiprobe"):
+    if criterion.method in PROBING_METHODS:
         return _named_probing(criterion, population, calibration, delays)
     able = [
         plan
@@ -126,7 +126,7 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
         return words + "; probing by volatility is never certain"
     if not criterion.is_weighted:
         return words + "; without weights nothing can be probed by volatility"
-    if not any(way.method in ("psm", "multiprobe") for way in ways):
+    if not any(way.method in PROBING_METHODS for way in ways):
         return words + "; probing by volatility does not reach it"
     return words
 

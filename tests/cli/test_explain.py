@@ -56,6 +56,17 @@ def test_stored_documents_are_explained_by_id(simdb_run):
     assert row["reason"] == expected.reason
     assert (row["is_match"], row["is_found"], row["features"]) == (True, True, None)
     assert row["probability"] == expected.probability
+    assert row["probe"] is None
+
+
+@pytest.mark.usefixtures("stored")
+def test_the_look_up_that_finds_a_match_is_told(simdb_run):
+    with simdb.open("db", "w") as database:
+        database.insert("copy", FOX)
+
+    (row,) = simdb_run("explain", "copy", "fox.txt", "--db", "db", "--method", "bphs").rows
+
+    assert row["probe"] == {"table": 0, "flipped": [], "rank": None}
 
 
 @pytest.mark.usefixtures("stored")

@@ -121,3 +121,18 @@ def test_the_paper_s_model_stands_beside_the_plan():
     assert fastest.cost.seconds < own.cost.seconds
     assert psm.setting.startswith("t=31, k=")
     assert psm.cost.size_bytes < fastest.cost.size_bytes / 3
+
+
+@pytest.mark.parametrize("store_volatility", [True, False])
+def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
+    tmp_path, store_volatility
+):
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=store_volatility))
+    with simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(range(100), np.arange(100, dtype=np.uint64))
+
+        named = database.plan(method="psm", distance=3, recall=0.9)
+        usual = database.plan(distance=3, recall=0.9)
+
+    assert named.method == "psm"
+    assert usual.method != "psm"
