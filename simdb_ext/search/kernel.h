@@ -76,6 +76,10 @@ struct search_kernel {
     void (*weigh)(const struct search_weights *query, const uint8_t *const *places, size_t count,
                   size_t width, float *similarities);
 
+    /* The same of the packed vectors at lefts[i] and rights[i]. */
+    void (*weigh_pairs)(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
+                        size_t width, float *similarities);
+
     /* Sets of header bits that may be flipped, the empty one first, the others in any order; each
        is what it costs << 32 | its bits.  The header is of the first `width` (at most 32) bits of
        a key; `order` says which weight is behind each, `levels` has the level of each weight.

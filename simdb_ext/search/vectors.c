@@ -4,7 +4,8 @@
 
 enum {
     BLOCK = 64, /* vectors whose memory is fetched together */
-    TILE = 256  /* vectors that stay in the first-level cache while queries pass */
+    TILE = 256, /* vectors that stay in the first-level cache while queries pass */
+    REPEATED = 8 /* comparisons that pay for unpacking one side */
 };
 
 /* Weights are padded to whole vector registers of 64 bytes. */
@@ -81,30 +82,51 @@ int search_offsets_divide(const int64_t *offsets, size_t count, size_t total)
     return offsets[0] == 0 && offsets[count] == (int64_t)total;
 }
 
+/* Whether so many neighbours have the same vector on the left that it is worth unpacking. */
+static int is_repeated(const uint8_t *const *lefts, size_t count)
+{
+    size_t changes = 1;
+
+    for (size_t i = 1; i < count; i++)
+        changes += lefts[i] != lefts[i - 1];
+    return changes * REPEATED <= count;
+}
+
+/* The similarities of a block of pairs, by way of unpacked weights where that is worth it. */
+static void weigh_block(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
+                        size_t width, int8_t *scratch, float *similarities)
+{
+    if (!is_repeated(lefts, count)) {
+        search_kernel->weigh_pairs(lefts, rights, count, width, similarities);
+        return;
+    }
+    for (size_t start = 0, stop; start < count; start = stop) {
+        struct search_weights weights = unpack(lefts[start], width, scratch);
+        for (stop = start + 1; stop < count && lefts[stop] == lefts[start]; stop++)
+            ;
+        search_kernel->weigh(&weights, rights + start, stop - start, width,
+                             similarities + start);
+    }
+}
+
 size_t search_similarity(const struct search_vectors *vectors, const uint8_t *queries,
                          size_t query_count, const int64_t *offsets, const uint32_t *ordinals,
                          int8_t *scratch, float *similarities)
 {
     size_t width = vectors->width, count = (size_t)offsets[query_count], query = 0, near = 0;
-    struct search_weights weights = {0};
-    const uint8_t *places[BLOCK];
-    size_t query_stop = 0;
+    const uint8_t *lefts[BLOCK], *rights[BLOCK];
 
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t some = count - i < BLOCK ? count - i : BLOCK;
-        size_t found = find_all(vectors, ordinals + i, some, &near, places);
+        size_t found = find_all(vectors, ordinals + i, some, &near, rights);
         if (found < some)
             return i + found;
-        for (size_t start = i, stop; start < i + some; start = stop) {
-            while (start >= query_stop) {
-                query_stop = (size_t)offsets[++query];
-                if (start < query_stop)
-                    weights = unpack(queries + (query - 1) * width, width, scratch);
-            }
-            stop = query_stop < i + some ? query_stop : i + some;
-            search_kernel->weigh(&weights, places + (start - i), stop - start, width,
-                                 similarities + start);
+        for (size_t k = 0; k < some; k++) {
+            while (i + k >= (size_t)offsets[query + 1])
+                query++;
+            lefts[k] = queries + query * width;
         }
+        weigh_block(lefts, rights, some, width, scratch, similarities + i);
     }
     return count;
 }
@@ -112,8 +134,7 @@ size_t search_similarity(const struct search_vectors *vectors, const uint8_t *qu
 size_t search_between(const struct search_vectors *vectors, const uint32_t *left,
                       const uint32_t *right, size_t count, int8_t *scratch, float *similarities)
 {
-    const uint8_t *lefts[BLOCK], *rights[BLOCK], *unpacked = NULL;
-    struct search_weights weights = {0};
+    const uint8_t *lefts[BLOCK], *rights[BLOCK];
     size_t near_left = 0, near_right = 0;
 
     for (size_t i = 0; i < count; i += BLOCK) {
@@ -122,16 +143,7 @@ size_t search_between(const struct search_vectors *vectors, const uint32_t *left
         size_t other = find_all(vectors, right + i, some, &near_right, rights);
         if (found < some || other < some)
             return i + (found < other ? found : other);
-        for (size_t start = 0, stop; start < some; start = stop) {
-            for (stop = start + 1; stop < some && lefts[stop] == lefts[start]; stop++)
-                ;
-            if (lefts[start] != unpacked) {
-                unpacked = lefts[start];
-                weights = unpack(unpacked, vectors->width, scratch);
-            }
-            search_kernel->weigh(&weights, rights + start, stop - start, vectors->width,
-                                 similarities + i + start);
-        }
+        weigh_block(lefts, rights, some, vectors->width, scratch, similarities + i);
     }
     return count;
 }

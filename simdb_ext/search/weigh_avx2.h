@@ -74,6 +74,67 @@ AVX2 static void weigh_avx2(const struct search_weights *query, const uint8_t *c
     }
 }
 
+/* 32 bytes, fewer where only `left` are there: the others are 0, which adds nothing to any sum. */
+AVX2 static inline __m256i bytes_avx2(const uint8_t *place, size_t left)
+{
+    uint8_t rest[32] = {0};
+
+    if (left >= 32)
+        return _mm256_loadu_si256((const __m256i *)place);
+    memcpy(rest, place, left);
+    return _mm256_loadu_si256((const __m256i *)rest);
+}
+
+/* 2 a b - 15 a - 15 b of half bytes, added in twos; then a (a - 15). */
+AVX2 static inline __m256i dots_of_pair_avx2(__m256i left, __m256i right)
+{
+    const __m256i half = _mm256_set1_epi8(15);
+    __m256i weights = _mm256_sub_epi8(_mm256_add_epi8(right, right), half);
+
+    return _mm256_sub_epi16(_mm256_maddubs_epi16(left, weights),
+                            _mm256_maddubs_epi16(right, half));
+}
+
+AVX2 static inline __m256i norms_avx2(__m256i halves)
+{
+    return _mm256_maddubs_epi16(halves, _mm256_sub_epi8(halves, _mm256_set1_epi8(15)));
+}
+
+AVX2 static inline float pair_avx2(const uint8_t *left, const uint8_t *right, size_t width)
+{
+    const __m256i ones = _mm256_set1_epi16(1), half = _mm256_set1_epi8(15);
+    __m256i dots = _mm256_setzero_si256(), left_norms = dots, right_norms = dots;
+
+    for (size_t j = 0; j < width; j += 32) {
+        __m256i one = bytes_avx2(left + j, width - j), other = bytes_avx2(right + j, width - j);
+        __m256i low = _mm256_and_si256(one, half), other_low = _mm256_and_si256(other, half);
+        __m256i high = _mm256_and_si256(_mm256_srli_epi16(one, 4), half);
+        __m256i other_high = _mm256_and_si256(_mm256_srli_epi16(other, 4), half);
+        dots = _mm256_add_epi32(
+            dots, _mm256_madd_epi16(_mm256_add_epi16(dots_of_pair_avx2(low, other_low),
+                                                     dots_of_pair_avx2(high, other_high)), ones));
+        left_norms = _mm256_add_epi32(
+            left_norms,
+            _mm256_madd_epi16(_mm256_add_epi16(norms_avx2(low), norms_avx2(high)), ones));
+        right_norms = _mm256_add_epi32(
+            right_norms,
+            _mm256_madd_epi16(_mm256_add_epi16(norms_avx2(other_low), norms_avx2(other_high)),
+                              ones));
+    }
+    __m128i norms = fold_avx2(left_norms, right_norms);
+    __m128i dot = fold_avx2(dots, dots);
+    return cosine(dot_of_pair(width, _mm_cvtsi128_si32(dot)),
+                  norm_of(width, _mm_cvtsi128_si32(norms)),
+                  norm_of(width, _mm_extract_epi32(norms, 1)));
+}
+
+AVX2 static void weigh_pairs_avx2(const uint8_t *const *lefts, const uint8_t *const *rights,
+                                  size_t count, size_t width, float *similarities)
+{
+    for (size_t i = 0; i < count; i++)
+        similarities[i] = pair_avx2(lefts[i], rights[i], width);
+}
+
 #undef AVX2
 
 #endif

@@ -8,7 +8,7 @@
 #include <immintrin.h>
 
 #include "kernel.h"
-#include "weigh_scalar.h"
+#include "weigh_avx2.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,bmi2")))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -153,6 +153,86 @@ AVX512 static inline void store_avx512(const struct search_weights *query, size_
 
 WEIGH(AVX512, quads_avx512, sixteen_avx512, weigh_width_avx512, weigh_avx512, sums_avx512)
 WEIGH(VNNI, quads_vnni, sixteen_vnni, weigh_width_vnni, weigh_avx512_vnni, sums_vnni)
+
+/* The packed sums of up to 64 bytes of a pair: the dot product's, and both norms', one above the
+   other: left + 65536 right. */
+VNNI static inline void pair_sums_vnni(const uint8_t *left, const uint8_t *right,
+                                       __mmask64 inside, __m512i *dots, __m512i *norms)
+{
+    const __m512i half = _mm512_set1_epi8(15), less = _mm512_set1_epi8(-15);
+    __m512i one = _mm512_maskz_loadu_epi8(inside, left);
+    __m512i other = _mm512_maskz_loadu_epi8(inside, right);
+    __m512i low = _mm512_and_si512(one, half), other_low = _mm512_and_si512(other, half);
+    __m512i high = _mm512_and_si512(_mm512_srli_epi16(one, 4), half);
+    __m512i other_high = _mm512_and_si512(_mm512_srli_epi16(other, 4), half);
+    __m512i both = _mm512_add_epi8(other_low, other_high); /* at most 30 */
+    __m512i sums = _mm512_setzero_si512();
+
+    *dots = _mm512_dpbusd_epi32(sums, both, less);
+    *dots = _mm512_dpbusd_epi32(
+        *dots, low, _mm512_add_epi8(_mm512_add_epi8(other_low, other_low), less));
+    *dots = _mm512_dpbusd_epi32(
+        *dots, high, _mm512_add_epi8(_mm512_add_epi8(other_high, other_high), less));
+    sums = _mm512_dpbusd_epi32(sums, other_low, _mm512_add_epi8(other_low, less));
+    sums = _mm512_dpbusd_epi32(sums, other_high, _mm512_add_epi8(other_high, less));
+    sums = _mm512_slli_epi32(sums, 16);
+    sums = _mm512_dpbusd_epi32(sums, low, _mm512_add_epi8(low, less));
+    *norms = _mm512_dpbusd_epi32(sums, high, _mm512_add_epi8(high, less));
+}
+
+/* The sums of four pairs in each quarter. */
+VNNI ALWAYS_INLINE static void pair_quads_vnni(const uint8_t *const *lefts,
+                                               const uint8_t *const *rights, size_t offset,
+                                               __mmask64 inside, __m512i *dots, __m512i *norms)
+{
+    __m512i dot[4], norm[4];
+
+    for (int i = 0; i < 4; i++)
+        pair_sums_vnni(lefts[i] + offset, rights[i] + offset, inside, &dot[i], &norm[i]);
+    *dots = add_quads_avx512(add_pairs_avx512(dot[0], dot[1]), add_pairs_avx512(dot[2], dot[3]));
+    *norms = add_quads_avx512(add_pairs_avx512(norm[0], norm[1]),
+                              add_pairs_avx512(norm[2], norm[3]));
+}
+
+/* The similarities of eight pairs. */
+VNNI ALWAYS_INLINE static __m256 eight_pairs_vnni(const uint8_t *const *lefts,
+                                                  const uint8_t *const *rights, size_t width)
+{
+    __m256i dots = _mm256_setzero_si256(), left_norms = dots, right_norms = dots;
+
+    for (size_t j = 0; j < width; j += 64) {
+        __mmask64 inside = ~(__mmask64)0 >> (width - j < 64 ? 64 - (width - j) : 0);
+        __m512i dot[2], norm[2];
+        pair_quads_vnni(lefts, rights, j, inside, &dot[0], &norm[0]);
+        pair_quads_vnni(lefts + 4, rights + 4, j, inside, &dot[1], &norm[1]);
+        __m512i all = add_quarters_avx512(add_quarters_avx512(dot[0], dot[1]),
+                                          add_quarters_avx512(norm[0], norm[1]));
+        __m256i both = _mm512_extracti64x4_epi64(all, 1);
+        __m256i left = _mm256_srai_epi32(_mm256_slli_epi32(both, 16), 16);
+        dots = _mm256_add_epi32(dots, _mm512_castsi512_si256(all));
+        left_norms = _mm256_add_epi32(left_norms, left);
+        right_norms = _mm256_add_epi32(right_norms,
+                                       _mm256_srai_epi32(_mm256_sub_epi32(both, left), 16));
+    }
+    const __m256i base = _mm256_set1_epi32(450 * (int32_t)width);
+    dots = _mm256_add_epi32(_mm256_add_epi32(dots, dots), base);
+    left_norms = _mm256_add_epi32(_mm256_slli_epi32(left_norms, 2), base);
+    right_norms = _mm256_add_epi32(_mm256_slli_epi32(right_norms, 2), base);
+    __m512d product = _mm512_mul_pd(_mm512_cvtepi32_pd(left_norms),
+                                    _mm512_cvtepi32_pd(right_norms));
+    return _mm512_cvtpd_ps(_mm512_div_pd(_mm512_cvtepi32_pd(dots), _mm512_sqrt_pd(product)));
+}
+
+VNNI static void weigh_pairs_vnni(const uint8_t *const *lefts, const uint8_t *const *rights,
+                                  size_t count, size_t width, float *similarities)
+{
+    size_t i = 0;
+
+    for (; count - i >= 8; i += 8)
+        _mm256_storeu_ps(similarities + i, eight_pairs_vnni(lefts + i, rights + i, width));
+    for (; i < count; i++)
+        similarities[i] = pair_avx2(lefts[i], rights[i], width);
+}
 
 #undef WEIGH
 #undef ALWAYS_INLINE

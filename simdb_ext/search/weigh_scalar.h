@@ -38,4 +38,27 @@ static void weigh_scalar(const struct search_weights *query, const uint8_t *cons
     }
 }
 
+/* With both sides packed the dot product is 2 sum(2 a b - 15 a - 15 b) + 225 d. */
+static int32_t dot_of_pair(size_t width, int32_t products)
+{
+    return 2 * products + 450 * (int32_t)width;
+}
+
+static void weigh_pairs_scalar(const uint8_t *const *lefts, const uint8_t *const *rights,
+                               size_t count, size_t width, float *similarities)
+{
+    for (size_t i = 0; i < count; i++) {
+        int32_t dot = 0, left_norm = 0, right_norm = 0;
+        for (size_t j = 0; j < width; j++)
+            for (int shift = 0; shift <= 4; shift += 4) {
+                int32_t left = lefts[i][j] >> shift & 15, right = rights[i][j] >> shift & 15;
+                dot += 2 * left * right - 15 * left - 15 * right;
+                left_norm += left * (left - 15);
+                right_norm += right * (right - 15);
+            }
+        similarities[i] = cosine(dot_of_pair(width, dot), norm_of(width, left_norm),
+                                 norm_of(width, right_norm));
+    }
+}
+
 #endif

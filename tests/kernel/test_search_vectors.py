@@ -8,6 +8,8 @@ import search_oracle as oracle
 
 from simdb.bits import bitmap
 
+WIDTHS = (1, 3, 7, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200)
+
 
 @pytest.fixture(params=oracle.implementations())
 def search(request):
@@ -38,7 +40,7 @@ def segmented(vectors, limits, displacement=0):
     return segments, np.array(ordinals, np.uint32)
 
 
-@pytest.mark.parametrize("width", [1, 3, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_similarity_is_the_cosine_of_the_integers(search, width):
     vectors = random_vectors(width, 40, width)
     segments, ordinals = segmented(vectors, [0, 1, 9, 9, 40], 3)
@@ -56,7 +58,24 @@ def test_similarity_is_the_cosine_of_the_integers(search, width):
     ]
 
 
-@pytest.mark.parametrize("width", [32, 64, 7])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_queries_with_one_match_each_and_with_many(search, width):
+    vectors = random_vectors(width + 1, 90, width)
+    stored = search.Vectors(width, [(0, vectors)])
+    # 70 of one match each, more than are measured together; then one that has nine.
+    offsets = np.array([*range(71), 80], np.int64)
+    ordinals = np.random.default_rng(3).integers(0, 90, 80).astype(np.uint32)
+
+    found = stored.similarity(vectors[:71], offsets, ordinals)
+
+    numbers = np.repeat(np.arange(71), np.diff(offsets))
+    assert found.tolist() == [
+        oracle.cosine(vectors[number], vectors[position])
+        for number, position in zip(numbers, ordinals, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_similarity_between_stored_vectors(search, width):
     vectors = random_vectors(2, 60, width)
     segments, ordinals = segmented(vectors, [0, 30, 60])
