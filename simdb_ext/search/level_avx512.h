@@ -29,10 +29,14 @@ CPU_AVX512 static inline void level_row_avx512(
     __m512d (*weights_at)(const void *, size_t, __mmask8), const void *row, size_t dimensions,
     uint8_t *levels)
 {
-    __m512d sums = _mm512_setzero_pd(), factors;
+    __m512d first[8], sums = _mm512_setzero_pd(), factors;
     double factor;
 
-    for (size_t i = 0; i < dimensions; i += 8) {
+    for (int k = 0; k < 8; k++) {
+        first[k] = weights_at(row, 8 * (size_t)k, 255);
+        sums = _mm512_add_pd(sums, _mm512_mul_pd(first[k], first[k]));
+    }
+    for (size_t i = 64; i < dimensions; i += 8) {
         __mmask8 lanes = (__mmask8)(dimensions - i < 8 ? (1u << (dimensions - i)) - 1 : 255);
         __m512d weights = weights_at(row, i, lanes);
         sums = _mm512_add_pd(sums, _mm512_mul_pd(weights, weights));
@@ -43,12 +47,13 @@ CPU_AVX512 static inline void level_row_avx512(
         return;
     }
     factors = _mm512_set1_pd(factor);
-    for (size_t i = 0; i < 64; i += 8) {
-        __m512d found = _mm512_mul_pd(_mm512_abs_pd(weights_at(row, i, 255)), factors);
-        /* The second operand is the result where the first is no number. */
-        __m512d bounded = _mm512_min_pd(found, _mm512_set1_pd(LEVEL_MAX));
-        __m128i bytes = _mm256_cvtepi32_epi8(_mm512_cvttpd_epi32(bounded));
-        _mm_storel_epi64((__m128i *)(levels + i), bytes);
+    for (int k = 0; k < 8; k += 2) {
+        __m256i low = _mm512_cvttpd_epi32(_mm512_mul_pd(first[k], factors));
+        __m256i high = _mm512_cvttpd_epi32(_mm512_mul_pd(first[k + 1], factors));
+        __m512i found = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+        /* What is no number or too large has become -2**31: as unsigned the largest of all. */
+        _mm_storeu_si128((__m128i *)(levels + 8 * k),
+                         _mm512_cvtusepi32_epi8(_mm512_abs_epi32(found)));
     }
 }
 

@@ -32,6 +32,12 @@ QUANTISE_INLINE void square_rows(const void *weights, int is_float, int64_t plac
         }
 }
 
+/* What turns a weight into steps; 0 where all weights are 0. */
+QUANTISE_INLINE double quantise_scale(double squares, int dimensions)
+{
+    return squares > 0 ? 1 / (QUANTISE_STEP * sqrt(squares / dimensions)) : 0;
+}
+
 /* The quantised values, 0 to 15, of the weights from `place` on. */
 typedef void quantise_row_function(const void *weights, int is_float, int64_t place,
                                    int dimensions, double scale, uint8_t *halves);
@@ -78,12 +84,11 @@ QUANTISE_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t
         for (int row = 0; row < rows; row++) {
             uint8_t halves[128];
             uint8_t *vector = vectors + (i + row) * width;
-            double spread = QUANTISE_STEP * sqrt(sums[row] / dimensions);
 
             if (!isfinite(sums[row]))
                 return i + row;
             quantise_row(weights, is_float, (i + row) * dimensions, dimensions,
-                         sums[row] > 0 ? 1 / spread : 0, halves);
+                         quantise_scale(sums[row], dimensions), halves);
             fingerprints[i + row] = sign_bits(halves);
             for (int j = 0; j < width; j++)
                 vector[j] = (uint8_t)(halves[j] | halves[j + width] << 4);
