@@ -31,6 +31,11 @@ VECTOR_LENGTH_MAX = 2**31 - 1
 # Narrower headers take no quarter of a byte a document already, and point at 16 to 32 entries.
 HEADER_OFFSET_LEAST = -4
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
+# The thresholds that serve 15 collections best (docs/QUALITY.md): copies by the shingles they
+# share, Jaccard .8; and tf-idf cosine .9 of single words.
+USUAL_SIMILARITY = 0.88
+TFIDF_SIMILARITY = 0.90
+_OF_SKETCH: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +136,12 @@ class Simhash:
         return self.weighting.endswith("idf")
 
     @property
+    def usual_similarity(self) -> float:
+        """What counts as similar where nobody says: 0.90 for single words by tf-idf, else 0.88."""
+        is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
+        return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
+
+    @property
     def python_steps(self) -> tuple[str, ...]:
         """Steps that run in Python, not in the kernel, in order.
 
@@ -191,7 +202,8 @@ class Options:
     `sketch`: from document to fingerprint.  `blocks`, `leading`: one sorted table for each of the
     C(`blocks`, `leading`) choices of leading blocks; any distance up to `blocks - leading` needs
     one look-up in each.  `similarity`, `distance`, `recall`: what a query asks for when it does
-    not say.  `delta_documents`: how many recent documents are searched one by one before they are
+    not say; the similarity is that of the sketch (`Simhash.usual_similarity`) where none is given.
+    `delta_documents`: how many recent documents are searched one by one before they are
     sealed into a run.  `growth`: a run is merged into the one before it unless that is at least
     so many times larger; larger means fewer runs (faster queries) and more rewriting.
     `header_offset`, from -4 to 0: headers of n documents have floor(log2 n) + `header_offset` bits;
@@ -201,7 +213,7 @@ class Options:
     sketch: Simhash = field(default_factory=Simhash)
     blocks: int = 4
     leading: int = 1
-    similarity: float = 0.88
+    similarity: float = _OF_SKETCH
     distance: int = 3
     recall: float = 0.95
     delta_documents: int = 4096
@@ -212,6 +224,8 @@ class Options:
         """Raise OptionError for a value that cannot be."""
         if not isinstance(self.sketch, Simhash):
             raise OptionError(f"sketch is a simdb.Simhash, not {type(self.sketch).__name__}")
+        if self.similarity is _OF_SKETCH:
+            object.__setattr__(self, "similarity", self.sketch.usual_similarity)
         _whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
         _whole("leading", self.leading, 1, self.blocks)
         if self.table_count > TABLES_MAX:

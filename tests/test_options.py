@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from hypothesis import given
@@ -123,3 +123,12 @@ def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
     sketch = simdb.Simhash(dimensions=dimensions, store_volatility=stores)
 
     assert sketch.vector_bytes == width
+
+
+def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():
+    tfidf = simdb.Simhash(shingle=1, weighting="tf-idf")
+
+    assert simdb.Options().similarity == 0.88
+    assert simdb.Options(sketch=tfidf).similarity == 0.90
+    assert simdb.Options(sketch=tfidf, similarity=0.7).similarity == 0.7
+    assert simdb.Options(sketch=replace(tfidf, shingle=3)).similarity == 0.88
