@@ -44,6 +44,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("-n", type=number, nargs="*", default=[1_000_000], help="stored documents")
     parser.add_argument("--queries", type=number, default=100_000)
+    parser.add_argument("--ways", nargs="*", choices=[*WAYS], default=[*WAYS])
     parser.add_argument("--noise", type=float, default=0.064, help="times the spread of weights")
     parser.add_argument("--recall", type=float, default=0.95)
     parser.add_argument("--corpus", help="JSON lines with id and text, gzipped or not")
@@ -69,7 +70,8 @@ def by_distance(record: Record, arguments: argparse.Namespace, count: int, direc
     sample = noisy(stored, SAMPLED, arguments.noise, generator)
     databases: dict[tuple[int, int], simdb.Database] = {}
     tasks = {}
-    for name, (blocks, leading, method, first) in WAYS.items():
+    for name in arguments.ways:
+        blocks, leading, method, first = WAYS[name]
         layout = blocks, leading
         if layout not in databases:
             databases[layout] = build(directory / f"{blocks}-{leading}", layout, stored)
@@ -85,7 +87,8 @@ def by_distance(record: Record, arguments: argparse.Namespace, count: int, direc
             tasks[f"{name}{BARE}"] = partial(
                 database.query_many, queries.bits, distance=DISTANCE, recall=1.0
             )
-    truth = tasks["4 tables, exact"]()
+    exact = next(name for name in arguments.ways if WAYS[name][2] != "psm")
+    truth = tasks[exact]()
     label = short(count)
     for name, timing in in_turns(tasks, arguments.repeats).items():
         blocks, leading, _, first = WAYS[name.removesuffix(BARE)]
