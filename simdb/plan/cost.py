@@ -27,7 +27,7 @@ class Delays:
     others for what the paper does not count.
     """
 
-    memory: float = 13e-9  # one access at random to a place of the main memory, prefetched
+    memory: float = 20e-9  # one access at random to a place of the main memory, prefetched
     compare: float = 0.12e-9  # Hamming distance of one fingerprint of a linear scan
     permute: float = 0.6e-9  # bringing the bits of one fingerprint into the order of a table
     flip: float = 2.3e-9  # finding one flip set, times log2 of how many
