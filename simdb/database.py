@@ -22,7 +22,9 @@ from simdb.engine.store import Store
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.view import View
 from simdb.errors import (
+    BusyError,
     ClosedError,
+    Error,
     OptionError,
     ReadOnlyError,
 )
@@ -75,16 +77,22 @@ class Database(Queries):
     def close(self) -> None:
         """Close the database; again is fine.
 
-        BusyError while snapshots or write transactions of this process are open.
+        BusyError while snapshots or write transactions of this process are open.  FullError when
+        the disk did not take what durability="process" had left for later; it is closed then.
         """
         with self._closing:
             if self._store.is_closed:
                 return
             self._store.end_streams()
             self._store.forget_views()
-            registry.release(self._store.environment)
-            self._release.detach()
-            self._store.is_closed = True
+            try:
+                registry.release(self._store.environment)
+            except BusyError:
+                raise  # it is as open as before
+            except Error:
+                self._set_closed()
+                raise
+            self._set_closed()
 
     def read(self) -> Snapshot:
         """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
@@ -295,6 +303,10 @@ class Database(Queries):
         """Where it is, and whether it is open."""
         state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
         return f"<simdb.Database {self._path!r}, {state}>"
+
+    def _set_closed(self) -> None:
+        self._release.detach()
+        self._store.is_closed = True
 
     def _check_open(self) -> None:
         if self._store.is_closed:

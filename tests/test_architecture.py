@@ -35,7 +35,8 @@ FOLDERS = {
         "arrangement", "planner", "compaction",
     ],
     "storage": [
-        "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "environment",
+        "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "birth",
+        "environment",
         "registry", "batch", "loose", "manifest", "metadata", "tombstones", "run", "pieces",
         "merge", "contents", "check",
     ],

@@ -8,6 +8,7 @@ place; that is possible only while nobody else has the database open.
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from simdb.storage.metadata import encode_blocks, read_all
 from simdb.storage.place import DATA_FILE, make_new
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
+from simdb.storage.translation import translate
 
 COPY_FILE = "data.mdb.copy"
 METADATA_GROUP = 4096
@@ -157,18 +159,24 @@ def _shrink(store: Store) -> str:
     with alone(environment.presence_lock) as is_alone:
         if not is_alone:
             return "the file was not shrunk: other processes have the database open"
-        if os.path.exists(copy):
-            os.unlink(copy)
         try:
+            _remove(copy)
             environment.copy_to(copy)
             store.forget_views()
             environment.reopen(copy)
         except BusyError:
             return "the file was not shrunk: snapshots of this process are open"
+        except OSError as error:
+            translate(error, copy)
         finally:
-            if os.path.exists(copy):
-                os.unlink(copy)
+            with suppress(OSError):  # one that stays is removed the next time
+                _remove(copy)
     return ""
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _file_bytes(store: Store) -> int:

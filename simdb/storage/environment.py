@@ -18,11 +18,13 @@ import lmdb
 from simdb.errors import (
     BusyError,
     ClosedError,
+    Error,
     ForkedError,
     FormatError,
     FullError,
     ReadOnlyError,
 )
+from simdb.storage.birth import make_data_file
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
 from simdb.storage.place import DATA_FILE, sync_directory
@@ -60,6 +62,8 @@ class Environment:
         if self.presence_lock is not None:
             self.presence_lock.share()
         try:
+            if self.writer_lock is not None and not is_read_only:
+                make_data_file(path, self.writer_lock, is_synced=durability == "full")
             self._lmdb: Any = self._open()
         except BaseException:
             self._close_locks()
@@ -139,27 +143,39 @@ class Environment:
                 if is_read_only is not None:
                     self.is_read_only = is_read_only
                 self._lmdb = self._open()
-            except BaseException:
+            except BaseException as error:
                 # Whoever has it open goes on as before.
                 self.is_read_only = was_read_only
                 self._lmdb = self._open()
+                if isinstance(error, OSError) and not isinstance(error, Error):
+                    translate(error, self.path)
                 raise
             finally:
                 self.attach(names)
 
     def close(self) -> None:
-        """Close; BusyError while transactions of this process do not end."""
+        """Close; BusyError while transactions of this process do not end.
+
+        Any other error comes when it is closed: the disk did not take what was not written yet.
+        """
         if self._pid != os.getpid():
             return
         if self._lmdb is None:
             return
         with self._gate.alone("the database is to be closed"):
-            if self.durability == "process" and not self.is_read_only:
-                self._lmdb.sync(True)
-            self.generation += 1
-            self._lmdb.close()
-            self._lmdb = None
-            self._close_locks()
+            try:
+                if self.durability == "process" and not self.is_read_only:
+                    self._lmdb.sync(True)
+            except lmdb.Error as error:
+                raise FullError(
+                    f"{self.path} is closed, but its disk did not take what was committed since it"
+                    f" was opened; that is lost with the power: {error}"
+                ) from error
+            finally:
+                self.generation += 1
+                self._lmdb.close()
+                self._lmdb = None
+                self._close_locks()
 
     def subdatabase(self, name: bytes) -> Any:
         """The handle of a sub-database that was attached or created."""
@@ -240,6 +256,11 @@ class Environment:
         return self._gate.is_idle
 
     @property
+    def is_open(self) -> bool:
+        """Whether it was not closed."""
+        return self._lmdb is not None
+
+    @property
     def is_foreign(self) -> bool:
         """Whether it was opened by the parent of this process."""
         return self._pid != os.getpid()
@@ -293,6 +314,10 @@ class Environment:
         """Begin after the first try failed in a way that can be mended."""
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
+        elif isinstance(error, lmdb.PanicError):
+            # The last page of a commit could not be written.  What is on the disk is as before,
+            # but LMDB trusts its memory of it no more.
+            self.reopen(None)
         elif isinstance(error, lmdb.ReadersFullError):
             if not self._lmdb.reader_check():
                 raise BusyError(

@@ -15,9 +15,12 @@ from simdb.errors import (
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK
 
 DATA_FILE = "data.mdb"
+NEW_FILE = "data.mdb.new"
 IDF_FILE = "idf.table"
 IDF_TEMPORARY = "idf.table.new"
-OWN_FILES = {DATA_FILE, "lock.mdb", WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, IDF_TEMPORARY}
+OWN_FILES = {
+    DATA_FILE, NEW_FILE, "lock.mdb", WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, IDF_TEMPORARY,
+}  # fmt: skip
 # Their locks and shared memory maps are not those of one machine, and LMDB needs both.
 NETWORK_TYPES = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",

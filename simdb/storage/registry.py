@@ -48,11 +48,14 @@ def release(environment: Environment) -> None:
         if environment.reference_count > 1:
             environment.reference_count -= 1
             return
-        environment.close()
-        environment.reference_count = 0
-        for place, each in list(_open.items()):
-            if each is environment:
-                del _open[place]
+        try:
+            environment.close()
+        finally:
+            if not environment.is_open:
+                environment.reference_count = 0
+                for place, each in list(_open.items()):
+                    if each is environment:
+                        del _open[place]
 
 
 def _is_in_place(environment: Environment, path: str) -> bool:

@@ -18,8 +18,13 @@ def translate(error: Exception, path: str) -> NoReturn:
         raise FullError(
             f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
         ) from error
-    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
+    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError):
         raise CorruptError(f"{path} is damaged: {error}") from error
+    if isinstance(error, lmdb.PanicError):
+        raise Error(
+            f"{path} could not be written to its end before, and takes nothing more from this"
+            f" process; close it and open it again: {error}"
+        ) from error
     if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
         raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
     if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
