@@ -1,0 +1,111 @@
+"""A process whose writes fail, for test_io_faults.py.
+
+    faulted.py DIRECTORY FAULT DURABILITY N ...
+
+For each N the workload runs in a database of its own, in a forked child whose N-th call that
+changes a file is refused; 0 for none.  One line of JSON says what came of it.
+"""
+
+import ctypes
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from oracle import Oracle
+
+import simdb
+from workload import OPTIONS, changes, expected, play, replay, state
+
+FAULTS = {"EIO": 1, "ENOSPC": 2, "short": 3, "EIO for ever": 17, "ENOSPC for ever": 18}
+SEED = 3
+STEPS = [0, 1, 2, 3, 5, 8]
+COMPACT = [("compact",)]
+
+
+def run(path, shim, fault, durability, number):
+    """What happens when call `number` of the workload fails, as a dict."""
+    database = None
+    oracle = later = Oracle()
+    outcome = {"error": "", "said": "", "is_ours": True, "verb": "", "after": ""}
+    shim.fault_arm(number, FAULTS.get(fault, 0))
+    try:
+        outcome["verb"] = "open"
+        database = simdb.open(path, options=OPTIONS, durability=durability)
+        for step, todo in enumerate(workload()):
+            outcome["verb"] = f"{step} {todo[0][0]}"
+            later = replay(oracle, todo)
+            play(database, todo)
+            oracle = later
+        outcome["verb"] = "copy"
+        database.copy(f"{path}.copy")
+        outcome["verb"] = "close"
+        database.close()
+    except Exception as error:
+        outcome["error"] = type(error).__name__
+        outcome["said"] = str(error)
+        outcome["is_ours"] = isinstance(error, simdb.Error)
+        if not outcome["is_ours"]:
+            outcome["said"] += "".join(traceback.format_exception(error)[-4:])
+    outcome["count"] = shim.fault_count()
+    shim.fault_arm(0, 0)
+    if database is not None:
+        outcome["goes on"] = database.is_closed or goes_on(database, oracle, later)
+        database.close()
+    outcome["after"] = after(path, oracle, later)
+    outcome["sound after"] = sound(path)
+    return outcome
+
+
+def workload():
+    """The transactions; compaction stands in the middle and at the end."""
+    todo = [changes(SEED, step) for step in STEPS]
+    return [*todo[:4], COMPACT, *todo[4:], COMPACT]
+
+
+def goes_on(database, oracle, later):
+    """Whether the database that met the fault gives a committed state, and takes the next one."""
+    is_right = state(database) in (expected(oracle), expected(later))
+    database.insert("written on", 1)
+    database.delete("written on")
+    return is_right
+
+
+def after(path, oracle, later):
+    """Which state the database has when it is opened again, and whether it can be written."""
+    with simdb.open(path, options=OPTIONS) as database:
+        found = state(database)
+        findings = [str(each) for each in database.check(deep=True)]
+        database.insert("written afterwards", 1)
+        database.compact()
+        is_usable = "written afterwards" in database
+    if findings or not is_usable:
+        return f"unsound: {findings}"
+    if found == expected(oracle):
+        return "before"
+    return "done" if found == expected(later) else "neither"
+
+
+def sound(path):
+    """Whether the check of the database finds nothing after that."""
+    with simdb.open(path, "r") as database:
+        return not list(database.check(deep=True))
+
+
+def main(directory, fault, durability, *numbers):
+    """Fork for every number."""
+    shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    for number in map(int, numbers):
+        child = os.fork()
+        if child == 0:
+            outcome = run(Path(directory) / str(number), shim, fault, durability, number)
+            print(json.dumps({"number": number, **outcome}), flush=True)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if status:
+            print(json.dumps({"number": number, "died": status}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
