@@ -24,7 +24,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum call { WRITE = 'w', SYNC = 's', TRUNCATE = 't', RENAME = 'r', UNLINK = 'u' };
+enum call { WRITE = 'w', SYNC = 's', TRUNCATE = 't', RENAME = 'r', UNLINK = 'u', MARK = 'm' };
 enum fault { INPUT_OUTPUT = 1, NO_SPACE = 2, SHORT = 3, FOR_EVER = 16 };
 
 struct record {
@@ -108,6 +108,9 @@ static void note(enum call call, int descriptor, const char *path, uint64_t offs
     put(path, record.path_bytes);
     put(data, size);
 }
+
+/* Writes the number down in the log: what came before is acknowledged. */
+void fault_mark(long number) { note(MARK, -1, "", (uint64_t)number, "", 0); }
 
 /* Writes `parts` at `offset`, or where the file stands when that is negative. */
 static ssize_t write_parts(int descriptor, const struct iovec *parts, int count, off_t offset) {

@@ -17,6 +17,9 @@ from simdb.storage import layout
 from simdb.storage.metadata import read_all
 
 OPTIONS = simdb.Options(delta_documents=12, growth=2)
+LOGGED_SEED = 10
+IDF_OPTIONS = simdb.Options(delta_documents=4, growth=2, sketch=simdb.Simhash(weighting="tf-idf"))
+IDF_DOCUMENTS = [f"the weighted document number {number} of few" for number in range(10)]
 MARKER = "the last step"
 POOL = [*range(20), *(f"name {number}" for number in range(20)), *(b"%03d" % n for n in range(20))]
 WORDS = [f"word{number}" for number in range(30)]
