@@ -84,6 +84,8 @@ cdef extern from "lookup.h" nogil:
 
     void search_prepare_order(uint8_t *order, uint64_t mask)
     void search_prepare_column(search_column *column, uint64_t mask, uint64_t directory_length)
+    void search_prepare_window(search_column *column, uint64_t start, uint64_t stop,
+                               uint64_t directory_length)
     void search_lookup(const search_tables *tables, const search_request *request,
                        const search_scratch *scratch, search_found *found)
     void search_scan(const search_tables *tables, const search_request *request,

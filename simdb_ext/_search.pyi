@@ -55,6 +55,7 @@ class Tables:
         runs: Sequence[Sequence[tuple[U64, U32, U32]]],
         loose: tuple[U64, U32],
         dead: U8 | None,
+        windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """`masks`: the leading bits of each table (`simdb.bits.leading_masks`); none is empty.
 
@@ -62,6 +63,10 @@ class Tables:
         table t; the directory has 2**header_bits + 1 entries with header_bits of 0 to 32.
         `loose`: fingerprints (not permuted) and ordinals in no order, searched one by one.
         `dead`: a bit per ordinal, lowest bit of a byte first; those set are never returned.
+        `windows[r]`: of run r, in each table, only the entries start .. stop of the directory are
+        looked at: lookups and probes take the buckets that begin there (the last may reach
+        farther), a scan what lies between.  Each match of the whole run is found in just one of
+        windows that cover all entries.  None: everything.
         """
 
     def lookup(
@@ -147,7 +152,7 @@ class Tables:
     ) -> I64:
         """How many headers `probe` would ask for, for each query, in the largest run.
 
-        The sum over the first `tables` tables; 0 where there is no run.
+        The sum over the first `tables` tables, in whatever window; 0 where there is no run.
         """
 
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:

@@ -34,6 +34,8 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+# Entries of a directory, start .. stop.
+Window = tuple[int, int]
 Found = tuple[I64, U32, U8]
 # The same before it is sorted: number of the query, ordinal, distance; one entry per match.
 Matches = tuple[I64, U32, U8]
@@ -62,6 +64,7 @@ class Tables:
         runs: Sequence[Sequence[tuple[U64, U32, U32]]],
         loose: tuple[U64, U32],
         dead: U8 | None,
+        windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """Keep the arrays and work out how the bits of each table are ordered."""
         if not masks or not all(0 < mask <= ALL_BITS for mask in masks):
@@ -77,6 +80,7 @@ class Tables:
             raise ValueError("loose fingerprints and ordinals differ in number")
         self._loose = (array(loose[0], np.uint64), array(loose[1], np.uint32))
         self._dead = None if dead is None else array(dead, np.uint8)
+        self._windows = _windows(self._runs, windows)
 
     def lookup(
         self, queries: U64, *, distance: int, flips: int, first: bool, after: U32 | None
@@ -86,8 +90,8 @@ class Tables:
         found = list(self._scan_loose(queries, distance))
         for table, mask in enumerate(self._masks):
             permuted = permute(queries, mask)
-            for run in self._runs:
-                found += self._probe(run[table], permuted, table, distance, flips)
+            for run, window in zip(self._runs, self._windows, strict=True):
+                found += self._probe(run[table], window, permuted, table, distance, flips)
         return self._collected(found, len(queries), first, after)
 
     def lookup_one(
@@ -124,9 +128,9 @@ class Tables:
                 sets = [flips.sets(n, self._orders[table][:width]) for n in range(len(queries))]
                 limits[table, width] = np.array([limit for _, limit in sets], np.int64)
                 chosen = [words for words, _ in sets]
-                for run in self._runs:
+                for run, window in zip(self._runs, self._windows, strict=True):
                     if _header_bits(run[table], header_bits) == width:
-                        matches = _probe_sets(run[table], permuted, chosen, distance, width)
+                        matches = _probe_sets(run[table], window, permuted, chosen, distance, width)
                         found += self._first_reached(
                             matches, run, table, flips, limits, header_bits
                         )
@@ -183,8 +187,12 @@ class Tables:
         _check_query(queries, distance, 0, after)
         found = list(self._scan_loose(queries, distance))
         permuted = permute(queries, self._masks[0])
-        for run in self._runs:
-            found += _scan_all(run[0][0], run[0][1], permuted, distance)
+        for run, window in zip(self._runs, self._windows, strict=True):
+            keys, ordinals, directory = run[0]
+            inside = slice(None)
+            if window != (0, len(directory) - 1):
+                inside = slice(int(directory[window[0]]), int(directory[window[1]]))
+            found += _scan_all(keys[inside], ordinals[inside], permuted, distance)
         return self._collected(found, len(queries), first, after)
 
     def _scan_loose(self, queries: U64, distance: int) -> Iterator[Matches]:
@@ -194,6 +202,7 @@ class Tables:
     def _probe(
         self,
         column: tuple[U64, U32, U32],
+        window: Window,
         queries: U64,
         table: int,
         distance: int,
@@ -205,7 +214,7 @@ class Tables:
         width = min(_width(column), mask.bit_count())
         leading = np.uint64(leading_bits(mask.bit_count()))
         for flipped in _flip_sets(width, flips):
-            starts, stops = _buckets(directory, len(keys), queries, flipped, width)
+            starts, stops = _buckets(directory, window, len(keys), queries, flipped, width)
             for numbers, positions in key_ranges(starts, stops):
                 difference: U64 = keys[positions] ^ queries[numbers]
                 distances = popcount(difference)
@@ -259,17 +268,29 @@ class Tables:
         return _offsets(numbers[order], count), ordinals[order], distances[order]
 
 
-def _buckets(directory: U32, count: int, queries: U64, flipped: int, width: int) -> tuple[I64, I64]:
+def _buckets(
+    directory: U32, window: Window, count: int, queries: U64, flipped: int, width: int
+) -> tuple[I64, I64]:
     """Positions that hold the leading `width` bits of each query, those of `flipped` flipped."""
     span = (len(directory) - 1) >> width
     prefixes = ((queries ^ np.uint64(flipped)) >> (FINGERPRINT_BITS - width)).astype(np.int64)
     starts = np.minimum(directory[prefixes * span].astype(np.int64), count)
     stops = np.minimum(directory[(prefixes + 1) * span].astype(np.int64), count)
-    return starts, np.maximum(starts, stops)
+    return starts, np.where(_is_inside(window, prefixes * span), np.maximum(starts, stops), starts)
+
+
+def _is_inside(window: Window, first: I64) -> Flags:
+    """Whether the window has the buckets that begin at these entries of the directory."""
+    return (first >= window[0]) & (first < window[1])
 
 
 def _probe_sets(
-    column: tuple[U64, U32, U32], queries: U64, sets: list[U64], distance: int, width: int
+    column: tuple[U64, U32, U32],
+    window: Window,
+    queries: U64,
+    sets: list[U64],
+    distance: int,
+    width: int,
 ) -> Iterator[tuple[I64, U32, U64]]:
     """Query numbers, ordinals and differences of what is near and has one of the headers."""
     keys, ordinals, directory = column
@@ -280,6 +301,8 @@ def _probe_sets(
     if width:
         headers ^= queries[owners] >> np.uint64(FINGERPRINT_BITS - width)
     span = np.uint64((len(directory) - 1) >> width)
+    inside = _is_inside(window, (headers * span).astype(np.int64))
+    owners, headers = owners[inside], headers[inside]
     starts = np.minimum(directory[headers * span].astype(np.int64), len(keys))
     stops = np.minimum(directory[(headers + np.uint64(1)) * span].astype(np.int64), len(keys))
     for probes, positions in key_ranges(starts, np.maximum(starts, stops)):
@@ -339,6 +362,23 @@ def _column(column: tuple[U64, U32, U32]) -> tuple[U64, U32, U32]:
     if count < 1 or count & (count - 1) or count > 1 << HEADER_BITS_MAX:
         raise ValueError(f"a directory of {count + 1} entries; wanted a power of two and one")
     return column
+
+
+def _windows(
+    runs: list[list[tuple[U64, U32, U32]]], windows: Sequence[Window] | None
+) -> list[Window]:
+    """The entries of the directories of each run that are looked at."""
+    if windows is None:
+        return [(0, len(run[0][2]) - 1) for run in runs]
+    if len(windows) != len(runs):
+        raise ValueError(f"{len(windows)} windows of {len(runs)} runs")
+    for (start, stop), run in zip(windows, runs, strict=True):
+        for _, _, directory in run:
+            if not 0 <= start < stop < len(directory):
+                raise ValueError(
+                    f"the window {start} .. {stop} of a directory of {len(directory)} entries"
+                )
+    return list(windows)
 
 
 def _check_query(queries: U64, distance: int, flips: int, after: U32 | None) -> None:

@@ -34,6 +34,19 @@ void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t
         column->header = search_kernel->restore(~(uint64_t)0 << (64 - header_bits), mask);
 }
 
+void search_prepare_window(struct search_column *column, uint64_t start, uint64_t stop,
+                           uint64_t directory_length)
+{
+    column->window = (struct search_window){0, directory_length - 1, 0, column->count};
+    if (stop == 0)
+        return;
+    column->window.start = start;
+    column->window.length = stop - start;
+    column->window.first = column->directory[start];
+    if (column->directory[stop] < column->count)
+        column->window.last = column->directory[stop];
+}
+
 static int has_at_most(uint64_t word, unsigned bits)
 {
     for (; word != 0; word &= word - 1)
@@ -97,7 +110,11 @@ static void add_probes(struct search_probing *probing, const struct search_colum
 
 static inline struct search_range bucket_of(const struct search_column *column, uint64_t key)
 {
-    return search_range_at(column, first_entry(column, key), column->spread);
+    uint64_t first = first_entry(column, key);
+
+    if (!search_is_inside(column, first))
+        return (struct search_range){0, 0};
+    return search_range_at(column, first, column->spread);
 }
 
 /* Probe for the headers of sorted keys.  Their directory entries and buckets follow each other in
@@ -110,8 +127,11 @@ static void probe_sorted(struct search_probing *probing, const struct search_col
     search_finish(probing);
     for (size_t i = 0; i < count; i++) {
         struct search_range range = bucket_of(column, keys[i]);
-        if (i + AHEAD < count)
-            search_fetch(column, bucket_of(column, keys[i + AHEAD]), &fetched);
+        if (i + AHEAD < count) {
+            struct search_range later = bucket_of(column, keys[i + AHEAD]);
+            if (later.start < later.stop)
+                search_fetch(column, later, &fetched);
+        }
         if (range.start >= range.stop || search_is_done(probing, numbers[i]))
             continue;
         search_add_bucket(probing, column, range, keys[i], numbers[i]);

@@ -10,12 +10,20 @@
 
 #include "found.h"
 
+/* The part of a run that is looked at: all buckets that begin at so many entries of the directory
+   from `start` on, and the positions that a scan compares. */
+struct search_window {
+    uint64_t start, length;
+    uint64_t first, last;
+};
+
 /* One run in one table. */
 struct search_column {
     const uint64_t *keys;
     const uint32_t *ordinals;
     const uint32_t *directory;
     uint64_t count;
+    struct search_window window;
     uint32_t table;
     uint32_t shift; /* what leaves the bits of a key that the directory can tell apart; 64: none */
     uint32_t spread; /* log2 of the number of directory entries for one value of those bits */
@@ -54,6 +62,10 @@ struct search_scratch {
 
 /* Which bit of a fingerprint each of the 64 bits of a key is, the highest first. */
 void search_prepare_order(uint8_t *order, uint64_t mask);
+
+/* Look only at the entries start .. stop of the directory, all if `stop` is 0. */
+void search_prepare_window(struct search_column *column, uint64_t start, uint64_t stop,
+                           uint64_t directory_length);
 
 /* Fill in the members that follow from the others. */
 void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length);

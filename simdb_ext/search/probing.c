@@ -135,8 +135,10 @@ void search_finish(struct search_probing *probing)
 void search_scan_column(struct search_probing *probing, const struct search_column *column,
                         const uint64_t *keys, size_t count)
 {
-    for (uint64_t start = 0; start < column->count; start += TILE) {
-        uint64_t stop = column->count - start < TILE ? column->count : start + TILE;
+    uint64_t last = column->window.last;
+
+    for (uint64_t start = column->window.first; start < last; start += TILE) {
+        uint64_t stop = last - start < TILE ? last : start + TILE;
         for (size_t query = 0; query < count; query++) {
             if (search_is_done(probing, (uint32_t)query))
                 continue;

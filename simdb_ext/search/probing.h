@@ -70,6 +70,12 @@ void search_finish(struct search_probing *probing);
 void search_scan_column(struct search_probing *probing, const struct search_column *column,
                         const uint64_t *keys, size_t count);
 
+/* Whether the window has the bucket that begins at number `first` of the directory. */
+static inline int search_is_inside(const struct search_column *column, uint64_t first)
+{
+    return first - column->window.start < column->window.length;
+}
+
 /* Positions in a column. */
 struct search_range {
     uint64_t start, stop;
@@ -118,6 +124,8 @@ static inline void search_add_probe(struct search_probing *probing,
 {
     struct search_probe *probe = &probing->probes[probing->probe_count];
 
+    if (!search_is_inside(column, first))
+        return;
     probe->column = column;
     probe->key = key;
     probe->first = first;

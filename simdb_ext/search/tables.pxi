@@ -33,7 +33,7 @@ cdef class Tables:
     cdef search_tables tables
     cdef bint is_small
 
-    def __cinit__(self, masks, runs, loose, dead):
+    def __cinit__(self, masks, runs, loose, dead, windows=None):
         cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
         cdef uint64_t *own_masks
         cdef uint8_t *orders
@@ -50,13 +50,16 @@ cdef class Tables:
             if own_masks[table] == 0:
                 raise ValueError(f"the mask of table {table} is empty")
             search_prepare_order(orders + 64 * table, own_masks[table])
-        for run in runs:
+        if windows is not None and <size_t> len(windows) != run_count:
+            raise ValueError(f"{len(windows)} windows of {run_count} runs")
+        for number, run in enumerate(runs):
+            window = (0, None) if windows is None else windows[number]
             if <size_t> len(run) != table_count:
                 raise ValueError(f"a run of {len(run)} tables; wanted {table_count}")
             table = 0
             for keys, ordinals, directory in run:
                 columns[i].table = <uint32_t> table
-                self.take_column(keys, ordinals, directory, &columns[i], own_masks[table])
+                self.take_column(keys, ordinals, directory, &columns[i], own_masks[table], window)
                 table += 1
                 i += 1
         self.tables.masks = own_masks
@@ -69,7 +72,7 @@ cdef class Tables:
         self.is_small = run_count * table_count <= PROBES_HELD and self.tables.loose.count < 8192
 
     cdef int take_column(self, object keys, object ordinals, object directory,
-                         search_column *column, uint64_t mask) except -1:
+                         search_column *column, uint64_t mask, tuple window) except -1:
         cdef uint64_t length
         column.count = self.views.uint64(keys, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
@@ -78,6 +81,13 @@ cdef class Tables:
         if length < 2 or (length - 1) & (length - 2) != 0 or length - 1 > <uint64_t> 1 << 32:
             raise ValueError(f"a directory of {length} entries; wanted a power of two and one")
         search_prepare_column(column, mask, length)
+        start, stop = window
+        if stop is None:
+            search_prepare_window(column, 0, 0, length)
+            return 0
+        if not 0 <= start < stop < length:
+            raise ValueError(f"the window {start} .. {stop} of a directory of {length} entries")
+        search_prepare_window(column, start, stop, length)
         return 0
 
     cdef int take_loose(self, object fingerprints, object ordinals) except -1:
@@ -85,6 +95,7 @@ cdef class Tables:
         column.count = self.views.uint64(fingerprints, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
             raise ValueError(f"{len(fingerprints)} loose fingerprints, {len(ordinals)} ordinals")
+        search_prepare_window(column, 0, 0, 1)
         return 0
 
     def lookup(self, queries, *, distance, flips, bint first, after):
