@@ -178,6 +178,29 @@ class Database(Queries):
                 method=method, errors=errors, progress=progress,
             )  # fmt: skip
 
+    def insert_batch(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        match: str = "all",
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        memory_limit: int | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> Matches:
+        """Look up many documents, store all and commit; see `WriteTransaction.insert_batch`."""
+        with self.write() as transaction:
+            return transaction.insert_batch(
+                ids, documents, metadata, match=match, similarity=similarity, distance=distance,
+                recall=recall, method=method, memory_limit=memory_limit, errors=errors,
+                progress=progress,
+            )  # fmt: skip
+
     def delete(self, id: Id) -> None:
         """Delete one document and commit; NotFoundError when there is none with this id."""
         with self.write() as transaction:

@@ -36,14 +36,15 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "birth",
-        "environment",
-        "registry", "batch", "loose", "manifest", "metadata", "tombstones", "run", "pieces",
+        "environment", "registry", "batch", "loose", "manifest", "metadata", "tombstones",
+        "pages", "run", "pieces",
         "merge", "contents", "check",
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "criteria", "sweep", "pairs",
         "components", "order", "star", "cluster", "oneshot", "incoming", "trace", "explanation",
         "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
+        "chunks", "matching",
         "transaction", "compaction", "inspection",
     ],
     "compat": ["decimal", "simhash", "programs"],

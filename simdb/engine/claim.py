@@ -68,8 +68,7 @@ def _among(
 ) -> Rows:
     """The matches of the documents of a group among themselves; ordinals are positions in it."""
     if len(part) == 1:
-        nobody = np.zeros(2, np.int64)
-        return Rows(nobody, np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32))
+        return lookup.no_rows(1)
     loose = Loose(0, source.width)
     loose.append(part)
     view = View([], loose.view(), None, permutations, None)

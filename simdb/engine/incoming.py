@@ -13,9 +13,10 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.batch import Batch
 from simdb.storage.metadata import pack_metadata
-from simdb.values import Fingerprints, Sketches, offsets_of
+from simdb.values import BARE, EMPTY, Fingerprints, Sketches, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
+SKETCHED_READY = 1 << 16  # of what is ready in arrays, where it must not go all at once
 
 Progress = Callable[[int], None]
 
@@ -78,10 +79,35 @@ def sketch_all(
             break
         if progress is not None:
             progress(done)
-    if done != count:
-        found = f"more than {count}" if done > count else str(done)
-        raise InputError(f"there are {count} ids but {found} documents")
-    return _joined(sketcher, parts)
+    _check_count(done, count)
+    return joined(sketcher, parts)
+
+
+def sketch_slices(
+    sketcher: Sketcher, documents: Any, count: int, size: int | None, *, errors: str
+) -> Iterator[Sketches]:
+    """Sketches, as of queries, of exactly `count` documents, `size` at a time or all at once."""
+    held: list[Sketches] = []
+    room = size or count
+    done = 0
+    for chunk in _chunks(documents, size):
+        if held and sum(map(len, held)) + len(chunk) > room:
+            yield joined(sketcher, held, is_query=True)
+            held = []
+        held.append(sketcher.sketch(chunk, errors=errors, start=done, is_query=True))
+        done += len(chunk)
+        if done > count:
+            break
+    _check_count(done, count)
+    yield joined(sketcher, held, is_query=True)
+
+
+def as_inserted(sketcher: Sketcher, queries: Sketches) -> Sketches:
+    """Sketches of queries as they are stored: without levels, and bare where no vectors are."""
+    states = queries.states
+    if not sketcher.options.store_volatility:
+        states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
+    return Sketches(queries.bits, queries.vectors, states)
 
 
 def sketch_queries(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
@@ -90,7 +116,21 @@ def sketch_queries(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
     for chunk in _chunks(documents):
         start = sum(len(part) for part in parts)
         parts.append(sketcher.sketch(chunk, errors=errors, start=start, is_query=True))
-    return _joined(sketcher, parts, is_query=True)
+    return joined(sketcher, parts, is_query=True)
+
+
+def joined(sketcher: Sketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
+    """Sketches that follow each other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = [sketcher.sketch([], is_query=is_query), *parts]
+    levels = [part.levels for part in parts if part.levels is not None]
+    return Sketches(
+        np.concatenate([part.bits for part in parts]),
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate([part.states for part in parts]),
+        np.concatenate(levels) if is_query else None,
+    )
 
 
 def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
@@ -133,32 +173,33 @@ def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
     )
 
 
-def _joined(sketcher: Sketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
-    if len(parts) == 1:
-        return parts[0]
-    parts = [sketcher.sketch([], is_query=is_query), *parts]
-    levels = [part.levels for part in parts if part.levels is not None]
-    return Sketches(
-        np.concatenate([part.bits for part in parts]),
-        np.concatenate([part.vectors for part in parts]),
-        np.concatenate([part.states for part in parts]),
-        np.concatenate(levels) if is_query else None,
-    )
+def _check_count(done: int, count: int) -> None:
+    """Raise InputError unless there were as many documents as ids."""
+    if done != count:
+        found = f"more than {count}" if done > count else str(done)
+        raise InputError(f"there are {count} ids but {found} documents")
 
 
-def _chunks(documents: Any) -> Iterator[Any]:
-    """Documents a few thousand at a time, slices of matrices; arrays of fingerprints whole."""
+def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
+    """Documents a few thousand at a time, slices of matrices; arrays of fingerprints whole.
+
+    `most`: no more than so many at a time, of any kind.
+    """
+    few = min(most or SKETCHED_DOCUMENTS, SKETCHED_DOCUMENTS)
+    many = None if most is None else min(most, SKETCHED_READY)
     if isinstance(documents, Fingerprints):
-        yield documents
+        for first in range(0, max(len(documents), 1), many or max(len(documents), 1)):
+            yield _slice(documents, first, many)
         return
     vectors = as_vectors(documents)
     if vectors is not None:
-        for first in range(0, len(vectors), SKETCHED_DOCUMENTS):
-            yield vectors[first : first + SKETCHED_DOCUMENTS]
+        for first in range(0, len(vectors), few):
+            yield vectors[first : first + few]
         return
     if isinstance(documents, np.ndarray):
         if documents.dtype == np.uint64 and documents.ndim == 1:
-            yield documents
+            for first in range(0, len(documents), many or max(len(documents), 1)):
+                yield documents[first : first + (many or len(documents))]
             return
         if documents.dtype.kind not in "OUS" or documents.ndim != 1:
             raise InputError(
@@ -173,5 +214,13 @@ def _chunks(documents: Any) -> Iterator[Any]:
     if hasattr(documents, "to_pylist"):
         documents = documents.to_pylist()
     iterator = iter(documents)
-    while chunk := list(islice(iterator, SKETCHED_DOCUMENTS)):
+    while chunk := list(islice(iterator, few)):
         yield chunk
+
+
+def _slice(documents: Fingerprints, first: int, most: int | None) -> Fingerprints:
+    if most is None:
+        return documents
+    part = slice(first, first + most)
+    weights = documents.weights
+    return Fingerprints(documents.bits[part], None if weights is None else weights[part])

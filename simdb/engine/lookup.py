@@ -6,6 +6,7 @@ with their length.
 """
 
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -109,12 +110,17 @@ def criterion_of(options: Options, sketches: Sketches, asked: Asked) -> Criterio
     is_bare = bool((sketches.states == BARE).any())
     has_bound = not has_vectors or asked[0] is not None or asked[1] is not None
     if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
-        raise InputError(
-            "some of these documents have weights and some have not; say similarity= or distance="
-        )
+        refuse_mixed()
     is_stored = sketches.levels is None
     is_weighted = not is_bare and (has_vectors or not is_stored)
     return make_criterion(options, asked, is_weighted=is_weighted, is_stored=is_stored)
+
+
+def refuse_mixed() -> NoReturn:
+    """Raise InputError: by default some documents would be asked one way and some another."""
+    raise InputError(
+        "some of these documents have weights and some have not; say similarity= or distance="
+    )
 
 
 def check_limit(limit: int | None) -> None:
@@ -203,6 +209,13 @@ def levels_of(sketches: Sketches) -> U8:
     if sketches.levels is not None:
         return sketches.levels
     return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
+
+
+def no_rows(count: int) -> Rows:
+    """No match of any of `count` queries."""
+    offsets = np.zeros(count + 1, np.int64)
+    nothing = np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
+    return Rows(offsets, *nothing)
 
 
 def joined(parts: list[Rows]) -> Rows:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine import claim, incoming, lookup
+from simdb.engine import claim, incoming, lookup, matching
 from simdb.engine.commit import write_staged
 from simdb.engine.criteria import Counts
 from simdb.engine.incoming import EncodedIds, Progress
@@ -141,14 +141,7 @@ class WriteTransaction(Queries):
         Row i of the result is empty where document i was stored, and holds its best match where it
         was not.  ExistsError when an id is taken; then none is stored.
         """
-        self._check_open()
-        encoded = EncodedIds(incoming.as_list(ids, "ids"))
-        packed = incoming.pack_all(metadata, encoded.ids)
-        view = self._view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
-        if (existing >= 0).any():
-            at = int(np.flatnonzero(existing >= 0)[0])
-            raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
+        encoded, packed = self._new_ids(ids, metadata)
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(encoded), errors=errors, progress=None
         )
@@ -165,6 +158,52 @@ class WriteTransaction(Queries):
             criterion,
             progress,
         )
+
+    def insert_batch(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        match: str = "all",
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        memory_limit: int | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+    ) -> Matches:
+        """Look up many documents in all that was stored before, then store every one of them.
+
+        Row i of the result holds the matches of document i: `match` "all" of them, best first, or
+        the "first" that is found, any one, which is faster: who has one is not asked any further.
+        The documents of one call do not match each other; for that see `add_many_if_new`.
+        See `query` for the criterion and `insert_many` for what `documents` may be.
+
+        `memory_limit`: bytes for the search.  The documents are taken in slices, and for each the
+        stored runs pass through memory in chunks, so the database may be larger than that; what
+        waits for the commit, some 30 bytes a document besides its volatility vector, and the
+        matches come on top.  None: everything at once.
+        `progress(done)` is called now and then with the number of documents looked up.
+
+        Raises InputError for what cannot be taken, ExistsError for an id that is taken; then none
+        is stored.
+        """
+        matching.check_match(match)
+        room = matching.room_of(memory_limit)
+        encoded, packed = self._new_ids(ids, metadata)
+        view, sketcher = self._view(), self._store.sketcher
+        size = None if room is None else room.query_count(self._store.width)
+        slices = incoming.sketch_slices(sketcher, documents, len(encoded), size, errors=errors)
+        rows, sketches = matching.match_batch(
+            self._store, view, self._source, slices, (similarity, distance, recall, method),
+            first=match == "first", room=room, progress=progress,
+        )  # fmt: skip
+        matches = lookup.as_matches(view, self._source, rows)
+        if len(encoded):
+            self._staging.insert(incoming.make_batch(encoded, sketches), packed)
+        return matches
 
     def delete(self, id: Id) -> None:
         """Delete one document; NotFoundError when there is none with this id."""
@@ -251,6 +290,20 @@ class WriteTransaction(Queries):
 
     def _view(self) -> View:
         return self._staging.view(self._base_view)
+
+    def _new_ids(
+        self, ids: Iterable[Id], metadata: Any
+    ) -> tuple[EncodedIds, list[tuple[int, bytes]]]:
+        """Ids that are free, and the metadata that goes with them."""
+        self._check_open()
+        encoded = EncodedIds(incoming.as_list(ids, "ids"))
+        packed = incoming.pack_all(metadata, encoded.ids)
+        view = self._view()
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
+        if (existing >= 0).any():
+            at = int(np.flatnonzero(existing >= 0)[0])
+            raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
+        return encoded, packed
 
     def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
         if len(ordinals):

@@ -38,8 +38,13 @@ class View:
         dead: Bitmap | None,
         permutations: Permutations,
         calibration: Calibration | None,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
     ) -> None:
-        """The runs cover 0 .. loose.start; `dead` may be shorter than all ordinals."""
+        """The runs cover 0 .. loose.start; `dead` may be shorter than all ordinals.
+
+        A part of a state, see `only`, may have a `window` or a `segment` of its one run.
+        """
         self.runs = list(runs)
         self.loose = loose
         self.dead = with_room(dead, loose.stop)
@@ -49,7 +54,8 @@ class View:
         self._plans: dict[tuple[Criterion, bool], Plan] = {}
         self._tables: Any = None
         self._id_tables: Any = None
-        self.pieces = Pieces(self.runs, loose)
+        self._windows = None if window is None else [window]
+        self.pieces = Pieces(self.runs, loose, segment)
         self._identifiers = Gathered(self.pieces, _make_identifiers)
         self._vectors = Gathered(self.pieces, _make_vectors)
         self._unweighted: Bitmap | None = None
@@ -63,6 +69,22 @@ class View:
         """The same state with other tombstones: a bit for each ordinal that is not there."""
         return View(self.runs, self.loose, left_out, self.permutations, self.calibration)
 
+    def only(
+        self,
+        runs: Sequence[Run],
+        loose: LooseView,
+        *,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
+    ) -> "View":
+        """A part of the same state: some runs and what is loose.
+
+        Of a single run only a `window` of its directories (`kernel.Tables`), or the columns of one
+        `segment`.
+        """
+        dead, masks, known = self.dead, self.permutations, self.calibration
+        return View(runs, loose, dead, masks, known, window, segment)
+
     def tables(self, source: Source) -> Any:
         """The tables of fingerprints, for look-up."""
         if self._tables is None:
@@ -72,7 +94,7 @@ class View:
                 parts = [run.table(table, source) for table in range(len(masks))]
                 rows.append([(part.keys, part.ordinals, part.directory) for part in parts])
             loose = (self.loose.searchable, self.loose.ordinals)
-            self._tables = kernel.Tables(masks, rows, loose, self.dead)
+            self._tables = kernel.Tables(masks, rows, loose, self.dead, self._windows)
         return self._tables
 
     def identifiers(self, source: Source, ordinals: U32 | None = None) -> Any:

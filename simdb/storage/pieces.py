@@ -39,12 +39,16 @@ class Piece:
 class Pieces(Sequence[Piece]):
     """All pieces, in order of ordinals."""
 
-    def __init__(self, runs: Sequence[Run], loose: LooseView) -> None:
-        """The runs follow each other, and the loose documents follow them."""
+    def __init__(self, runs: Sequence[Run], loose: LooseView, segment: int | None = None) -> None:
+        """The runs follow each other, and the loose documents follow them.
+
+        `segment`: only that one of each run.
+        """
         self._pieces = [
             Piece(run.segment_range(number)[0], run, number, None)
             for run in runs
             for number in range(run.segment_count)
+            if segment is None or number == segment
         ]
         if len(loose.batch):
             self._pieces.append(Piece(loose.start, None, 0, as_segment(loose)))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
-from simdb.storage import codec, layout
+from simdb.storage import codec, layout, pages
 from simdb.storage.environment import Environment
 from simdb.storage.gate import Holder
 from simdb.storage.loose import LooseView
@@ -129,6 +129,12 @@ class Run:
             for number, segment in enumerate(segments or ())
             for column, array in segment.columns.items()
         }
+        self._mapped: list[npt.NDArray[Any]] = []  # fetched, and not copied
+
+    def give_back(self) -> None:
+        """Take what was fetched out of the memory of this process until it is used again."""
+        for array in self._mapped:
+            pages.give_back(array)
 
     def table(self, number: int, source: Source) -> Table:
         """The table of one block permutation."""
@@ -181,7 +187,7 @@ class Run:
                     f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
                     f" the manifest says {count}"
                 )
-            parts.append(array)
+            parts.append(self._noted(array))
         key = layout.table_key(self.info.number, layout.DIRECTORY)
         directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
         if len(directory) != (1 << header_bits(count, header_offset)) + 1:
@@ -189,7 +195,7 @@ class Run:
                 f"the directory of run {self.info.number} of {name.decode()} has"
                 f" {len(directory)} entries, which do not fit {count} keys"
             )
-        return Table(parts[0], parts[1], directory)
+        return Table(parts[0], parts[1], self._noted(directory))
 
     def _fetch_column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         start, stop = self.segment_range(number)
@@ -210,7 +216,12 @@ class Run:
         key = layout.segment_key(self.info.number, column, number)
         dtype = layout.COLUMN_TYPES[column]
         array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
-        return array
+        return self._noted(array)
+
+    def _noted(self, fetched: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if pages.is_mapped(fetched):
+            self._mapped.append(fetched)
+        return fetched
 
 
 def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: int) -> None:

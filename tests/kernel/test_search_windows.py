@@ -1,5 +1,7 @@
 """Windows: what covers the directories of a run finds every match of it, and each just once."""
 
+from itertools import pairwise
+
 import numpy as np
 import probe_oracle as probes
 import pytest
@@ -28,6 +30,11 @@ def columns_of(entries, masks, header_bits=HEADER_BITS):
     return [oracle.column(entries, mask, header_bits) for mask in masks]
 
 
+def parts_of(search, masks, columns, windows):
+    """Tables of one run, one for each window."""
+    return [search.Tables(masks, [columns], NO_ENTRIES, None, [each]) for each in windows]
+
+
 def merged(parts):
     """The rows of several answers, put together and ordered as one answer is."""
     rows = [[row for part in parts for row in part[at]] for at in range(len(parts[0]))]
@@ -37,7 +44,7 @@ def merged(parts):
 def cut(*places):
     """Windows between these places of a directory of `HEADER_BITS`."""
     bounds = [0, *places, 1 << HEADER_BITS]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 CUTS = [cut(), cut(1), cut(7, 31, 33), cut(*range(1, 1 << HEADER_BITS))]
@@ -52,9 +59,9 @@ def test_lookups_in_all_windows_are_one_lookup(search, windows, flips):
     asked = {"distance": DISTANCE, "flips": flips, "first": False, "after": None}
 
     parts = [
-        oracle.rows(search.Tables(masks, [columns], NO_ENTRIES, None, [each]).lookup(queries, **asked))
-        for each in windows
-    ]  # fmt: skip
+        oracle.rows(tables.lookup(queries, **asked))
+        for tables in parts_of(search, masks, columns, windows)
+    ]
 
     assert merged(parts) == [
         oracle.matches(query, entries, [], masks, distance_max=DISTANCE, flips=flips)
@@ -69,9 +76,9 @@ def test_sorted_queries_keep_to_the_window_too(search):
     asked = {"distance": 0, "flips": 0, "first": False, "after": None}
 
     parts = [
-        oracle.rows(search.Tables(masks, [columns], NO_ENTRIES, None, [each]).lookup(queries, **asked))
-        for each in cut(20, 40)
-    ]  # fmt: skip
+        oracle.rows(tables.lookup(queries, **asked))
+        for tables in parts_of(search, masks, columns, cut(20, 40))
+    ]
 
     assert len(queries) > 1024
     whole = search.Tables(masks, [columns], NO_ENTRIES, None).lookup(queries, **asked)
@@ -92,11 +99,9 @@ def test_probes_in_all_windows_are_one_probe(search, windows, header_bits, block
     }  # fmt: skip
 
     parts = [
-        oracle.rows(
-            search.Tables(masks, [columns], NO_ENTRIES, None, [each]).probe(queries, levels, **asked)
-        )
-        for each in windows
-    ]  # fmt: skip
+        oracle.rows(tables.probe(queries, levels, **asked))
+        for tables in parts_of(search, masks, columns, windows)
+    ]
 
     whole = search.Tables(masks, [columns], NO_ENTRIES, None).probe(queries, levels, **asked)
     assert merged(parts) == oracle.rows(whole)
@@ -111,9 +116,9 @@ def test_scans_of_all_windows_are_one_scan(search, windows):
     asked = {"distance": 20, "first": False, "after": None}
 
     parts = [
-        oracle.rows(search.Tables(masks, [columns], NO_ENTRIES, None, [each]).scan(queries, **asked))
-        for each in windows
-    ]  # fmt: skip
+        oracle.rows(tables.scan(queries, **asked))
+        for tables in parts_of(search, masks, columns, windows)
+    ]
 
     assert merged(parts) == [
         oracle.matches(query, entries, [], None, distance_max=20, flips=0)

@@ -1,0 +1,117 @@
+"""Chunks: a state of the database in parts that fit into a given memory, one after the other.
+
+A run that fits is one chunk.  A larger one is cut where its sorted tables are: a chunk is a window
+of the directory entries of all tables, and what begins there lies together in the file.  Where all
+volatility vectors are measured the segments of the run are the chunks.  Loose documents are in
+memory anyway and come last.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from simdb.engine.view import View
+from simdb.reports import Plan
+from simdb.storage import pages
+from simdb.storage.loose import Loose
+from simdb.storage.run import Run, Source
+
+ENTRY_BYTES = 12  # a key and an ordinal
+HEADER_BYTES = 4
+LEAST_ENTRIES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A window of the tables of a run, None for all; or one of its `segment`s; or what is loose."""
+
+    run: Run | None = None
+    window: tuple[int, int] | None = None
+    segment: int | None = None
+
+
+def chunks_of(view: View, source: Source, plan: Plan, size_bytes: int) -> list[Chunk]:
+    """Everything that `view` holds, in chunks of which the tables or vectors take `size_bytes`.
+
+    A chunk is larger where one header, or one segment, is.
+    """
+    found: list[Chunk] = []
+    for run in view.runs:
+        if measures_everything(plan):
+            found += [Chunk(run, segment=number) for number in range(run.segment_count)]
+        else:
+            found += [Chunk(run, each) for each in _windows(view, run, source, plan, size_bytes)]
+    if len(view.loose.batch):
+        found.append(Chunk())
+    return found
+
+
+def measures_everything(plan: Plan) -> bool:
+    """Whether every stored vector is measured, without a look at the tables."""
+    return plan.method == "exhaustive" and plan.distance == 64 and plan.similarity is not None
+
+
+@contextmanager
+def opened(chunk: Chunk, view: View, source: Source, plan: Plan) -> Iterator[View]:
+    """A view of one chunk of `view`, its pages in memory until the end of a `with` statement."""
+    if chunk.run is None:
+        yield view.only([], view.loose)
+        return
+    nothing = Loose(view.loose.stop, 0).view()
+    part = view.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
+    try:
+        if chunk.window is not None:
+            _fetch(chunk.run, chunk.window, _tables_of(view, plan), source)
+        yield part
+    finally:
+        chunk.run.give_back()
+
+
+def give_back(view: View) -> None:
+    """Take everything that is mapped out of the memory of this process."""
+    for run in view.runs:
+        run.give_back()
+
+
+def _tables_of(view: View, plan: Plan) -> Sequence[int]:
+    """The tables that a plan looks at."""
+    if plan.probing is not None:
+        return range(plan.probing.tables)
+    return range(1 if plan.method == "exhaustive" else len(view.permutations.masks))
+
+
+def _windows(
+    view: View, run: Run, source: Source, plan: Plan, size_bytes: int
+) -> Iterator[tuple[int, int] | None]:
+    """Windows of a run, each with so many entries that those of all tables take `size_bytes`."""
+    directories = []
+    for table in _tables_of(view, plan):
+        directories.append(run.table(table, source).directory)
+        run.give_back()  # fetching it has touched all of it
+    share = size_bytes // len(directories)
+    headers, entries = len(directories[0]) - 1, run.info.entry_count
+    if entries * ENTRY_BYTES + headers * HEADER_BYTES <= share:
+        yield None
+        return
+    # Half of the memory is for entries and half for the directory, whichever is full first.
+    most = max(share // 2 // ENTRY_BYTES, LEAST_ENTRIES)
+    most_headers = max(share // 2 // HEADER_BYTES, 1)
+    start = 0
+    while start < headers:
+        ends = [np.searchsorted(each, int(each[start]) + most, "right") - 1 for each in directories]
+        stop = min(max(int(min(ends)), start + 1), start + most_headers, headers)
+        yield start, stop
+        start = stop
+
+
+def _fetch(run: Run, window: tuple[int, int], tables: Sequence[int], source: Source) -> None:
+    """Have what the window holds of some tables in memory."""
+    start, stop = window
+    for number in tables:
+        table = run.table(number, source)
+        first, last = int(table.directory[start]), int(table.directory[stop])
+        for part in (table.directory[start : stop + 1], table.keys[first:last]):
+            pages.fetch(part)
+        pages.fetch(table.ordinals[first:last])

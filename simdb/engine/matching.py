@@ -1,0 +1,189 @@
+"""Matching a batch: many queries against everything stored, one chunk after the other.
+
+This is the batch mode of Sood & Loguinov 2011, section 5: a chunk of the collection is brought into
+memory, all queries are looked up in it, and it is let go.  Where the first match will do a query
+that has one is not asked again, and the end comes when none is left (PSM-F); otherwise every query
+sees every chunk (PSM-A).  The paper builds a hash table over each chunk; here the stored tables are
+sorted and have directories, so a chunk is searched as it lies in the file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine import incoming, lookup
+from simdb.engine.chunks import Chunk, chunks_of, give_back, opened
+from simdb.engine.incoming import Progress
+from simdb.engine.lookup import Asked, Rows
+from simdb.engine.store import Store
+from simdb.engine.view import View
+from simdb.errors import OptionError
+from simdb.plan.question import Criterion
+from simdb.reports import Plan
+from simdb.storage.run import Source
+from simdb.values import EMPTY, Sketches, offsets_of
+
+MATCHED = ("first", "all")
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much memory a search may take: half for the queries, half for a chunk."""
+
+    limit_bytes: int
+
+    @property
+    def chunk_bytes(self) -> int:
+        """For what is searched."""
+        return self.limit_bytes // 2
+
+    def query_count(self, width: int) -> int:
+        """How many queries with vectors of `width` bytes go at a time.
+
+        Each is there twice, with 64 levels, and as much again while it is looked up.
+        """
+        each = 2 * (8 + 1 + 64 + width) + 64
+        return max(self.limit_bytes // 2 // each, 1)
+
+
+def check_match(match: object) -> None:
+    """Raise OptionError unless it is one of the two ways to match a batch."""
+    if match not in MATCHED:
+        raise OptionError(f"match is 'first' or 'all', not {match!r}")
+
+
+def room_of(memory_limit: object) -> Room | None:
+    """The room that a memory limit in bytes leaves; None without one; OptionError for others."""
+    if memory_limit is None:
+        return None
+    is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
+    if not is_whole or int(memory_limit) < 1:  # type: ignore[call-overload]
+        raise OptionError(f"memory_limit is a number of bytes from 1 on, or None: {memory_limit!r}")
+    return Room(int(memory_limit))  # type: ignore[call-overload]
+
+
+def match_batch(
+    store: Store,
+    view: View,
+    source: Source,
+    slices: Iterable[Sketches],
+    asked: Asked,
+    *,
+    first: bool,
+    room: Room | None,
+    progress: Progress | None,
+) -> tuple[Rows, Sketches]:
+    """The matches of a batch that comes in slices, and its sketches as they are to be stored."""
+    found, kept = [lookup.no_rows(0)], []
+    by_similarity: set[bool] = set()
+    done = 0
+    for sketches in slices:
+        criterion = lookup.criterion_of(store.options, sketches, asked)
+        if (sketches.states != EMPTY).any():
+            by_similarity.add(criterion.similarity is not None)
+        if len(by_similarity) > 1:
+            lookup.refuse_mixed()
+        tell = None if progress is None else partial(_tell, progress, done)
+        rows = match_stored(
+            view, source, sketches, criterion, first=first, room=room, progress=tell
+        )
+        found.append(rows)
+        kept.append(incoming.as_inserted(store.sketcher, sketches))
+        done += len(sketches)
+    return lookup.joined(found), incoming.joined(store.sketcher, kept)
+
+
+def match_stored(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    *,
+    first: bool,
+    room: Room | None,
+    progress: Progress | None = None,
+) -> Rows:
+    """The matches of every sketch, best first; of `first` any one.  See `lookup.search`.
+
+    `room`: None for everything at once.  `progress` is called with the number of sketches that
+    would be done, if they were done one after the other.
+    """
+    if room is None:
+        rows = lookup.search(view, source, sketches, criterion, first=first)
+        if progress is not None:
+            progress(len(sketches))
+        return rows
+    plan = view.plan(criterion, source)
+    chunks = chunks_of(view, source, plan, room.chunk_bytes)
+    give_back(view)
+    found = _Found(sketches, first)
+    for number, chunk in enumerate(chunks):
+        if not len(found.asking):
+            break
+        found.add(_search(chunk, view, source, found.queries, criterion, plan, first))
+        if progress is not None and number + 1 < len(chunks):
+            progress(len(sketches) * (number + 1) // len(chunks))
+    if progress is not None:
+        progress(len(sketches))
+    return found.rows(by_similarity=criterion.similarity is not None)
+
+
+def _tell(progress: Progress, before: int, done: int) -> None:
+    progress(before + done)
+
+
+def _search(
+    chunk: Chunk,
+    view: View,
+    source: Source,
+    queries: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+) -> Rows:
+    with opened(chunk, view, source, plan) as part:
+        return lookup.search(part, source, queries, criterion, first=first, plan=plan)
+
+
+class _Found:
+    """Matches of a batch so far, and which of its queries are still `asking`."""
+
+    def __init__(self, sketches: Sketches, first: bool) -> None:
+        self._all = sketches
+        self._first = first
+        self._parts: list[tuple[I64, Rows]] = []
+        # Documents without features match nothing, and there is no need to ask.
+        self.asking = np.flatnonzero(sketches.states != EMPTY)
+        self.queries = self._taken()
+
+    def add(self, rows: Rows) -> None:
+        """What one chunk has for the queries that are asking."""
+        self._parts.append((self.asking[rows.queries], rows))
+        if self._first and len(rows.ordinals):
+            self.asking = self.asking[np.diff(rows.offsets) == 0]
+            self.queries = self._taken()
+
+    def rows(self, *, by_similarity: bool) -> Rows:
+        """All matches, the best of a query first."""
+        empty = np.empty(0, np.int64)
+        queries = np.concatenate([empty, *(part[0] for part in self._parts)])
+        every = lookup.joined([lookup.no_rows(0), *(part[1] for part in self._parts)])
+        far = -every.similarities if by_similarity else every.distances
+        order = np.lexsort((every.ordinals, far, queries))
+        counts = np.bincount(queries, minlength=len(self._all))
+        return Rows(
+            offsets_of(counts),
+            every.ordinals[order],
+            every.distances[order],
+            every.similarities[order],
+        )
+
+    def _taken(self) -> Sketches:
+        if len(self.asking) == len(self._all):
+            return self._all
+        return self._all.taken(self.asking)
