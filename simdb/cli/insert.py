@@ -8,11 +8,17 @@ import typer
 import simdb
 from simdb.cli import arguments
 from simdb.cli.codes import FINDINGS
-from simdb.cli.insertion import insert_batch
+from simdb.cli.insertion import (
+    MATCHED_COLUMNS,
+    insert_batch,
+    insert_matched,
+    inserted_note,
+    matching_options,
+)
 from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
 from simdb.cli.records import Problem, Record
-from simdb.cli.render import print_one
+from simdb.cli.render import print_one, print_rows
 from simdb.cli.sources import check_sources, read_sources
 
 
@@ -29,6 +35,16 @@ def insert(
     metadata: Annotated[
         bool, typer.Option("--metadata", help="Store the other fields of a record with it.")
     ] = False,
+    match: Annotated[
+        str | None, typer.Option(help="Show what was stored before and matches: first or all.")
+    ] = None,
+    similarity: arguments.Similarity = None,
+    distance: arguments.Distance = None,
+    recall: arguments.Recall = None,
+    method: arguments.Method = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory for matching, for example 512M.")
+    ] = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     int_ids: arguments.IntIds = False,
@@ -39,11 +55,16 @@ def insert(
 ) -> None:
     """Insert documents, all in one transaction; the database is created where there is none.
 
-    Exit code 1 when files or records had to be skipped, 3 when an id is taken: then nothing is
-    inserted.
+    With --match every document is first looked up in what was stored before; the matches are shown
+    when all is stored.  Exit code 1 when files or records had to be skipped, 3 when an id is taken:
+    then nothing is inserted.
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert takes SOURCE..., or --id with --text")
+    asked = matching_options(
+        match, replace, similarity=similarity, distance=distance, recall=recall, method=method,
+        memory_limit=memory_limit,
+    )  # fmt: skip
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=metadata
     )
@@ -53,10 +74,16 @@ def insert(
         found = iter([arguments.given_record(id, text, int_ids)])
     with Progress("inserting") as progress, simdb.open(db, allow=allow or []) as database:
         intake = Intake(found, progress)
-        with database.write() as transaction:
-            for batch in intake.batches(database.options.sketch):
-                insert_batch(transaction, batch, replace, metadata)
-        row = {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
-        print_one(row, as_json=json)
+        if asked is None:
+            with database.write() as transaction:
+                for batch in intake.batches(database.options.sketch):
+                    insert_batch(transaction, batch, replace, metadata)
+            row = {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
+            print_one(row, as_json=json)
+        else:
+            rows = insert_matched(database, intake, progress, asked, metadata=metadata)
+            progress.finish()
+            print_rows(rows, MATCHED_COLUMNS, as_json=json)
+            progress.note(inserted_note(intake))
     if intake.skipped:
         raise typer.Exit(FINDINGS)

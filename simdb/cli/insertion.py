@@ -1,8 +1,19 @@
 """Insertion: batches of records into a write transaction, every id once."""
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 import simdb
+from simdb.cli.intake import Intake
+from simdb.cli.progress import Progress
 from simdb.cli.records import Record
+from simdb.cli.render import Row, match_row, quantity
+from simdb.cli.spool import Spool
 from simdb.values import Id
+
+MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
+MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def insert_batch(
@@ -23,6 +34,75 @@ def insert_batch(
         )
     except simdb.ExistsError:
         raise _taken(next(each for each in batch if each.id in transaction)) from None
+
+
+def insert_matched(
+    database: simdb.Database,
+    intake: Intake,
+    progress: Progress,
+    asked: dict[str, Any],
+    *,
+    metadata: bool,
+) -> Iterator[Row]:
+    """Match all records with what is stored and insert them; then a row for each match.
+
+    The texts wait in a spool.  `asked`: the criterion, the match and the memory limit.
+    """
+    ids: dict[Id, None] = {}
+    fields: list[Any] = []
+    with Spool() as texts, database.write() as transaction:
+        for batch in intake.batches(database.options.sketch):
+            for record in batch:
+                if record.id in ids or record.id in transaction:
+                    raise _taken(record)
+                ids[record.id] = None
+                texts.add(record.text)
+                fields += [record.fields or None] if metadata else []
+
+        def tell(done: int) -> None:
+            progress.show(f"{quantity(done, 'document')} looked up")
+
+        listed = list(ids)
+        found = transaction.insert_batch(
+            listed, iter(texts), fields if metadata else None, progress=tell, **asked
+        )
+    return (
+        {"id": id, **match_row(match, "match")}
+        for id, row in zip(listed, found, strict=True)
+        for match in row
+    )
+
+
+def inserted_note(intake: Intake) -> str:
+    """What was done, for standard error."""
+    return f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
+
+
+def matching_options(
+    match: str | None, replace: bool, *, memory_limit: str | None, **criterion: Any
+) -> dict[str, Any] | None:
+    """The arguments of `insert_batch` from options; None where no matches are asked for."""
+    given = {"memory_limit": memory_limit, **criterion}
+    if match is None:
+        for name, value in given.items():
+            if value is not None:
+                raise simdb.OptionError(f"--{name.replace('_', '-')} needs --match first or all")
+        return None
+    if match not in ("first", "all"):
+        raise simdb.OptionError(f"--match is first or all, not {match}")
+    if replace:
+        raise simdb.OptionError("insert takes --match or --replace, not both")
+    return {"match": match, **given, "memory_limit": _as_bytes(memory_limit)}
+
+
+def _as_bytes(size: str | None) -> int | None:
+    """A number of bytes from text like 512M; None where nothing was given."""
+    if size is None:
+        return None
+    parts = re.fullmatch(r"(\d+)([KMGT]?)B?", size.strip().upper())
+    if parts is None or not int(parts[1]):
+        raise simdb.OptionError(f"--memory-limit is a size like 512M or 2G, not {size!r}")
+    return int(parts[1]) * MULTIPLES[parts[2]]
 
 
 def _taken(record: Record) -> simdb.ExistsError:

@@ -105,6 +105,61 @@ def test_insert_skips_what_is_bad_and_says_so(simdb_run, db, tmp_path):
     assert "b.jsonl:1: " in ran.notes
 
 
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "1K"], ["--memory-limit", "2g"]])
+def test_insert_shows_the_matches_of_what_was_stored_before(simdb_run, db, write_lines, limit):
+    write_lines("b.jsonl", {"id": "v", "text": FOX, "n": 1}, {"id": "w", "text": FOX + " again"})
+
+    ran = simdb_run("insert", db, "b.jsonl", "--match", "all", "--distance", "0", *limit)
+
+    assert ran.code == 0
+    assert [(row["id"], row["match"], row["distance"]) for row in ran.rows] == [
+        ("v", "x", 0), ("w", "z", 0),
+    ]  # fmt: skip
+    assert "2 documents inserted" in ran.notes
+    with simdb.open(db, "r") as stored:
+        assert list(stored) == ["x", "y", "z", "v", "w"]
+
+
+def test_insert_shows_one_match_of_each_document_when_the_first_will_do(simdb_run, db, write_lines):
+    write_lines("b.jsonl", {"id": "v", "text": FOX, "n": 1}, {"id": "w", "text": "else"})
+
+    options = ["--match", "first", "--distance", "20", "--metadata"]
+    ran = simdb_run("insert", db, "b.jsonl", *options)
+
+    assert [row["id"] for row in ran.rows] == ["v"]
+    assert ran.rows[0]["match"] in ("x", "z")
+    with simdb.open(db, "r") as stored:
+        assert stored.get("v").metadata == {"n": 1}
+
+
+def test_insert_with_matches_of_an_id_that_is_taken_changes_nothing(simdb_run, db, write_lines):
+    write_lines("b.jsonl", {"id": "new", "text": SEA}, {"id": "y", "text": FOX})
+
+    ran = simdb_run("insert", db, "b.jsonl", "--match", "all")
+
+    assert ran.code == 3
+    assert "b.jsonl:2: the id 'y' is taken" in ran.notes
+    assert simdb_run("get", db, "new").code == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--match", "best"],
+        ["--match", "all", "--replace"],
+        ["--match", "all", "--memory-limit", "lots"],
+        ["--match", "all", "--memory-limit", "0"],
+        ["--memory-limit", "1G"],
+        ["--similarity", "0.9"],
+    ],
+)
+def test_insert_refuses_matching_that_cannot_be(simdb_run, db, write_lines, options):
+    write_lines("b.jsonl", {"id": "new", "text": SEA})
+
+    assert simdb_run("insert", db, "b.jsonl", *options).code == 2
+    assert simdb_run("get", db, "new").code == 3
+
+
 @pytest.mark.parametrize(
     "arguments",
     [[], ["--id", "x"], ["--text", "x"], ["a.jsonl", "--id", "x", "--text", "y"]],

@@ -11,13 +11,14 @@ from soundness import TINY, assert_sound
 import simdb
 
 BEFORE = list(range(20))
+BITS = np.arange(20, dtype=np.uint64) << np.uint64(9)
 AFTER = [id for id in range(40) if id not in (3, 5)]
 
 CHILD = """
 import os, signal, sys
 import numpy as np
 import simdb
-from simdb.engine import commit, compaction
+from simdb.engine import chunks, commit, compaction, matching
 from simdb.storage import environment
 
 def die():
@@ -45,6 +46,16 @@ def die_at_put(number):
         put(self, name, key, value)
     commit.Writer.put = put_or_die
 
+def die_at_chunk(number):
+    opened = chunks.opened
+    count = [0]
+    def opened_or_die(*arguments):
+        count[0] += 1
+        if count[0] == number:
+            die()
+        return opened(*arguments)
+    matching.opened = opened_or_die
+
 path, point, verb = sys.argv[1:]
 database = simdb.open(path, "w")
 if point == "before commit":
@@ -57,10 +68,15 @@ elif point == "after the copy took its place":
     environment.sync_directory = lambda *names: die()
 elif point == "while copying":
     environment.Environment.copy_to = lambda self, name: (open(name, "wb").write(b"half"), die())
+elif point.startswith("chunk"):
+    die_at_chunk(int(point.split()[1]))
 else:
     die_at_put(int(point))
 if verb == "compact":
     database.compact()
+elif verb == "batch":
+    bits = np.arange(20, dtype=np.uint64) << np.uint64(9)
+    database.insert_batch(range(20, 40), bits, [None, "m"] * 10, distance=1, memory_limit=800)
 else:
     with database.write() as transaction:
         transaction.insert_many(range(20, 40), np.arange(20, dtype=np.uint64), [None, "m"] * 10)
@@ -104,6 +120,28 @@ def test_killed_after_the_commit_everything_has_happened(path):
         assert list(database) == AFTER
         assert [database.get(id).metadata for id in (20, 21)] == [None, "m"]
         assert {match.id for match in database.query(7, distance=0)} == {27}
+    assert_sound(path)
+
+
+@pytest.mark.parametrize(
+    "point", ["chunk 1", "chunk 2", "chunk 9", "chunk 30", "1", "2", "3", "5", "9", "14", "20"]
+)
+def test_killed_in_a_batch_nothing_of_it_has_happened(path, point):
+    run_until_killed(path, point, "batch")
+
+    with simdb.open(path, "w") as database:
+        assert list(database) == BEFORE
+        found = database.insert_batch(range(20, 40), BITS, distance=1)
+        assert [row[0].id for row in found] == BEFORE
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("point", ["before commit", "after commit"])
+def test_a_batch_is_stored_with_its_commit(path, point):
+    run_until_killed(path, point, "batch")
+
+    with simdb.open(path, "w") as database:
+        assert list(database) == [*BEFORE, *([] if point == "before commit" else range(20, 40))]
     assert_sound(path)
 
 

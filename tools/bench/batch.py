@@ -11,8 +11,12 @@ and what waits for the commit are part of it.
 """
 
 import argparse
+import ctypes
+import statistics
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,10 +27,12 @@ import numpy.typing as npt
 import simdb
 from probing import SAMPLED, build, fingerprints, noisy
 from record import Record, Timing, measure, number, options, short
+from simdb.engine import matching
 from workload import DISTANCE, scratch
 
 PART = 100_000
 BITS = 64
+TURNS_DOCUMENTS = 10_000_000  # of all turns of a batch
 # Name: blocks, how they are asked, whether the first match will do.
 WAYS = {"PSM-F": (1, "psm", "first"), "PSM-A": (1, "psm", "all"), "BPHS": (4, "bphs", "all")}
 
@@ -66,13 +72,15 @@ def on_disk(
     noise: float,
     generator: np.random.Generator,
 ) -> simdb.Fingerprints:
-    """Documents like those of `probing.py`, their weights in a mapped file."""
+    """Documents like those of `probing.py`, of 64 weights, in a mapped file."""
     weights: Any = np.memmap(path, np.float32, "w+", shape=(count, BITS))
     bits = np.empty(count, np.uint64)
     for start in range(0, count, PART):
-        made = noisy(stored, min(PART, count - start), noise, generator)
-        assert made.weights is not None
-        part = fingerprints(made.weights[:, :BITS])
+        size = min(PART, count - start)
+        chosen = stored[generator.integers(0, len(stored), size)]
+        signs = np.unpackbits(chosen.view(np.uint8).reshape(size, 8), axis=1, bitorder="little")
+        exact = np.abs(generator.laplace(size=(size, BITS))) * np.where(signs == 1, 1.0, -1.0)
+        part = fingerprints(exact + noise * generator.laplace(size=exact.shape))
         bits[start : start + len(part)] = part.bits
         weights[start : start + len(part)] = part.weights
     weights.flush()
@@ -88,11 +96,12 @@ def match(
 ) -> None:
     """All ways with one batch, in turns."""
     timings = {name: Timing() for name in WAYS}
+    alone = {name: Timing() for name in WAYS}
     peaks = dict.fromkeys(WAYS, 0.0)
     found: dict[str, simdb.Matches] = {}
-    for _ in range(arguments.repeats):
+    for _ in range(max(1, min(arguments.repeats, TURNS_DOCUMENTS // len(batch)))):
         for name in WAYS:
-            with Watch() as watch:
+            with Watch() as watch, timed_search(alone[name]):
                 found[name] = measure(
                     lambda name=name: given_up(arguments, databases, batch, name), timings[name]
                 )
@@ -102,10 +111,31 @@ def match(
         share = reached(found[name], found["BPHS"], WAYS[name][2])
         note = f"recall {share:.4f}; {peaks[name] / 2**20:.0f} MB beyond what is mapped"
         label = f"{short(len(batch))} against {short(arguments.documents)}: {name}"
-        rates[name] = record.add_rate(label, len(batch), "documents/s", timing, note)
+        record.add_rate(label, len(batch), "documents/s", timing, note)
+        rates[name] = len(batch) / statistics.median(alone[name].processor)
+        searching = "looked up by processor time, what is around that left out"
+        record.add(f"{label} alone", rates[name], "documents/s", note=searching)
     for name in ("PSM-F", "PSM-A"):
-        label = f"{short(len(batch))}: {name} by BPHS"
+        label = f"{short(len(batch))}: {name} by BPHS, alone"
         record.add(label, rates[name] / rates["BPHS"], "times")
+
+
+@contextmanager
+def timed_search(timing: Timing) -> Iterator[None]:
+    """Note how long the look-ups of a batch take, without sketching, ids and staging."""
+    search = matching.match_stored
+    spent = Timing()
+
+    def timed(*given: Any, **named: Any) -> Any:
+        return measure(lambda: search(*given, **named), spent)
+
+    matching.match_stored = timed
+    try:
+        yield
+    finally:
+        matching.match_stored = search
+    timing.wall.append(sum(spent.wall))
+    timing.processor.append(sum(spent.processor))
 
 
 def given_up(
@@ -165,7 +195,8 @@ class Watch:
     """Looks every few milliseconds how much memory the process has that no file backs."""
 
     def __enter__(self) -> "Watch":
-        """Begin."""
+        """Begin, with nothing kept that was freed."""
+        ctypes.CDLL(None).malloc_trim(0)
         self._before = anonymous_bytes()
         self.peak_bytes = 0
         self._is_over = threading.Event()
