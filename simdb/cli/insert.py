@@ -13,6 +13,7 @@ from simdb.cli.insertion import (
     insert_batch,
     insert_matched,
     inserted_note,
+    inserted_row,
     matching_options,
 )
 from simdb.cli.intake import Intake
@@ -35,16 +36,12 @@ def insert(
     metadata: Annotated[
         bool, typer.Option("--metadata", help="Store the other fields of a record with it.")
     ] = False,
-    match: Annotated[
-        str | None, typer.Option(help="Show what was stored before and matches: first or all.")
-    ] = None,
+    match: arguments.Matched = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    memory_limit: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory for matching, for example 512M.")
-    ] = None,
+    memory_limit: arguments.MemoryLimit = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     int_ids: arguments.IntIds = False,
@@ -78,8 +75,7 @@ def insert(
             with database.write() as transaction:
                 for batch in intake.batches(database.options.sketch):
                     insert_batch(transaction, batch, replace, metadata)
-            row = {"inserted": intake.documents, "skipped": intake.skipped, "stored": len(database)}
-            print_one(row, as_json=json)
+            print_one(inserted_row(intake, len(database)), as_json=json)
         else:
             rows = insert_matched(database, intake, progress, asked, metadata=metadata)
             progress.finish()

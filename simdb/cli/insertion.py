@@ -73,6 +73,11 @@ def insert_matched(
     )
 
 
+def inserted_row(intake: Intake, stored: int) -> Row:
+    """What was done, as a result."""
+    return {"inserted": intake.documents, "skipped": intake.skipped, "stored": stored}
+
+
 def inserted_note(intake: Intake) -> str:
     """What was done, for standard error."""
     return f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"

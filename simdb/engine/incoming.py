@@ -84,21 +84,23 @@ def sketch_all(
 
 
 def sketch_slices(
-    sketcher: Sketcher, documents: Any, count: int, size: int | None, *, errors: str
+    sketcher: Sketcher, documents: Any, count: int | None, size: int | None, *, errors: str
 ) -> Iterator[Sketches]:
-    """Sketches, as of queries, of exactly `count` documents, `size` at a time or all at once."""
+    """Sketches, as of queries, `size` at a time or all at once; one slice or more.
+
+    `count`: how many documents there must be, None for any number.
+    """
     held: list[Sketches] = []
-    room = size or count
     done = 0
     for chunk in _chunks(documents, size):
-        if held and sum(map(len, held)) + len(chunk) > room:
+        if held and size is not None and sum(map(len, held)) + len(chunk) > size:
             yield joined(sketcher, held, is_query=True)
             held = []
         held.append(sketcher.sketch(chunk, errors=errors, start=done, is_query=True))
         done += len(chunk)
-        if done > count:
+        if count is not None and done > count:
             break
-    _check_count(done, count)
+    _check_count(done, done if count is None else count)
     yield joined(sketcher, held, is_query=True)
 
 

@@ -7,7 +7,7 @@ sees every chunk (PSM-A).  The paper builds a hash table over each chunk; here t
 sorted and have directories, so a chunk is searched as it lies in the file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine import incoming, lookup
-from simdb.engine.chunks import Chunk, chunks_of, give_back, opened
+from simdb.engine.chunks import chunks_of, give_back, opened
 from simdb.engine.incoming import Progress
 from simdb.engine.lookup import Asked, Rows
 from simdb.engine.store import Store
+from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
-from simdb.reports import Plan
 from simdb.storage.run import Source
 from simdb.values import EMPTY, Sketches, offsets_of
 
@@ -79,7 +79,33 @@ def match_batch(
     progress: Progress | None,
 ) -> tuple[Rows, Sketches]:
     """The matches of a batch that comes in slices, and its sketches as they are to be stored."""
-    found, kept = [lookup.no_rows(0)], []
+    kept: list[Sketches] = []
+
+    def keeping() -> Iterator[Sketches]:
+        for sketches in slices:
+            kept.append(incoming.as_inserted(store.sketcher, sketches))
+            yield sketches
+
+    rows = of_slices(
+        store, view, source, keeping(), asked, limit=None, first=first, room=room, progress=progress
+    )
+    return rows, incoming.joined(store.sketcher, kept)
+
+
+def of_slices(
+    store: Store,
+    view: View,
+    source: Source,
+    slices: Iterable[Sketches],
+    asked: Asked,
+    *,
+    limit: int | None,
+    first: bool,
+    room: Room | None,
+    progress: Progress | None = None,
+) -> Rows:
+    """The matches of queries that come in slices; the same whatever the slices."""
+    found = [lookup.no_rows(0)]
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:
@@ -90,12 +116,34 @@ def match_batch(
             lookup.refuse_mixed()
         tell = None if progress is None else partial(_tell, progress, done)
         rows = match_stored(
-            view, source, sketches, criterion, first=first, room=room, progress=tell
+            view, source, sketches, criterion, limit=limit, first=first, room=room, progress=tell
         )
         found.append(rows)
-        kept.append(incoming.as_inserted(store.sketcher, sketches))
         done += len(sketches)
-    return lookup.joined(found), incoming.joined(store.sketcher, kept)
+    return lookup.joined(found)
+
+
+def of_stored(
+    store: Store,
+    view: View,
+    source: Source,
+    ordinals: npt.NDArray[np.uint32],
+    asked: Asked,
+    *,
+    limit: int | None,
+    room: Room | None,
+) -> Rows:
+    """The matches of stored documents, themselves left out."""
+    size = max(len(ordinals), 1) if room is None else room.query_count(store.width)
+    slices = (
+        stored_sketches(view, source, ordinals[start : start + size])
+        for start in range(0, max(len(ordinals), 1), size)
+    )
+    # Each would find itself.
+    wanted = None if limit is None else limit + 1
+    rows = of_slices(store, view, source, slices, asked, limit=wanted, first=False, room=room)
+    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
+    return rows if limit is None else rows.limited(limit)
 
 
 def match_stored(
@@ -104,17 +152,18 @@ def match_stored(
     sketches: Sketches,
     criterion: Criterion,
     *,
+    limit: int | None,
     first: bool,
     room: Room | None,
     progress: Progress | None = None,
 ) -> Rows:
-    """The matches of every sketch, best first; of `first` any one.  See `lookup.search`.
+    """The matches of every sketch, best first; see `lookup.search`.
 
     `room`: None for everything at once.  `progress` is called with the number of sketches that
     would be done, if they were done one after the other.
     """
     if room is None:
-        rows = lookup.search(view, source, sketches, criterion, first=first)
+        rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
         if progress is not None:
             progress(len(sketches))
         return rows
@@ -125,29 +174,21 @@ def match_stored(
     for number, chunk in enumerate(chunks):
         if not len(found.asking):
             break
-        found.add(_search(chunk, view, source, found.queries, criterion, plan, first))
+        with opened(chunk, view, source, plan) as part:
+            queries = found.queries
+            found.add(
+                lookup.search(part, source, queries, criterion, limit=limit, first=first, plan=plan)
+            )
         if progress is not None and number + 1 < len(chunks):
             progress(len(sketches) * (number + 1) // len(chunks))
     if progress is not None:
         progress(len(sketches))
-    return found.rows(by_similarity=criterion.similarity is not None)
+    rows = found.rows(by_similarity=criterion.similarity is not None)
+    return rows if limit is None else rows.limited(limit)
 
 
 def _tell(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
-
-
-def _search(
-    chunk: Chunk,
-    view: View,
-    source: Source,
-    queries: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: bool,
-) -> Rows:
-    with opened(chunk, view, source, plan) as part:
-        return lookup.search(part, source, queries, criterion, first=first, plan=plan)
 
 
 class _Found:

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine import criteria, lookup
+from simdb.engine import criteria, lookup, matching
 from simdb.engine.cluster import check_policy, find_clusters
 from simdb.engine.criteria import Counts
 from simdb.engine.explanation import explain, given_side, stored_side
-from simdb.engine.incoming import as_list, sketch_queries
+from simdb.engine.incoming import as_list, sketch_slices
 from simdb.engine.order import FIRST, places_by_field
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.planning import planned
@@ -109,34 +109,33 @@ class Queries(Protocol):
         method: str | None = None,
         limit: int | None = None,
         first: bool = False,
+        memory_limit: int | None = None,
         errors: str = "strict",
     ) -> Matches:
         """The matches of many documents at once, as arrays; see `query`.
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents
-        instead.  `first`: any one match of each, as fast as possible.
+        instead.  `first`: any one match of each, as fast as possible.  `memory_limit`: bytes for
+        the search; what is stored passes through memory in chunks, see `Database.insert_batch`.
         """
         lookup.check_limit(limit)
+        room = matching.room_of(memory_limit)
+        asked = (similarity, distance, recall, method)
+        limit = 1 if first else limit
         view, source = self._enter()
         try:
-            after = None
             if ids is not None:
                 ordinals = known_ordinals(view, source, as_list(ids, "ids"))
-                sketches = stored_sketches(view, source, ordinals)
-                after = ordinals
+                rows = matching.of_stored(
+                    self._store, view, source, ordinals, asked, limit=limit, room=room
+                )
             else:
-                sketches = sketch_queries(self._store.sketcher, documents, errors)
-            criterion = lookup.criterion_of(
-                self._store.options, sketches, (similarity, distance, recall, method)
-            )
-            limit = 1 if first else limit
-            wanted = limit if after is None or limit is None else limit + 1
-            is_first = first and after is None  # a stored document would find itself
-            rows = lookup.search(view, source, sketches, criterion, limit=wanted, first=is_first)
-            if after is not None:
-                rows = rows.chosen(np.flatnonzero(rows.ordinals != after[rows.queries]))
-                rows = rows if limit is None else rows.limited(limit)
+                size = None if room is None else room.query_count(self._store.width)
+                slices = sketch_slices(self._store.sketcher, documents, None, size, errors=errors)
+                rows = matching.of_slices(
+                    self._store, view, source, slices, asked, limit=limit, first=first, room=room
+                )
             return lookup.as_matches(view, source, rows)
         finally:
             self._leave(source)

@@ -330,3 +330,23 @@ def test_the_matches_survive_a_map_that_must_grow(open_database, limit):
 
     assert found.ids.tolist() == np.resize(np.arange(9000), 21_000).tolist()
     assert len(database) == 30_000
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("most", [None, 2])
+def test_queries_within_a_memory_limit_find_the_same(open_database, limit, most):
+    database = open_database(options=TINY)
+    oracle = filled(database, near_each_other(1, 150))
+    batch = near_each_other(2, 30)
+    ids = list(oracle.documents)[::9]
+
+    found = database.query_many(batch, distance=3, limit=most, memory_limit=limit)
+    by_id = database.query_many(ids=ids, distance=3, limit=most, memory_limit=limit)
+    first = database.query_many(batch, distance=3, first=True, memory_limit=limit)
+
+    every = [oracle.query(each, 3) for each in batch.tolist()]
+    assert rows_of(found) == [row[:most] for row in every]
+    assert rows_of(by_id) == [
+        oracle.query(oracle.documents[id].bits, 3, without=id)[:most] for id in ids
+    ]
+    assert [len(row) for row in first] == [min(len(row), 1) for row in every]
