@@ -42,9 +42,9 @@ FOLDERS = {
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "criteria", "sweep", "pairs",
-        "components", "order", "star", "cluster", "oneshot", "incoming", "chunks", "matching",
-        "trace", "explanation", "planning", "queries", "timing", "calibration", "snapshot",
-        "staging", "commit", "claim",
+        "components", "order", "star", "cluster", "groupings", "oneshot", "incoming", "chunks",
+        "matching", "trace", "explanation", "planning", "queries", "timing", "calibration",
+        "snapshot", "staging", "commit", "claim",
         "transaction", "compaction", "inspection",
     ],
     "compat": ["decimal", "simhash", "programs"],

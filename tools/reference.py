@@ -17,7 +17,8 @@ Every public name of `simdb`, with its signature.  Made by `tools/reference.py` 
 # Names first that a reader looks for first; the others follow in alphabetical order.
 FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash"]
 # What several classes share stands once, with the class that the reader knows.
-SHARED = {"Database": "Queries"}
+SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
+SHARED_VERBS = "the reading verbs, `query` to `find_clusters`"
 # Modules that are imported by themselves.
 MODULES = ["simdb.compat.simhash"]
 
@@ -71,10 +72,8 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
         yield "```python\n" + "\n".join(fields) + "\n```\n"
     members = public_functions(node)
     if name in SHARED:
-        shared = definition(ROOT / "simdb" / "engine" / "queries.py", SHARED[name])
-        assert isinstance(shared, ast.ClassDef)
-        yield "`Snapshot` and `WriteTransaction` have the reading verbs, `query` to `plan`, too.\n"
-        members = [*public_functions(shared), *members]
+        yield f"`Snapshot` and `WriteTransaction` have {SHARED_VERBS}, too.\n"
+        members = [*shared_functions(SHARED[name]), *members]
     for member in members:
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)
@@ -90,6 +89,14 @@ def describe_module(name: str) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield f"### {name}.{node.name}\n"
             yield from signature(node.name, node)
+
+
+def shared_functions(classes: dict[str, str]) -> Iterator[ast.FunctionDef]:
+    """The public methods of classes of the engine, given by their modules."""
+    for module, name in classes.items():
+        shared = definition(ROOT / "simdb" / "engine" / f"{module}.py", name)
+        assert isinstance(shared, ast.ClassDef)
+        yield from public_functions(shared)
 
 
 def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:

@@ -10,24 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine import criteria, lookup, matching
-from simdb.engine.cluster import check_policy, find_clusters
-from simdb.engine.criteria import Counts
 from simdb.engine.explanation import explain, given_side, stored_side
+from simdb.engine.groupings import Groupings
 from simdb.engine.incoming import as_list, sketch_slices
-from simdb.engine.order import FIRST, places_by_field
-from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.planning import planned
-from simdb.engine.store import Store
 from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.view import View
 from simdb.errors import InputError
-from simdb.plan.question import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
-from simdb.storage.metadata import read_all, read_metadata
+from simdb.storage.metadata import read_metadata
 from simdb.storage.run import Source
 from simdb.values import (
-    Clusters,
     Document,
     Id,
     Match,
@@ -40,16 +34,8 @@ ITERATED_IDS = 4096
 U32 = npt.NDArray[np.uint32]
 
 
-class Queries(Protocol):
+class Queries(Groupings, Protocol):
     """Reading verbs over `_enter` and `_leave`, which give and take back a consistent state."""
-
-    _store: Store
-
-    def _enter(self) -> tuple[View, Source]: ...
-
-    def _leave(self, source: Source) -> None: ...
-
-    def _counts(self, source: Source) -> Counts: ...
 
     def query(
         self,
@@ -137,63 +123,6 @@ class Queries(Protocol):
                     self._store, view, source, slices, asked, limit=limit, first=first, room=room
                 )
             return lookup.as_matches(view, source, rows)
-        finally:
-            self._leave(source)
-
-    def find_all(
-        self,
-        *,
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        method: str | None = None,
-    ) -> Pairs:
-        """Every pair of stored documents that match; see `query` for the criterion.
-
-        The pairs are made while they are read: `chunks()` needs bounded memory, the arrays
-        `left`, `right`, `distance` and `similarity` hold them all.
-        """
-        view, source = self._enter()
-        try:
-            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            view.plan(criterion, source, is_swept=True)
-        except BaseException:
-            self._leave(source)
-            raise
-        stream = PairStream(view, source, criterion, self._leave)
-        self._store.keep_track(stream)
-        return Pairs(stream)
-
-    def find_clusters(
-        self,
-        *,
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        method: str | None = None,
-        policy: str = "connected",
-        representative: str = "first",
-    ) -> Clusters:
-        """Groups of two and more documents under the criterion; see `query`.
-
-        `policy` "connected": whatever a chain of matches connects is one cluster.  "star": every
-        member matches the representative.  Documents are taken in order: one that no earlier
-        representative matches becomes one, any other joins the earliest that matches.
-
-        `representative` "first": the order is that of insertion.  Otherwise the name of a field
-        of the metadata: the least number, or text, comes first, documents without one last.  The
-        representative of a cluster is its first member in that order.
-
-        Equal documents are linked to the first of them and never paired with each other, so a
-        cluster of many copies costs no more than their number.  Raises OptionError for a policy
-        or a field that there is not, InputError for values that cannot be ordered.
-        """
-        check_policy(policy)
-        view, source = self._enter()
-        try:
-            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            places = self._places(view, source, representative)
-            return find_clusters(view, source, criterion, policy=policy, places=places)
         finally:
             self._leave(source)
 
@@ -376,20 +305,6 @@ class Queries(Protocol):
         rows = lookup.search(view, source, sketches, criterion)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
-
-    def _pairs_criterion(self, source: Source, asked: lookup.Asked) -> Criterion:
-        return criteria.of_pairs(self._store.options, self._counts(source), asked)
-
-    def _places(self, view: View, source: Source, representative: str) -> U32 | None:
-        """The place of each ordinal in the order for representatives; None: of insertion."""
-        if representative == FIRST:
-            return None
-        entries = self._all_metadata(source)
-        return places_by_field(view, source, entries, representative)
-
-    def _all_metadata(self, source: Source) -> Iterator[tuple[int, bytes]]:
-        """(ordinal, packed metadata) of every document that has any, deleted or not."""
-        return read_all(source.transaction, self._store.environment.subdatabase(layout.METADATA))
 
     def _metadata(self, ordinal: int, source: Source) -> Any:
         handle = self._store.environment.subdatabase(layout.METADATA)
