@@ -20,6 +20,7 @@ MARKUPS = ("none", "html")
 # that is multiplied by the weight of an `IdfTable`.
 WEIGHTINGS = ("binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf")
 DIMENSIONS = (64, 128)
+KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 PROBING_METHODS = ("psm", "multiprobe")  # these go by the weights of a query
 METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS)
 FEATURE_OPTIONS = (
@@ -208,6 +209,8 @@ class Options:
     so many times larger; larger means fewer runs (faster queries) and more rewriting.
     `header_offset`, from -4 to 0: headers of n documents have floor(log2 n) + `header_offset` bits;
     one more doubles their memory, 4 bytes each, and halves what a look-up compares.
+    `keep_clusters`: "distance" or "similarity" keeps the connected clusters under the default of
+    that name up to date with every commit, for `cluster` and `find_clusters`.
     """
 
     sketch: Simhash = field(default_factory=Simhash)
@@ -219,6 +222,7 @@ class Options:
     delta_documents: int = 4096
     growth: int = 8
     header_offset: int = -1
+    keep_clusters: str = NOT_KEPT
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value that cannot be."""
@@ -239,18 +243,34 @@ class Options:
         _whole("delta_documents", self.delta_documents, 1, 2**20)
         _whole("growth", self.growth, 2, 1000)
         _whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
+        _one_of("keep_clusters", self.keep_clusters, KEPT)
+        if self.keep_clusters == BY_SIMILARITY and not self.sketch.store_volatility:
+            raise OptionError(
+                "keep_clusters='similarity' needs Simhash(store_volatility=True), whose vectors"
+                " measure it; or keep them by 'distance'"
+            )
 
     @property
     def table_count(self) -> int:
         """Number of block permutations."""
         return math.comb(self.blocks, self.leading)
 
+    @property
+    def keeps_clusters(self) -> bool:
+        """Whether clusters are kept."""
+        return self.keep_clusters != NOT_KEPT
+
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
-    """Plain types only, for storing; `idf` stands in the place of the sketch's IDF table."""
+    """Plain types only, for storing; `idf` stands in the place of the sketch's IDF table.
+
+    What was not asked for and is younger than the format is left out: older versions read it.
+    """
     bare = replace(options, sketch=replace(options.sketch, idf=None))
     encoded = asdict(bare)
     encoded["sketch"]["idf"] = idf
+    if not options.keeps_clusters:
+        del encoded["keep_clusters"]
     return encoded
 
 

@@ -35,7 +35,8 @@ class Statistics:
     weights; `deleted_count` tombstones not compacted away; `delta_count` documents not sealed in
     a run.  Sizes in bytes: `file_bytes` on disk, `live_bytes` of pages in use, `map_bytes` the
     file may grow to.  `section_bytes`: bytes of stored values by sub-database.  `largest_group`:
-    most documents that share one fingerprint.
+    most documents that share one fingerprint.  `cluster_count`: kept clusters, of two documents and
+    more; None where none are kept.
     """
 
     path: str
@@ -50,6 +51,7 @@ class Statistics:
     map_bytes: int
     transaction: int
     largest_group: int
+    cluster_count: int | None
     section_bytes: dict[str, int]
     runs: tuple[RunStatistics, ...]
     readers: tuple[ReaderStatistics, ...]

@@ -37,14 +37,13 @@ FOLDERS = {
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "birth",
         "environment", "registry", "batch", "loose", "manifest", "metadata", "tombstones",
-        "pages", "run", "pieces",
-        "merge", "contents", "check",
+        "pages", "run", "pieces", "membership", "merge", "contents", "check",
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "criteria", "sweep", "pairs",
-        "components", "order", "star", "cluster", "groupings", "oneshot", "incoming", "chunks",
-        "matching", "trace", "explanation", "planning", "queries", "timing", "calibration",
-        "snapshot", "staging", "commit", "claim",
+        "components", "order", "star", "equal", "cluster", "linking", "keeping", "kept",
+        "groupings", "oneshot", "incoming", "chunks", "matching", "trace", "explanation",
+        "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
         "transaction", "compaction", "inspection",
     ],
     "compat": ["decimal", "simhash", "programs"],

@@ -18,7 +18,7 @@ Every public name of `simdb`, with its signature.  Made by `tools/reference.py` 
 FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash"]
 # What several classes share stands once, with the class that the reader knows.
 SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
-SHARED_VERBS = "the reading verbs, `query` to `find_clusters`"
+SHARED_VERBS = "the reading verbs, `query` to `cluster`"
 # Modules that are imported by themselves.
 MODULES = ["simdb.compat.simhash"]
 

@@ -4,11 +4,14 @@ Equal documents are linked to each other once and only one of them takes further
 thousand copies make a thousand links and not half a million pairs.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.components import grouped
+from simdb.engine.equal import first_equal_rows
 from simdb.engine.star import find_stars
 from simdb.engine.sweep import find_links, searched, whole_table
 from simdb.engine.view import View
@@ -41,20 +44,39 @@ def find_clusters(
 
     `places`: the place of each ordinal in the order for representatives; None: by ordinal.
     """
+    if policy == STAR:
+        labels = _star_labels(view, source, criterion, places)
+    else:
+        labels = connected_labels(view, source, criterion)
+    return as_clusters(view, source, labels, places)
+
+
+def as_clusters(view: View, source: Source, labels: U32, places: U32 | None) -> Clusters:
+    """Clusters with the users' ids; `labels`: one member of each ordinal's cluster."""
+    offsets, members = grouped(labels, places)
+    return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))
+
+
+def connected_labels(view: View, source: Source, criterion: Criterion) -> U32:
+    """The least member of each ordinal's connected component: uint32[next ordinal]."""
+    forest, copies, left_out = _linked_copies(view, source, criterion)
+    if len(copies):
+        left_out = with_deleted(left_out, copies, view.next_ordinal)
+    for couples in find_links(view.without(left_out), source, criterion):
+        forest.join(couples.left, couples.right)
+    labels: U32 = forest.labels()
+    return labels
+
+
+def _linked_copies(
+    view: View, source: Source, criterion: Criterion
+) -> tuple[Any, U32, Bitmap | None]:
+    """A forest with equal documents joined, all but one of each such group, and who is left out."""
     is_measured = criterion.similarity is not None
     left_out = view.unweighted(source) if is_measured else view.dead
     forest = kernel.Forest(view.next_ordinal)
     copies = _link_equal(view.without(left_out), source, forest, is_measured=is_measured)
-    if policy == STAR:
-        labels = _star_labels(view, source, criterion, forest.labels(), left_out, places)
-    else:
-        if len(copies):
-            left_out = with_deleted(left_out, copies, view.next_ordinal)
-        for couples in find_links(view.without(left_out), source, criterion):
-            forest.join(couples.left, couples.right)
-        labels = forest.labels()
-    offsets, members = grouped(labels, places)
-    return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))
+    return forest, copies, left_out
 
 
 def _link_equal(view: View, source: Source, forest: kernel.Forest, *, is_measured: bool) -> U32:
@@ -69,9 +91,7 @@ def _link_equal(view: View, source: Source, forest: kernel.Forest, *, is_measure
     if is_measured and len(left):
         sharing = np.union1d(left, right)
         vectors = view.vectors(source, sharing).gather(sharing)
-        whole = vectors.view(np.dtype((np.void, vectors.shape[1]))).reshape(-1)
-        _, order_in, group = np.unique(whole, return_index=True, return_inverse=True)
-        first = sharing[order_in[group]]
+        first = sharing[first_equal_rows(vectors)]
         is_copy = first != sharing
         left, right = first[is_copy], sharing[is_copy]
     forest.join(left, right)
@@ -83,14 +103,14 @@ def _star_labels(
     view: View,
     source: Source,
     criterion: Criterion,
-    equal: U32,
-    left_out: Bitmap | None,
     places: U32 | None,
 ) -> U32:
-    """The representative of each ordinal; `equal`: the least ordinal equal to each.
+    """The representative of each ordinal.
 
     Of equal documents the first in order stands for all: the others match what it matches.
     """
+    forest, _, left_out = _linked_copies(view, source, criterion)
+    equal = forest.labels()
     every = np.arange(view.next_ordinal, dtype=np.uint32)
     standing = equal if places is None else _first_of_each(equal, places)
     left_out = with_deleted(left_out, every[standing != every], view.next_ordinal)

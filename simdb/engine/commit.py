@@ -18,6 +18,7 @@ from simdb.storage import layout
 from simdb.storage.batch import encode_batch
 from simdb.storage.contents import Contents
 from simdb.storage.manifest import Manifest, RunInfo, encode_manifest
+from simdb.storage.membership import Membership
 from simdb.storage.merge import run_keys, write_run
 from simdb.storage.metadata import encode_blocks
 from simdb.storage.run import Run, Source
@@ -72,7 +73,19 @@ def write_staged(
         manifest = _write_sealed(writer, manifest, base, staging, source)
     else:
         _append_to_delta(writer, staging)
+    if staging.keeper is not None:
+        manifest = staging.keeper.counted(manifest)
+        write_clusters(writer, staging.keeper.membership)
     writer.put_manifest(manifest)
+
+
+def write_clusters(writer: Writer, membership: Membership) -> None:
+    """Store what has changed in the kept clusters."""
+    for key, value in membership.changes():
+        if value is None:
+            writer.delete(layout.CLUSTERS, key)
+        else:
+            writer.put(layout.CLUSTERS, key, value)
 
 
 def drop_run(writer: Writer, run: Run) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.commit import Writer, drop_run
+from simdb.engine.commit import Writer, drop_run, write_clusters
 from simdb.engine.idf import copy_idf
 from simdb.engine.store import Store
 from simdb.errors import BusyError
@@ -23,7 +23,8 @@ from simdb.storage import layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment import MapFull
 from simdb.storage.locks import alone
-from simdb.storage.manifest import RunInfo
+from simdb.storage.manifest import Manifest, RunInfo
+from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
 from simdb.storage.place import DATA_FILE, make_new
@@ -105,6 +106,8 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     writer.clear(layout.DELTA)
     writer.clear(layout.DELETED)
     _renumber_metadata(writer, source, kept)
+    if store.options.keeps_clusters:
+        manifest = _renumber_clusters(writer, source, kept, manifest)
     writer.put_manifest(
         replace(
             manifest,
@@ -135,6 +138,21 @@ def _renumber_metadata(writer: Writer, source: Source, kept: npt.NDArray[np.uint
         ]
         for key, value in encode_blocks(entries):
             writer.put(layout.METADATA, key, value)
+
+
+def _renumber_clusters(
+    writer: Writer, source: Source, kept: npt.NDArray[np.uint32], manifest: Manifest
+) -> Manifest:
+    """Store the clusters of the documents `kept` under their new ordinals, numbered from 1."""
+    membership = Membership(source)
+    numbers, following = (each[kept] for each in membership.whole(manifest.next_ordinal))
+    is_member = numbers > 0
+    named, which = np.unique(numbers[is_member], return_inverse=True)
+    numbers[is_member] = which + 1
+    following[is_member] = np.searchsorted(kept, following[is_member])
+    membership.replace(numbers, following)
+    write_clusters(writer, membership)
+    return replace(manifest, last_cluster=len(named))
 
 
 def _groups(entries: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from simdb.storage.membership import Membership
 from simdb.values import offsets_of
 
 U32 = npt.NDArray[np.uint32]
@@ -24,3 +25,17 @@ def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int6
     members = members[np.lexsort((ranks, leading[group]))]
     sizes = np.bincount(group, minlength=len(named))[np.argsort(leading)]
     return offsets_of(sizes), members
+
+
+def kept_labels(membership: Membership, count: int) -> U32:
+    """The least member of the kept cluster of every ordinal below `count`: uint32[count]."""
+    return labels_of(membership.whole(count)[0])
+
+
+def labels_of(numbers: U32) -> U32:
+    """The least ordinal with the same number as each; itself where that is 0: uint32[n]."""
+    members = np.flatnonzero(numbers)
+    _, firsts, group = np.unique(numbers[members], return_index=True, return_inverse=True)
+    labels = np.arange(len(numbers), dtype=np.uint32)
+    labels[members] = members[firsts[group]]
+    return labels

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from simdb.engine.lookup import Asked, make_criterion
-from simdb.options import PROBING_METHODS, Options
+from simdb.options import BY_DISTANCE, BY_SIMILARITY, PROBING_METHODS, Options
 from simdb.plan.question import Criterion
 
 
@@ -42,3 +42,35 @@ def of_pairs(options: Options, counts: Counts, asked: Asked) -> Criterion:
         is_weighted = False
     is_weighted &= options.sketch.store_volatility
     return replace(criterion, is_weighted=is_weighted, is_stored=True)
+
+
+def of_kept(options: Options) -> Criterion:
+    """The criterion of the clusters that are kept: by distance it is exact."""
+    if options.keep_clusters == BY_DISTANCE:
+        return Criterion(None, options.distance, 1.0, "auto", is_stored=True)
+    return Criterion(
+        options.similarity, None, options.recall, "auto", is_weighted=True, is_stored=True
+    )
+
+
+def asked_of_kept(options: Options, asked: Asked) -> Asked:
+    """What is asked of clusters: by the bound of those that are kept, if no other is given."""
+    similarity, distance, recall, method = asked
+    if similarity is None and distance is None:
+        similarity = options.similarity if options.keep_clusters == BY_SIMILARITY else None
+        distance = options.distance if options.keep_clusters == BY_DISTANCE else None
+    return similarity, distance, recall, method
+
+
+def is_kept(options: Options, asked: Asked) -> bool:
+    """Whether the kept clusters answer this; OptionError for what cannot be asked at all."""
+    similarity, distance, recall, method = asked
+    make_criterion(options, asked, is_weighted=True)
+    if method not in (None, "auto"):
+        return False
+    if options.keep_clusters == BY_DISTANCE:
+        return similarity is None and distance == options.distance
+    if options.keep_clusters == BY_SIMILARITY:
+        is_found = recall is None or recall <= options.recall
+        return distance is None and similarity == options.similarity and is_found
+    return False

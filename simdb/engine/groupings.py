@@ -7,18 +7,22 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine import criteria
-from simdb.engine.cluster import check_policy, find_clusters
-from simdb.engine.criteria import Counts
+from simdb.engine.cluster import CONNECTED, as_clusters, check_policy, find_clusters
+from simdb.engine.components import kept_labels
+from simdb.engine.criteria import Counts, asked_of_kept, is_kept
 from simdb.engine.lookup import Asked
 from simdb.engine.order import FIRST, places_by_field
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.store import Store
+from simdb.engine.stored import known_ordinals
 from simdb.engine.view import View
+from simdb.errors import OptionError
 from simdb.plan.question import Criterion
 from simdb.storage import layout
+from simdb.storage.membership import Membership
 from simdb.storage.metadata import read_all
 from simdb.storage.run import Source
-from simdb.values import Clusters
+from simdb.values import Clusters, Id
 
 U32 = npt.NDArray[np.uint32]
 
@@ -78,6 +82,9 @@ class Groupings(Protocol):
         of the metadata: the least number, or text, comes first, documents without one last.  The
         representative of a cluster is its first member in that order.
 
+        Where clusters are kept (`Options.keep_clusters`) and no bound is given, theirs is used; and
+        connected ones under it are read, not searched for, unless a method or more recall is asked.
+
         Equal documents are linked to the first of them and never paired with each other, so a
         cluster of many copies costs no more than their number.  Raises OptionError for a policy
         or a field that there is not, InputError for values that cannot be ordered.
@@ -85,11 +92,43 @@ class Groupings(Protocol):
         check_policy(policy)
         view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
+            options = self._store.options
+            asked = asked_of_kept(options, (similarity, distance, recall, method))
             places = self._places(view, source, representative)
+            if policy == CONNECTED and is_kept(options, asked):
+                labels = kept_labels(self._membership(source), view.next_ordinal)
+                return as_clusters(view, source, labels, places)
+            criterion = self._pairs_criterion(source, asked)
             return find_clusters(view, source, criterion, policy=policy, places=places)
         finally:
             self._leave(source)
+
+    def cluster(self, id: Id) -> list[Id]:
+        """The ids of the kept cluster of a stored document, in the order of insertion.
+
+        The first of them is its representative; a document that no other matches is alone.  It is
+        read, not searched for.  By distance it is what `find_clusters` finds; by similarity,
+        whatever the searches of the insertions found, each match with the database's `recall`.
+
+        Raises NotFoundError for an unknown id, OptionError for a database that was not created
+        with `keep_clusters`.
+        """
+        if not self._store.options.keeps_clusters:
+            raise OptionError(
+                f"{self._store.environment.path} keeps no clusters; create a database with"
+                " Options(keep_clusters='distance') or 'similarity', or use find_clusters"
+            )
+        view, source = self._enter()
+        try:
+            (ordinal,) = known_ordinals(view, source, [id])
+            members = self._membership(source).members(int(ordinal), view.next_ordinal)
+            return list(view.identifiers(source, members).decode(members))
+        finally:
+            self._leave(source)
+
+    def _membership(self, source: Source) -> Membership:
+        """The kept clusters."""
+        return Membership(source)
 
     def _pairs_criterion(self, source: Source, asked: Asked) -> Criterion:
         return criteria.of_pairs(self._store.options, self._counts(source), asked)

@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from simdb.engine.criteria import of_kept
+from simdb.engine.kept import check_clusters
 from simdb.engine.store import Store
 from simdb.engine.sweep import searched
 from simdb.engine.view import View
 from simdb.errors import CorruptError, FormatError
 from simdb.options import encode_options
 from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
-from simdb.storage import codec, layout
+from simdb.storage import codec
 from simdb.storage.check import (
     RESTORE,
     check_counts,
@@ -20,7 +22,7 @@ from simdb.storage.check import (
     check_runs,
     check_values,
 )
-from simdb.storage.contents import idf_checksum, load
+from simdb.storage.contents import all_names, idf_checksum, load
 from simdb.storage.merge import run_keys
 from simdb.storage.run import Run, Source
 
@@ -45,6 +47,7 @@ def statistics(store: Store) -> Statistics:
             map_bytes=sizes[2],
             transaction=contents.transaction_number,
             largest_group=_largest_group(view, source),
+            cluster_count=manifest.cluster_count if store.options.keeps_clusters else None,
             section_bytes=_section_bytes(store, source),
             runs=tuple(_run_statistics(store, run, source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
@@ -63,7 +66,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     source = Source(store.environment, store.width, store.options.header_offset)
     transaction = source.transaction
     try:
-        names = layout.all_names(store.options.table_count)
+        names = all_names(store.options)
         if deep:
             yield from check_values(store.environment, transaction, names)
         try:
@@ -78,6 +81,11 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield from check_idf(
                 store.environment.path, idf_checksum(store.environment, transaction)
             )
+            if store.options.keeps_clusters:
+                view = store.view_of(contents)
+                yield from check_clusters(
+                    view, source, contents.manifest, of_kept(store.options), deep=deep
+                )
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
                 yield from check_runs(
@@ -110,7 +118,7 @@ def _largest_group(view: View, source: Source) -> int:
 def _section_bytes(store: Store, source: Source) -> dict[str, int]:
     """Bytes of the pages of each sub-database."""
     sizes: dict[str, int] = {}
-    for name in layout.all_names(store.options.table_count):
+    for name in all_names(store.options):
         handle = store.environment.subdatabase(name)
         pages: dict[str, Any] = source.transaction.stat(handle)
         count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]

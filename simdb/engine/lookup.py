@@ -229,6 +229,12 @@ def joined(parts: list[Rows]) -> Rows:
     )
 
 
+def bit_counts(words: npt.NDArray[np.uint64]) -> U8:
+    """How many bits of each word are set: uint8[n]."""
+    each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
+    return np.asarray(each.sum(axis=1), np.uint8)
+
+
 def _search_part(
     view: View,
     source: Source,
@@ -319,7 +325,7 @@ def _measured(
         )
         bits = np.repeat(sketches.bits, np.diff(offsets))
         differing = bits ^ view.column(layout.FINGERPRINT, ordinals, source)
-        return Rows(offsets, ordinals, _bit_counts(differing), similarities)
+        return Rows(offsets, ordinals, bit_counts(differing), similarities)
     offsets, ordinals, distances = _candidates(view, source, sketches, plan, False, after)
     similarities = _estimates(view, source, sketches, offsets, ordinals)
     rows = Rows(offsets, ordinals, distances, similarities)
@@ -340,11 +346,6 @@ def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ord
     lacking |= np.repeat(sketches.states != WEIGHTED, np.diff(offsets))
     similarities[lacking] = np.nan
     return similarities
-
-
-def _bit_counts(words: npt.NDArray[np.uint64]) -> U8:
-    each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
-    return np.asarray(each.sum(axis=1), np.uint8)
 
 
 def _is_whole(value: object, most: int) -> bool:

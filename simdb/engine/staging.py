@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.criteria import of_kept
+from simdb.engine.keeping import Keeper
 from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import FullError
@@ -49,6 +51,11 @@ class Staging:
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
+        options = store.options
+        # The kept clusters, None where nobody asked for them.
+        self.keeper = (
+            Keeper(source, of_kept(options), base.manifest) if options.keeps_clusters else None
+        )
 
     @property
     def has_changes(self) -> bool:
@@ -118,6 +125,8 @@ class Staging:
         self._base = base
         self._source = source
         self._view = None
+        if self.keeper is not None:
+            self.keeper.membership.rebase(source)
 
     def seal_loose(self) -> None:
         """Make a run in memory of the loose documents."""

@@ -102,6 +102,16 @@ class Store:
         """The stored state that `source` sees."""
         return self._refreshed(source.transaction)[1]
 
+    def view_of(self, contents: Contents) -> View:
+        """A view of a stored state."""
+        return View(
+            contents.runs,
+            contents.loose,
+            contents.dead,
+            self.permutations,
+            self._calibration(contents),
+        )
+
     def begin_write(self) -> None:
         """Become the only writer; BusyError when that takes longer than the timeout."""
         environment = self.environment
@@ -171,13 +181,7 @@ class Store:
                 return latest
             previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, previous)
-            view = View(
-                contents.runs,
-                contents.loose,
-                contents.dead,
-                self.permutations,
-                self._calibration(contents),
-            )
+            view = self.view_of(contents)
             newest = (stamp, contents, view)
             # A reader that began before the last commit must not turn the clock back.
             if latest is None or latest[0][0] < stamp[0] or latest[0][1] != stamp[1]:

@@ -162,18 +162,29 @@ def as_pairs(view: View, source: Source, couples: Couples) -> PairArrays:
 
 
 def _look_up_all(view: View, source: Source, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
-    """Pairs by looking up every document among those with greater ordinals.
+    """Pairs by looking up every document among those with greater ordinals."""
+    is_measured = criterion.similarity is not None
+    ordinals = searched(view, source, is_measured=is_measured).ordinals
+    return look_up(view, source, criterion, plan, ordinals, later_only=True)
+
+
+def look_up(
+    view: View, source: Source, criterion: Criterion, plan: Plan, ordinals: U32, *, later_only: bool
+) -> Iterator[Couples]:
+    """Each of `ordinals`, on the left, with the documents of the view that match it.
+
+    `later_only`: with those of greater ordinals; otherwise left may be above right.
 
     Nobody knows how many a batch will find, so each is as large as the last one suggests, at most
     twice as large, and drawn from everywhere: a crowd of neighbours is spread over many.
     """
-    is_measured = criterion.similarity is not None
-    ordinals = _spread(searched(view, source, is_measured=is_measured).ordinals)
+    ordinals = _spread(ordinals)
     start, size = 0, LOOKUP_QUERIES_FIRST
     while start < len(ordinals):
         asked = ordinals[start : start + size]
         sketches = stored_sketches(view, source, asked)
-        rows = search(view, source, sketches, criterion, after=asked, plan=plan)
+        after = asked if later_only else None
+        rows = search(view, source, sketches, criterion, after=after, plan=plan)
         if len(rows.ordinals):
             yield _from_rows(rows, asked)
         start += size

@@ -20,6 +20,7 @@ from simdb.errors import ClosedError, ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.environment import MapFull
 from simdb.storage.loose import Loose
+from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
 
@@ -224,6 +225,7 @@ class WriteTransaction(Queries):
         self._check_open()
         try:
             if self._staging.has_changes:
+                self._settle()
                 self._write()
         finally:
             self._end()
@@ -305,6 +307,14 @@ class WriteTransaction(Queries):
             raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
         return encoded, packed
 
+    def _settle(self) -> Membership | None:
+        """Bring the kept clusters up to date with what is staged; None where none are kept."""
+        keeper = self._staging.keeper
+        if keeper is None:
+            return None
+        keeper.settle(self._view(), self._source, self._staging.deleted)
+        return keeper.membership
+
     def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
         if len(ordinals):
             states = self._view().column(layout.STATE, ordinals, self._source)
@@ -324,6 +334,9 @@ class WriteTransaction(Queries):
 
     def _counts(self, source: Source) -> Counts:
         return self._staging
+
+    def _membership(self, source: Source) -> Membership:
+        return self._settle() or super()._membership(source)
 
     def _metadata(self, ordinal: int, source: Source) -> Any:
         staged = self._staging.metadata_of(ordinal)

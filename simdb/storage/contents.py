@@ -47,7 +47,7 @@ def create(
     """Write the values of a new, empty database; False, and nothing, where there is one."""
     if transaction.stat()["entries"]:
         return False
-    environment.create_subdatabases(layout.all_names(options.table_count), transaction)
+    environment.create_subdatabases(all_names(options), transaction)
     meta = environment.subdatabase(layout.META)
     stored = {"version": codec.FORMAT_VERSION, "engine": environment.engine_version}
     value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
@@ -59,6 +59,11 @@ def create(
     manifest = environment.subdatabase(layout.MANIFEST)
     transaction.put(layout.MANIFEST_KEY, encode_manifest(Manifest()), db=manifest)
     return True
+
+
+def all_names(options: Options) -> list[bytes]:
+    """Every sub-database of a database with these options."""
+    return layout.all_names(options.table_count, keeps_clusters=options.keeps_clusters)
 
 
 def put_options(environment: Environment, transaction: Any, options: Options) -> None:
@@ -79,7 +84,7 @@ def attach(environment: Environment) -> Options:
     environment.attach([layout.META])
     with environment.reading() as transaction:
         options = read_options(environment, transaction)
-    environment.attach(layout.all_names(options.table_count))
+    environment.attach(all_names(options))
     return options
 
 

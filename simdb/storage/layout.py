@@ -10,6 +10,8 @@
     delta       first ordinal u32                       documents of one commit, not yet sealed
     metadata    first ordinal u32                       metadata of some documents of one commit
     deleted     chunk u32                               a bit for each of CHUNK_ORDINALS ordinals
+    clusters    chunk u32                               clusters of MEMBER_ORDINALS ordinals; only
+                                                        where the options ask to keep them
 
 Numbers in keys are big-endian, so that LMDB's order is theirs.  A run of table NN lies in two to
 three values that are as long as the run; what is found by ordinal is cut into segments of
@@ -26,6 +28,7 @@ VOLATILITY = b"volatility"
 DELTA = b"delta"
 METADATA = b"metadata"
 DELETED = b"deleted"
+CLUSTERS = b"clusters"
 
 FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
@@ -42,6 +45,7 @@ MANIFEST_KIND = b"mani"
 DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"
 DELETED_KIND = b"dead"
+CLUSTERS_KIND = b"clus"
 
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
@@ -64,6 +68,8 @@ COLUMN_TYPES = {FINGERPRINT: "<u8", STATE: "u1", OFFSET: "<u4", ID: "u1", VECTOR
 SEGMENT_ORDINALS = 1 << 20
 # 2 KiB to a value, which LMDB keeps inside a leaf page.
 CHUNK_ORDINALS = 1 << 14
+# 8 bytes each: with headers, two values fill a leaf page of 4 KiB.
+MEMBER_ORDINALS = 240
 
 _RUN_COLUMN = struct.Struct(">IB")
 _RUN_COLUMN_SEGMENT = struct.Struct(">IBI")
@@ -80,10 +86,11 @@ def table_names(table_count: int) -> list[bytes]:
     return [table_name(table) for table in range(table_count)]
 
 
-def all_names(table_count: int) -> list[bytes]:
+def all_names(table_count: int, *, keeps_clusters: bool) -> list[bytes]:
     """Every sub-database of a database with so many tables."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
-    return singles + table_names(table_count)
+    kept = [CLUSTERS] if keeps_clusters else []
+    return [*singles, *kept, *table_names(table_count)]
 
 
 def table_key(run: int, column: int) -> bytes:

@@ -36,7 +36,8 @@ class Manifest:
     delta_start .. next_ordinal.  `delta_version` changes when the delta is emptied and
     `deleted_version` when a document is deleted, so that a reader knows what it may keep.
     `document_count`, `empty_count` and `bare_count` are of live documents.  `calibration` changes
-    when a calibration is stored; 0 while there is none.
+    when a calibration is stored; 0 while there is none.  `cluster_count` clusters are kept, and the
+    next one gets the number `last_cluster` + 1.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -50,6 +51,12 @@ class Manifest:
     empty_count: int = 0
     bare_count: int = 0
     calibration: int = 0
+    cluster_count: int = 0
+    last_cluster: int = 0
+
+
+# Fields that are younger than the format are stored only where they say something.
+YOUNGER = ("cluster_count", "last_cluster")
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -58,6 +65,9 @@ def encode_manifest(manifest: Manifest) -> bytes:
         name: getattr(manifest, name) for name in Manifest.__dataclass_fields__ if name != "runs"
     }
     rows = [[getattr(run, name) for name in RunInfo.__dataclass_fields__] for run in manifest.runs]
+    for name in YOUNGER:
+        if not fields[name]:
+            del fields[name]
     stored = {**fields, "runs": rows}
     return codec.encode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, stored)
 

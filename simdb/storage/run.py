@@ -6,7 +6,7 @@ is copied; since LMDB touches every page of a value that it hands out, values ar
 when first asked for, and kept as long as the run is live (its pages stay where they are).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,11 +103,19 @@ class Source(Holder):
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """The array stored under `key` of a sub-database; CorruptError when it is missing."""
-        handle = self._environment.subdatabase(name)
-        value = self.transaction.get(key, db=handle)
+        value = self.find(name, key)
         if value is None:
             raise CorruptError(f"{codec.name(kind, key)} is missing from {name.decode()}")
         return codec.decode_array(kind, key, value, dtype)
+
+    def find(self, name: bytes, key: bytes) -> Any:
+        """The bytes stored under `key` of a sub-database; None when there are none."""
+        return self.transaction.get(key, db=self._environment.subdatabase(name))
+
+    def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
+        """Every key of a sub-database, in order, and the bytes stored under it."""
+        for key, value in self.transaction.cursor(self._environment.subdatabase(name)):
+            yield bytes(key), value
 
 
 class Run:

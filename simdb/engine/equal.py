@@ -1,0 +1,33 @@
+"""Equal documents: of each group the first stands for all, so that copies are never paired.
+
+Equal means equal fingerprints and, where similarities count, equal volatility vectors.  (Equal
+vectors have equal fingerprints: their signs are the bits.)
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.values import Sketches
+
+I64 = npt.NDArray[np.int64]
+
+
+def first_equal(sketches: Sketches, *, is_measured: bool) -> I64:
+    """For each sketch the position of the first one that is equal: int64[n]."""
+    _, firsts, group = np.unique(sketches.bits, return_index=True, return_inverse=True)
+    found: I64 = firsts[group].astype(np.int64)
+    if is_measured and len(found):
+        sharing = np.flatnonzero(np.bincount(group)[group] > 1)
+        found[sharing] = sharing[first_equal_rows(sketches.vectors[sharing])]
+    return found
+
+
+def first_equal_rows(vectors: npt.NDArray[np.uint8]) -> I64:
+    """For each row of uint8[n, width] the position of the first one that is equal: int64[n]."""
+    if not len(vectors):
+        return np.empty(0, np.int64)
+    rows = np.ascontiguousarray(vectors)
+    whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+    _, firsts, group = np.unique(whole, return_index=True, return_inverse=True)
+    found: I64 = firsts[group].astype(np.int64)
+    return found

@@ -1,0 +1,211 @@
+"""Keeping clusters: what insertions and deletions make of them, settled before a commit.
+
+A new document joins the clusters of all that match it, which become one under the number of the
+largest.  Whoever loses a member keeps its number for the largest part of the rest.  What is settled
+costs what has changed: of two clusters that become one the smaller is written again, and of
+those that lost a member only the members are compared with each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.cluster import connected_labels
+from simdb.engine.components import grouped
+from simdb.engine.linking import links_of, parts_of
+from simdb.engine.view import View
+from simdb.errors import FullError
+from simdb.plan.question import Criterion
+from simdb.storage.manifest import Manifest
+from simdb.storage.membership import Membership, groups_of, rings
+from simdb.storage.run import Source
+from simdb.storage.tombstones import is_deleted
+from simdb.values import ORDINALS_MAX
+
+# Where at least so many documents are new, and more than are old, all are swept.
+SWEPT_LEAST = 4096
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+
+class Keeper:
+    """The kept clusters as a write transaction leaves them."""
+
+    def __init__(self, source: Source, criterion: Criterion, manifest: Manifest) -> None:
+        """As the transaction found them; `criterion`: what counts as a match."""
+        self.membership = Membership(source)
+        self._criterion = criterion
+        self._settled_stop = manifest.next_ordinal
+        self._settled_deletions = 0
+        self._cluster_count = manifest.cluster_count
+        self._last_cluster = manifest.last_cluster
+
+    def settle(self, view: View, source: Source, deleted: Sequence[U32]) -> None:
+        """Take in what has changed; `view` has it all, and `deleted` who was deleted, in order."""
+        start, stop = self._settled_stop, view.next_ordinal
+        gone = np.concatenate([np.empty(0, np.uint32), *deleted[self._settled_deletions :]])
+        fresh = np.arange(start, stop, dtype=np.uint32)
+        fresh = fresh[~is_deleted(view.dead, fresh)]
+        if len(fresh) >= SWEPT_LEAST and 2 * len(fresh) > stop:
+            self._sweep(view, source)
+        else:
+            self._remove(view, source, gone[gone < start])
+            self._add(view, source, fresh)
+        self._settled_stop, self._settled_deletions = stop, len(deleted)
+
+    def counted(self, manifest: Manifest) -> Manifest:
+        """The manifest with the clusters of now."""
+        return replace(manifest, cluster_count=self._cluster_count, last_cluster=self._last_cluster)
+
+    def _sweep(self, view: View, source: Source) -> None:
+        """All clusters from nothing."""
+        offsets, members = grouped(connected_labels(view, source, self._criterion))
+        numbers = np.zeros(view.next_ordinal, np.uint32)
+        following = np.zeros(view.next_ordinal, np.uint32)
+        count = len(offsets) - 1
+        numbers[members] = np.repeat(np.arange(1, count + 1, dtype=np.uint32), np.diff(offsets))
+        following[members] = rings(members, offsets)
+        self.membership.replace(numbers, following)
+        self._cluster_count = self._last_cluster = count
+
+    def _remove(self, view: View, source: Source, gone: U32) -> None:
+        """Take documents out of their clusters, which may fall apart."""
+        gone = gone[self.membership.numbers(gone) > 0]
+        if not len(gone):
+            return
+        touched, first = np.unique(self.membership.numbers(gone), return_index=True)
+        walked = [self.membership.ring(int(at), most=view.next_ordinal) for at in gone[first]]
+        members = np.array([member for ring in walked for member in ring], np.uint32)
+        members = members[~is_deleted(view.dead, members)]
+        nothing = np.zeros(len(gone), np.uint32)
+        before = self.membership.numbers(members)
+        self.membership.write(gone, numbers=nothing, following=nothing)
+        self._cluster_count -= len(touched)
+        if len(members):
+            parts = parts_of(view, source, self._criterion, members, before)
+            self._write_parts(members, before, parts)
+
+    def _write_parts(self, members: U32, before: U32, parts: I64) -> None:
+        """Clusters of `parts`; the largest of each cluster `before` keeps its number."""
+        order, offsets = groups_of(parts)
+        members, sizes = members[order], np.diff(offsets)
+        previous = before[order[offsets[:-1]]]
+        by_size = np.lexsort((-sizes, previous))
+        is_largest = np.zeros(len(sizes), np.bool_)
+        is_largest[by_size[np.diff(previous[by_size], prepend=0) != 0]] = True
+        numbers = np.where(is_largest, previous, np.uint32(0)).astype(np.uint32)
+        is_cluster = sizes > 1
+        is_new = is_cluster & ~is_largest
+        numbers[is_new] = self._new_numbers(int(np.count_nonzero(is_new)))
+        numbers[~is_cluster] = 0
+        self._cluster_count += int(np.count_nonzero(is_cluster & is_largest))
+        following = rings(members, offsets)
+        following[np.repeat(~is_cluster, sizes)] = 0
+        self.membership.write(members, numbers=np.repeat(numbers, sizes), following=following)
+
+    def _add(self, view: View, source: Source, fresh: U32) -> None:
+        """Put new documents into the clusters of what matches them."""
+        if not len(fresh):
+            return
+        found = links_of(view, source, self._criterion, fresh)
+        links = [self._thinned(left, right) for left, right in found]
+        left = np.concatenate([link[0] for link in links])
+        right = np.concatenate([link[1] for link in links])
+        nodes, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+        forest = kernel.Forest(len(nodes))
+        ends = np.asarray(places, np.uint32)
+        forest.join(ends[: len(left)], ends[len(left) :])
+        # One member of each cluster stands for it, and the others are connected with it.
+        numbers = self.membership.numbers(nodes)
+        clustered = np.flatnonzero(numbers).astype(np.uint32)
+        _, heads, group = np.unique(numbers[clustered], return_index=True, return_inverse=True)
+        forest.join(clustered[heads][group], clustered)
+        components = forest.labels()
+        anchors = self._merge_all(nodes, clustered[heads], components)
+        self._add_single(nodes, np.flatnonzero(numbers == 0), components, anchors)
+
+    def _thinned(self, left: U32, right: U32) -> tuple[U32, U32]:
+        """The links, of those from one document to members of one cluster only the first."""
+        numbers = self.membership.numbers(right)
+        single = np.flatnonzero(numbers == 0)
+        ends = left.astype(np.uint64) << np.uint64(32) | numbers
+        _, first = np.unique(ends, return_index=True)
+        kept = np.concatenate([single, first[numbers[first] > 0]])
+        return left[kept], right[kept]
+
+    def _merge_all(self, nodes: U32, heads: U32, components: U32) -> I64:
+        """Make one cluster of those in each component; a member of it, -1 where there is none.
+
+        `heads`: positions in `nodes` of one member of each cluster.
+        """
+        anchors = np.full(len(nodes), -1, np.int64)
+        for head in heads:
+            component = components[head]
+            if anchors[component] < 0:
+                anchors[component] = nodes[head]
+            else:
+                self._merge(int(anchors[component]), int(nodes[head]))
+        return anchors
+
+    def _merge(self, left: int, right: int) -> None:
+        """Make one cluster of two, under the number of the larger."""
+        smaller, kept = self._smaller(left, right)
+        number = self.membership.numbers(np.array([kept], np.uint32))
+        followers = np.array(
+            [self.membership.follower(right), self.membership.follower(left)], np.uint32
+        )
+        self.membership.write(smaller, numbers=np.repeat(number, len(smaller)))
+        self.membership.write(np.array([left, right], np.uint32), following=followers)
+        self._cluster_count -= 1
+
+    def _smaller(self, left: int, right: int) -> tuple[U32, int]:
+        """The members of the smaller of two clusters, and one of the other.
+
+        Both rings are walked in step, so the larger one costs no more.
+        """
+        ours, theirs = [left], [right]
+        while True:
+            following = self.membership.follower(ours[-1])
+            if following == left:
+                return np.array(ours, np.uint32), right
+            ours.append(following)
+            following = self.membership.follower(theirs[-1])
+            if following == right:
+                return np.array(theirs, np.uint32), left
+            theirs.append(following)
+
+    def _add_single(self, nodes: U32, single: I64, components: U32, anchors: I64) -> None:
+        """Put documents that are in no cluster behind the anchor of their component, or together.
+
+        `single`: their positions in `nodes`.
+        """
+        order, offsets = groups_of(components[single])
+        if not len(order):
+            return
+        members, sizes = nodes[single[order]], np.diff(offsets)
+        nearest = anchors[components[single[order[offsets[:-1]]]]]
+        has_anchor = nearest >= 0
+        anchor: U32 = nearest[has_anchor].astype(np.uint32)
+        numbers = np.empty(len(sizes), np.uint32)
+        numbers[has_anchor] = self.membership.numbers(anchor)
+        numbers[~has_anchor] = self._new_numbers(int(np.count_nonzero(~has_anchor)))
+        following = rings(members, offsets)
+        following[offsets[1:][has_anchor] - 1] = self.membership.following(anchor)
+        self.membership.write(members, numbers=np.repeat(numbers, sizes), following=following)
+        self.membership.write(anchor, following=members[offsets[:-1][has_anchor]])
+
+    def _new_numbers(self, count: int) -> U32:
+        """Numbers for new clusters, which no other ever had since the last compaction."""
+        first = self._last_cluster + 1
+        if first + count > ORDINALS_MAX:
+            raise FullError(
+                f"the database has used {self._last_cluster} numbers for clusters; compact() frees"
+                " those of clusters that are no more"
+            )
+        self._last_cluster += count
+        self._cluster_count += count
+        return np.arange(first, first + count, dtype=np.uint32)

@@ -1,0 +1,81 @@
+"""Whether the kept clusters are those of the documents.
+
+By distance, and by similarity where all matches are asked for, they are compared with clusters made
+anew.  Otherwise nobody knows which matches the insertions have missed, but every cluster must hold
+together: what links its members is measured again.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.cluster import connected_labels
+from simdb.engine.components import labels_of
+from simdb.engine.linking import EXACT_MAX, parts_of
+from simdb.engine.view import View
+from simdb.plan.question import Criterion
+from simdb.reports import Finding
+from simdb.storage.manifest import Manifest
+from simdb.storage.membership import Membership
+from simdb.storage.run import Source
+from simdb.storage.tombstones import is_deleted
+
+PLACE = "clusters"
+REBUILD = "insert the documents into a new database, or restore this one from a copy"
+
+U32 = npt.NDArray[np.uint32]
+
+
+def check_clusters(
+    view: View, source: Source, manifest: Manifest, criterion: Criterion, *, deep: bool
+) -> Iterator[Finding]:
+    """Findings where the kept clusters are damaged or, `deep`, not those of the documents."""
+    numbers, following = Membership(source).whole(view.next_ordinal)
+    problems = list(_problems(view, numbers, following, manifest))
+    if deep and not problems:
+        problems = list(_differences(view, source, numbers, criterion))
+    for problem in problems:
+        yield Finding(PLACE, problem, REBUILD)
+
+
+def _problems(view: View, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
+    """What is wrong with the numbers and the rings in themselves."""
+    members = np.flatnonzero(numbers).astype(np.uint32)
+    count = len(np.unique(numbers)) - int(len(members) < len(numbers))
+    if count != manifest.cluster_count:
+        yield f"cluster_count is {manifest.cluster_count}, counted {count}"
+    if len(members) and numbers.max() > manifest.last_cluster:
+        yield f"there is a number {numbers.max()} beyond the last one, {manifest.last_cluster}"
+    if is_deleted(view.dead, members).any():
+        yield "deleted documents are members"
+    after = following[members]
+    inside = bool((after < len(numbers)).all())
+    if not inside or (numbers[after] != numbers[members]).any() or (after == members).any():
+        yield "what follows a member is not another one of its cluster"
+        return
+    forest = kernel.Forest(len(numbers))
+    forest.join(members, after)
+    rings = len(np.unique(forest.labels()[members]))
+    if rings != count or len(np.unique(after)) != len(after):
+        yield f"the members of {count} clusters form {rings} rings, or none"
+
+
+def _differences(view: View, source: Source, numbers: U32, criterion: Criterion) -> Iterator[str]:
+    """Where the clusters are not those that the documents make."""
+    kept = labels_of(numbers)
+    if criterion.similarity is None or criterion.recall == 1.0:
+        wanted = connected_labels(view, source, criterion)
+        different = int(np.count_nonzero(kept != wanted))
+        if different:
+            yield f"{different} documents are in other clusters than their matches put them"
+        return
+    members = np.flatnonzero(numbers).astype(np.uint32)
+    sizes = np.bincount(kept)[kept[members]]
+    members = members[sizes <= EXACT_MAX]
+    if len(members):
+        parts = parts_of(view, source, criterion, members, numbers[members])
+        apart = int(np.count_nonzero(members[parts] != kept[members]))
+        if apart:
+            yield f"{apart} documents are not connected with the first one of their cluster"

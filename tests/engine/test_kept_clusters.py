@@ -1,0 +1,384 @@
+"""Kept clusters are always those that a double loop over the documents makes."""
+
+import random
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from oracle import Oracle, Stored
+from pricing import tables_first
+from soundness import TINY, assert_sound
+from strategies import fingerprints
+
+import simdb
+from simdb.engine import keeping, linking, sweep
+from simdb.storage import membership
+
+WORDS = [f"word{number}" for number in range(30)]
+BY_DISTANCE = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance")
+BY_SIMILARITY = simdb.Options(
+    sketch=simdb.Simhash(shingle=1),
+    delta_documents=4,
+    growth=2,
+    similarity=0.8,
+    recall=1.0,
+    keep_clusters="similarity",
+)
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["insert", "insert", "claim", "delete", "replace", "ask"]),
+        st.lists(st.tuples(st.integers(0, 30), fingerprints), min_size=1, max_size=8),
+    ),
+    max_size=4,
+)
+TRANSACTIONS = st.lists(
+    st.tuples(OPERATIONS, st.sampled_from(["commit", "commit", "abort", "compact", "reopen"])),
+    max_size=7,
+)
+
+
+def ids_of(clusters):
+    return [cluster.ids for cluster in clusters]
+
+
+def assert_kept(reader, clusters):
+    """Every document is in its cluster, alone or not, asked one by one and all at once."""
+    inside = {id: cluster for cluster in clusters for id in cluster}
+
+    assert ids_of(reader.find_clusters()) == clusters
+    for id in reader:
+        assert reader.cluster(id) == inside.get(id, [id])
+
+
+def chained(count):
+    """Fingerprints of which only neighbours are within distance 3: two bits further each."""
+    generator = random.Random(5)
+    bits, chain = 0, []
+    while len(chain) < count:
+        bits ^= sum(1 << at for at in generator.sample(range(64), 3))
+        if all((bits ^ other).bit_count() > 3 for other in chain[:-1]):
+            chain.append(bits)
+        else:
+            bits = chain[-1]
+    return chain
+
+
+def apply(transaction, oracle, verb, documents, distance):
+    """The same change of the database and of the oracle."""
+    documents = dict(documents)
+    if verb == "delete":
+        transaction.delete_many(documents)
+        for id in documents:
+            oracle.delete(id)
+    elif verb == "ask":
+        clusters = oracle.find_clusters(distance)
+        for id in set(documents) & set(oracle.documents):
+            assert transaction.cluster(id) in [*clusters, [id]]
+    else:
+        if verb != "replace":
+            documents = {id: bits for id, bits in documents.items() if id not in oracle.documents}
+        for id, bits in documents.items():
+            if verb == "claim":
+                transaction.add_if_new(id, bits, distance=1)
+                oracle.add_if_new(id, Stored(bits), 1)
+            else:
+                transaction.insert(id, bits, replace=True)
+                oracle.insert(id, Stored(bits))
+
+
+@given(
+    transactions=TRANSACTIONS,
+    distance=st.sampled_from([0, 1, 3, 9]),
+    compared=st.sampled_from([1, 2, 128]),
+    swept=st.sampled_from([1, 4096]),
+    walked=st.sampled_from([1, 100]),
+    prefers_tables=st.booleans(),
+)
+def test_kept_clusters_are_those_of_a_double_loop(
+    tmp_path_factory, transactions, distance, compared, swept, walked, prefers_tables
+):
+    path = tmp_path_factory.mktemp("kept") / "db"
+    options = simdb.Options(
+        delta_documents=4, growth=2, distance=distance, keep_clusters="distance"
+    )
+    oracle = Oracle()
+    database = simdb.open(path, options=options, durability="none")
+    with pytest.MonkeyPatch.context() as patch, tables_first(prefers_tables):
+        patch.setattr(linking, "COMPARED_MAX", compared)
+        patch.setattr(keeping, "SWEPT_LEAST", swept)
+        patch.setattr(membership, "WALKED_MAX", walked)
+        patch.setattr(sweep, "CHUNK_PAIRS", 3)
+        for operations, end in transactions:
+            after = oracle.copy()
+            transaction = database.write()
+            for verb, documents in operations:
+                apply(transaction, after, verb, documents, distance)
+            if end == "abort":
+                transaction.abort()
+            else:
+                transaction.commit()
+                oracle = after
+            if end == "compact":
+                database.compact()
+            if end == "reopen":
+                database.close()
+                database = simdb.open(path, durability="none")
+
+            assert_kept(database, oracle.find_clusters(distance))
+    database.close()
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("recall", [0.9, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_clusters_by_similarity_are_what_the_insertions_found(open_database, recall, seed):
+    generator = random.Random(seed)
+    bases = [generator.choices(WORDS, k=20) for _ in range(6)]
+    settings = {"similarity": 0.8, "recall": recall, "keep_clusters": "similarity"}
+    database = open_database(
+        options=simdb.Options(
+            sketch=simdb.Simhash(shingle=1), delta_documents=4, growth=2, **settings
+        )
+    )
+    left = []
+    for start in range(0, 150, 10):
+        texts = []
+        for _ in range(10):
+            words = list(generator.choice(bases))
+            for _ in range(generator.randrange(5)):
+                words[generator.randrange(20)] = generator.choice(WORDS)
+            texts.append(" ".join(words))
+        with database.write() as transaction:
+            transaction.insert_many(range(start, start + 10), [*texts[:-1], ""])
+            left += range(start, start + 10)
+            gone = generator.sample(left, 3)
+            transaction.delete_many(gone)
+        left = [id for id in left if id not in gone]
+
+        every = ids_of(database.find_clusters(method="exhaustive"))
+
+        whole = {id: set(cluster) for cluster in every for id in cluster}
+        for id in left:
+            assert set(database.cluster(id)) <= whole.get(id, {id})
+        if recall == 1.0:
+            assert_kept(database, every)
+
+
+def test_a_chain_that_is_cut_in_the_middle_falls_into_two(open_database):
+    chain = chained(1000)
+    database = open_database(options=BY_DISTANCE)
+    order = np.random.default_rng(3).permutation(1000)
+    for start in range(0, 1000, 250):
+        part = order[start : start + 250]
+        database.insert_many(part.tolist(), [chain[at] for at in part])
+    assert sorted(database.cluster(0)) == list(range(1000))
+
+    database.delete(400)
+
+    assert sorted(database.cluster(0)) == list(range(400))
+    assert sorted(database.cluster(999)) == list(range(401, 1000))
+    assert database.stats().cluster_count == 2
+
+
+def test_a_chain_that_is_mended_is_one_again(open_database):
+    chain = chained(60)
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(range(60), chain)
+    database.delete_many(range(1, 60, 2))
+    assert database.stats().cluster_count == 0
+
+    database.insert_many(range(1, 60, 2), chain[1::2])
+
+    assert database.cluster(7) == [*range(0, 60, 2), *range(1, 60, 2)]
+
+
+def test_thousands_of_equal_documents_are_one_cluster(open_database):
+    database = open_database(options=simdb.Options(keep_clusters="distance"))
+    for start in range(0, 5000, 1000):
+        database.insert_many(range(start, start + 1000), np.full(1000, 77, np.uint64))
+    database.insert("near", 77 ^ 0b111)
+
+    database.delete_many(range(0, 5000, 7))
+
+    left = [id for id in range(5000) if id % 7]
+    assert database.cluster("near") == [*left, "near"]
+    assert database.stats().cluster_count == 1
+
+
+def test_equal_documents_are_looked_up_once(open_database, monkeypatch):
+    asked = []
+    look_up = linking.look_up
+    monkeypatch.setattr(
+        linking,
+        "look_up",
+        lambda view, source, criterion, plan, ordinals, **others: (
+            asked.extend(ordinals) or look_up(view, source, criterion, plan, ordinals, **others)
+        ),
+    )
+    database = open_database(options=BY_DISTANCE)
+    for start in range(0, 90, 30):
+        database.insert_many(range(start, start + 30), [77] * 30)
+
+    assert asked == [0]
+
+
+def test_the_representative_is_the_first_that_is_left(open_database):
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(["a", "b", "c"], [1, 1, 3])
+
+    database.delete("a")
+    assert database.cluster("c") == ["b", "c"]
+
+    database.insert("b", 2, replace=True)
+    assert database.cluster("b") == ["c", "b"]
+
+    database.delete("b")
+    assert database.cluster("c") == ["c"]
+    assert database.find_clusters().offsets.tolist() == [0]
+
+
+def test_a_snapshot_has_the_clusters_of_its_time(open_database):
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(["a", "b"], [1, 1])
+    with database.read() as snapshot:
+        database.insert("c", 3)
+        database.delete("a")
+
+        assert snapshot.cluster("b") == ["a", "b"]
+        assert ids_of(snapshot.find_clusters()) == [["a", "b"]]
+    assert database.cluster("b") == ["b", "c"]
+
+
+def test_a_transaction_sees_its_own_clusters_and_an_abort_forgets_them(open_database):
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(["a", "b"], [1, 1 << 40])
+    with database.write() as transaction:
+        transaction.insert("c", 1 | 15 << 40)
+        assert transaction.cluster("c") == ["c"]
+        transaction.insert("d", 1 | 1 << 40)
+        assert transaction.cluster("a") == ["a", "b", "c", "d"]
+        transaction.delete("a")
+        assert ids_of(transaction.find_clusters()) == [["b", "c", "d"]]
+        transaction.abort()
+
+    assert database.cluster("a") == ["a", "b"]
+
+
+def test_a_field_of_the_metadata_orders_kept_clusters(open_database):
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(["a", "b", "c"], [1, 1, 1], [{"rank": 3}, {"rank": 1}, None])
+
+    assert ids_of(database.find_clusters(representative="rank")) == [["b", "a", "c"]]
+    assert database.cluster("a") == ["a", "b", "c"]
+
+
+def test_another_bound_is_searched_for(open_database):
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(["a", "b", "c"], [1, 1 << 40, 0b11111])
+
+    assert ids_of(database.find_clusters()) == [["a", "b"]]
+    assert ids_of(database.find_clusters(distance=4)) == [["a", "b", "c"]]
+    assert ids_of(database.find_clusters(policy="star")) == [["a", "b"]]
+
+
+def test_a_copy_has_the_clusters(open_database, tmp_path):
+    database = open_database(options=BY_DISTANCE)
+    database.insert_many(["a", "b", "c"], [1, 1, 1 << 40])
+    database.delete("a")
+    database.insert("d", 2 | 1 << 40)
+
+    database.copy(tmp_path / "copy")
+
+    with open_database(tmp_path / "copy") as copied:
+        assert copied.cluster("b") == database.cluster("b") == ["b", "c", "d"]
+
+
+def test_an_unknown_document_has_no_cluster(open_database):
+    database = open_database(options=BY_DISTANCE)
+
+    with pytest.raises(simdb.NotFoundError, match="no document has the id 'a'"):
+        database.cluster("a")
+    assert len(database.find_clusters()) == 0
+
+
+def test_a_database_that_keeps_no_clusters_names_the_option(open_database):
+    database = open_database(options=TINY)
+    database.insert("a", 1)
+
+    with pytest.raises(simdb.OptionError, match="keep_clusters='distance'"):
+        database.cluster("a")
+    assert database.stats().cluster_count is None
+
+
+def test_another_option_is_refused(open_database, tmp_path):
+    open_database(options=BY_DISTANCE)
+
+    with pytest.raises(simdb.OptionError, match="keep_clusters is 'distance', not 'none'"):
+        simdb.open(tmp_path / "db", options=TINY)
+    with pytest.raises(simdb.OptionError, match="keep_clusters is one of"):
+        simdb.Options(keep_clusters=True)
+    with pytest.raises(simdb.OptionError, match="store_volatility"):
+        simdb.Options(keep_clusters="similarity", sketch=simdb.Simhash(store_volatility=False))
+
+
+def test_a_database_without_the_option_stores_nothing_of_it(open_database):
+    database = open_database(options=TINY)
+    database.insert_many(["a", "b"], [1, 1])
+
+    stats = database.stats()
+
+    assert "clusters" not in stats.section_bytes
+    assert "keep_clusters" not in stats.options
+
+
+def test_the_check_finds_a_cluster_that_is_too_small_or_too_large(open_database, monkeypatch):
+    database = open_database(options=BY_DISTANCE)
+    nothing = [(np.empty(0, np.uint32), np.empty(0, np.uint32))]
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "links_of", lambda *given: nothing)
+        database.insert_many(["a", "b"], [1, 1])
+
+    (finding,) = database.check(deep=True)
+
+    assert finding.place == "clusters"
+    assert "other clusters" in finding.message
+    assert list(database.check()) == []
+    database.delete_many(["a", "b"])
+
+
+def test_the_check_finds_members_by_similarity_that_nothing_connects(open_database, monkeypatch):
+    options = simdb.Options(sketch=simdb.Simhash(shingle=1), keep_clusters="similarity")
+    database = open_database(options=options)
+    pair = [(np.array([0], np.uint32), np.array([1], np.uint32))]
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "links_of", lambda *given: pair)
+        database.insert_many(["a", "b"], ["one two three", "four five six"])
+
+    (finding,) = database.check(deep=True)
+
+    assert "not connected" in finding.message
+    database.delete_many(["a", "b"])
+
+
+def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
+    database = open_database(options=BY_DISTANCE)
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "rings", lambda members, offsets: np.minimum(members + 1, 2))
+        database.insert_many(["a", "b", "c"], [1, 1, 1])
+
+    (finding,) = database.check()
+
+    assert "what follows a member" in finding.message
+    assert database.cluster("a") == ["a", "b", "c"]
+    with pytest.raises(simdb.CorruptError, match="no ring"):
+        database.delete("a")
+    rebuild(database)
+
+
+def rebuild(database):
+    """Make what a test has damaged sound again."""
+    with database.write() as transaction:
+        keeper = transaction._staging.keeper
+        keeper._sweep(transaction._view(), transaction._source)
+        transaction.insert("more", 99 << 50)
