@@ -27,7 +27,7 @@ BY_SIMILARITY = simdb.Options(
 )
 OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(["insert", "insert", "claim", "delete", "replace", "ask"]),
+        st.sampled_from(["insert", "batch", "claim", "delete", "replace", "ask"]),
         st.lists(st.tuples(st.integers(0, 30), fingerprints), min_size=1, max_size=8),
     ),
     max_size=4,
@@ -78,8 +78,12 @@ def apply(transaction, oracle, verb, documents, distance):
     else:
         if verb != "replace":
             documents = {id: bits for id, bits in documents.items() if id not in oracle.documents}
+        if verb == "batch":
+            transaction.insert_batch(list(documents), list(documents.values()), distance=2)
         for id, bits in documents.items():
-            if verb == "claim":
+            if verb == "batch":
+                oracle.insert(id, Stored(bits))
+            elif verb == "claim":
                 transaction.add_if_new(id, bits, distance=1)
                 oracle.add_if_new(id, Stored(bits), 1)
             else:
