@@ -183,9 +183,9 @@ class WriteTransaction(Queries):
         See `query` for the criterion and `insert_many` for what `documents` may be.
 
         `memory_limit`: bytes for the search.  The documents are taken in slices, and for each the
-        stored runs pass through memory in chunks, so the database may be larger than that; what
-        waits for the commit, some 30 bytes a document besides its volatility vector, and the
-        matches come on top.  None: everything at once.
+        stored runs pass through memory in chunks, so the database may be larger than that.  The
+        ids, what waits for the commit (some 30 bytes a document besides its volatility vector),
+        the commit itself and the matches come on top.  None: everything at once.
         `progress(done)` is called now and then with the number of documents looked up.
 
         Raises InputError for what cannot be taken, ExistsError for an id that is taken; then none
