@@ -40,8 +40,8 @@ FOLDERS = {
         "pages", "run", "pieces", "membership", "merge", "contents", "check",
     ],
     "engine": [
-        "view", "store", "opening", "idf", "stored", "lookup", "criteria", "sweep", "pairs",
-        "components", "order", "star", "equal", "cluster", "linking", "keeping", "kept",
+        "view", "store", "opening", "idf", "stored", "lookup", "single", "criteria", "sweep",
+        "pairs", "components", "order", "star", "equal", "cluster", "linking", "keeping", "kept",
         "groupings", "oneshot", "incoming", "chunks", "matching", "trace", "explanation",
         "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
         "transaction", "compaction", "inspection",

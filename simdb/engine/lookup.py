@@ -159,29 +159,6 @@ def search(
     return parts[0] if len(parts) == 1 else joined(parts)
 
 
-def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
-    """The plan for a query by a ready fingerprint, remembered by what was asked."""
-    criterion = make_criterion(options, asked, is_weighted=False)
-    plan = view.plan(criterion, source)
-    view.bit_plans[asked] = plan
-    return plan
-
-
-def search_bits(view: View, source: Source, bits: int, plan: Plan, first: bool) -> list[Match]:
-    """The matches of one ready fingerprint: the shortest way through the kernel."""
-    if plan.method == "exhaustive":
-        query = np.array([bits], np.uint64)
-        _, ordinals, distances = view.tables(source).scan(
-            query, distance=plan.distance, first=first, after=None
-        )
-        found = list(zip(ordinals.tolist(), distances.tolist(), strict=True))
-    else:
-        found = view.tables(source).lookup_one(bits, plan.distance, plan.flips, first)
-    if not found:
-        return []
-    return [Match(view.id_of(ordinal, source), distance) for ordinal, distance in found]
-
-
 def as_matches(view: View, source: Source, rows: Rows) -> Matches:
     """`rows` for the user: ids are copied now and made into objects when asked for."""
     identifiers = view.identifiers(source, rows.ordinals)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine import criteria, lookup, matching
+from simdb.engine import criteria, lookup, matching, single
 from simdb.engine.explanation import explain, given_side, stored_side
 from simdb.engine.groupings import Groupings
 from simdb.engine.incoming import as_list, sketch_slices
@@ -255,9 +255,9 @@ class Queries(Groupings, Protocol):
             except TypeError:
                 plan = None  # what cannot be a key is no bound either, and refused below
             if plan is None:
-                plan = lookup.plan_bits(view, self._store.options, asked, source)
+                plan = single.plan_bits(view, self._store.options, asked, source)
             check_bits(bits)
-            found = lookup.search_bits(view, source, bits, plan, first)
+            found = single.search_bits(view, source, bits, plan, first)
             if limit is None:
                 return found
             lookup.check_limit(limit)
@@ -283,7 +283,12 @@ class Queries(Groupings, Protocol):
                 raise InputError("query needs a document, or the id= of a stored one")
             sketches = self._store.sketcher.sketch([document], errors=errors, is_query=True)
             criterion = lookup.criterion_of(self._store.options, sketches, asked)
-            rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
+            plan = view.plan(criterion, source)
+            if single.can_probe(sketches, plan):
+                return single.probe(view, source, sketches, criterion, plan, first)[:limit]
+            rows = lookup.search(
+                view, source, sketches, criterion, limit=limit, first=first, plan=plan
+            )
             return lookup.as_list(view, source, rows)
         finally:
             self._leave(source)
@@ -302,7 +307,11 @@ class Queries(Groupings, Protocol):
         ordinals = known_ordinals(view, source, [id])
         sketches = stored_sketches(view, source, ordinals)
         criterion = lookup.criterion_of(self._store.options, sketches, asked)
-        rows = lookup.search(view, source, sketches, criterion)
+        plan = view.plan(criterion, source)
+        if single.can_probe(sketches, plan):
+            found = single.probe(view, source, sketches, criterion, plan, first=False)
+            return [match for match in found if match.id != id][:limit]
+        rows = lookup.search(view, source, sketches, criterion, plan=plan)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
 

@@ -245,13 +245,18 @@ class Sketcher:
         """Sketches of fingerprints, with or without weights."""
         bits = np.array([document.bits for document in documents], np.uint64)
         sketches = self._bare(bits, is_query)
+        by_length: dict[int, list[int]] = {}
         for at, each in enumerate(documents):
             if each.weights is not None:
-                part = self._from_fingerprints(bits[at : at + 1], each.weights[None, :], is_query)
-                sketches.vectors[at] = part.vectors[0]
-                sketches.states[at] = part.states[0]
-                if sketches.levels is not None and part.levels is not None:
-                    sketches.levels[at] = part.levels[0]
+                by_length.setdefault(len(each.weights), []).append(at)
+        for places in by_length.values():
+            weights = np.stack([documents[at].weights for at in places])  # type: ignore[misc]
+            part = self._from_fingerprints(bits[places], weights, is_query, places)
+            sketches.vectors[places] = part.vectors
+            sketches.states[places] = part.states
+            if sketches.levels is not None and part.levels is not None:
+                sketches.levels[places] = part.levels
+        for at, each in enumerate(documents):
             if each.is_empty:
                 sketches.states[at] = EMPTY
         return sketches
@@ -261,7 +266,9 @@ class Sketcher:
         bits: npt.NDArray[np.uint64],
         weights: npt.NDArray[np.float32] | None,
         is_query: bool,
+        places: Sequence[int] | None = None,
     ) -> Sketches:
+        """Sketches of the fingerprints at `places` of those that were given, None for all."""
         if weights is None:
             return self._bare(bits, is_query)
         wide = _widened(weights, self._options.dimensions)
@@ -269,8 +276,9 @@ class Sketcher:
         differing = np.flatnonzero(found != bits)
         if len(differing):
             at = int(differing[0])
+            place = at if places is None else places[at]
             raise InputError(
-                f"fingerprint {at} has bits {int(bits[at]):016x}, but the signs of its weights"
+                f"fingerprint {place} has bits {int(bits[at]):016x}, but the signs of its weights"
                 f" make {int(found[at]):016x} (bit j is set where weight j >= 0)"
             )
         states = np.full(len(bits), self._known(is_query), np.uint8)

@@ -142,7 +142,7 @@ def test_a_replacement_that_fails_leaves_the_database_open(database, monkeypatch
         raise OSError(errno.EIO, "the disk is gone")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(simdb.FullError, match="the disk is gone"):
         database.compact()
     monkeypatch.undo()
 

@@ -1,0 +1,84 @@
+"""One query at a time, where microseconds count: the shortest ways through the kernel."""
+
+import numpy as np
+
+from simdb.bits import is_set
+from simdb.engine.lookup import Asked, levels_of, make_criterion
+from simdb.engine.view import View
+from simdb.options import Options
+from simdb.plan.question import Criterion
+from simdb.reports import Plan
+from simdb.storage.run import Source
+from simdb.values import WEIGHTED, Match, Sketches
+
+
+def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
+    """The plan for a query by a ready fingerprint, remembered by what was asked."""
+    criterion = make_criterion(options, asked, is_weighted=False)
+    plan = view.plan(criterion, source)
+    view.bit_plans[asked] = plan
+    return plan
+
+
+def search_bits(view: View, source: Source, bits: int, plan: Plan, first: bool) -> list[Match]:
+    """The matches of one ready fingerprint."""
+    if plan.method == "exhaustive":
+        query = np.array([bits], np.uint64)
+        _, ordinals, distances = view.tables(source).scan(
+            query, distance=plan.distance, first=first, after=None
+        )
+        found = list(zip(ordinals.tolist(), distances.tolist(), strict=True))
+    else:
+        found = view.tables(source).lookup_one(bits, plan.distance, plan.flips, first)
+    if not found:
+        return []
+    return [Match(view.id_of(ordinal, source), distance) for ordinal, distance in found]
+
+
+def can_probe(sketches: Sketches, plan: Plan) -> bool:
+    """Whether `probe` answers for these sketches: one document, by the weights that it has."""
+    is_alone = len(sketches) == 1 and bool(sketches.states[0] == WEIGHTED)
+    return is_alone and plan.probing is not None
+
+
+def probe(
+    view: View, source: Source, sketches: Sketches, criterion: Criterion, plan: Plan, first: bool
+) -> list[Match]:
+    """The matches of one document with weights, best first."""
+    probing, is_measured = plan.probing, criterion.similarity is not None
+    assert probing is not None
+    found = view.tables(source).probe_one(
+        int(sketches.bits[0]),
+        levels_of(sketches)[0],
+        probing.costs,
+        probing.theta,
+        probing.cap,
+        plan.distance,
+        first and not is_measured,
+        probing.tables,
+        probing.header_bits,
+    )
+    if not found:
+        return []
+    similarities = _similarities(view, source, sketches, [ordinal for ordinal, _ in found])
+    rows = [(*each, similarity) for each, similarity in zip(found, similarities, strict=True)]
+    if is_measured:
+        least = float(np.float32(criterion.similarity))
+        rows = [row for row in rows if row[2] is not None and row[2] >= least]
+        rows.sort(key=lambda row: (-row[2], row[0]))
+    if first:
+        rows = rows[:1]
+    return [Match(view.id_of(ordinal, source), *measured) for ordinal, *measured in rows]
+
+
+def _similarities(
+    view: View, source: Source, sketches: Sketches, ordinals: list[int]
+) -> list[float | None]:
+    """Of one document with some stored ones, None for those without weights."""
+    if not source.width:
+        return [None] * len(ordinals)
+    listed = np.array(ordinals, np.uint32)
+    whole = np.array([0, len(ordinals)], np.int64)
+    measured = view.vectors(source, listed).similarity(sketches.vectors, whole, listed).tolist()
+    lacking = is_set(view.unweighted(source), listed).tolist()
+    return [None if no else value for no, value in zip(lacking, measured, strict=True)]

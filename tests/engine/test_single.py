@@ -1,0 +1,91 @@
+"""One query at a time finds what a batch finds, though it takes another way."""
+
+import numpy as np
+import pytest
+
+import simdb
+
+ASKED = (
+    {"distance": 5, "recall": 0.9},
+    {"distance": 5, "recall": 0.9, "method": "psm"},
+    {"distance": 3, "recall": 1.0},
+    {"similarity": 0.9, "recall": 0.9, "method": "multiprobe"},
+    {"similarity": 0.7, "distance": 20, "recall": 0.8, "method": "psm"},
+    {"similarity": 0.9, "recall": 1.0},
+)
+
+
+def fingerprints(weights):
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["weights", "no weights"])
+def database(request, tmp_path_factory):
+    generator = np.random.default_rng(8)
+    weights = np.repeat(generator.laplace(size=(100, 128)), 3, axis=0)
+    weights += 0.15 * generator.laplace(size=weights.shape)
+    options = simdb.Options(
+        sketch=simdb.Simhash(store_volatility=request.param), delta_documents=40, growth=2
+    )
+    with simdb.open(tmp_path_factory.mktemp("single") / "db", options=options) as database:
+        database.insert_many(range(250), fingerprints(weights[:250]))
+        # Some have no weights, and some are loose or gone.
+        database.insert_many(range(250, 300), fingerprints(weights[250:]).bits)
+        database.insert_many(range(300, 310), fingerprints(weights[:10]))
+        database.delete_many(range(0, 30, 7))
+        yield database
+
+
+def queries(database):
+    generator = np.random.default_rng(9)
+    weights = np.random.default_rng(8).laplace(size=(100, 128))
+    return fingerprints(weights + 0.15 * generator.laplace(size=weights.shape))
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_document_with_weights(database, asked):
+    if "similarity" in asked and not database.options.sketch.store_volatility:
+        pytest.skip("nothing to measure by")
+    many = queries(database)
+
+    every = database.query_many(many, **asked)
+
+    assert every.offsets[-1] > 10
+    for at in range(len(many)):
+        assert database.query(many[at], **asked) == every[at]
+        assert database.query(many[at], limit=1, **asked) == every[at][:1]
+        first = database.first(many[at], **asked)
+        assert first in every[at] if every[at] else first is None
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_stored_document(database, asked):
+    if not database.options.sketch.store_volatility:
+        pytest.skip("nothing to ask with")
+    ids = [id for id in database if database.get(id).fingerprint.weights is not None]
+
+    every = database.query_many(ids=ids, **asked)
+
+    assert every.offsets[-1] > 10
+    for at, id in enumerate(ids):
+        assert database.query(id=id, **asked) == every[at]
+        assert database.query(id=id, limit=1, **asked) == every[at][:1]
+
+
+def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(database):
+    generator = np.random.default_rng(10)
+    long, short = generator.laplace(size=128), generator.laplace(size=64)
+    several = [
+        fingerprints(long[None, :])[0],
+        simdb.Fingerprint(7),
+        fingerprints(short[None, :])[0],
+        simdb.fingerprint(""),
+    ]
+
+    together = database.query_many(several, distance=64, recall=1.0)
+
+    assert list(together) == [database.query(each, distance=64, recall=1.0) for each in several]
+    wrong = simdb.Fingerprint(several[2].bits ^ 1, several[2].weights)
+    with pytest.raises(simdb.InputError, match="fingerprint 3 has bits"):
+        database.query_many([*several[:3], wrong], distance=3)
