@@ -244,6 +244,9 @@ class Sketcher:
     def _ready(self, documents: Sequence[Fingerprint], is_query: bool) -> Sketches:
         """Sketches of fingerprints, with or without weights."""
         bits = np.array([document.bits for document in documents], np.uint64)
+        only = documents[0] if len(documents) == 1 else None
+        if only is not None and only.weights is not None and not only.is_empty:
+            return self._from_fingerprints(bits, only.weights[None, :], is_query)
         sketches = self._bare(bits, is_query)
         by_length: dict[int, list[int]] = {}
         for at, each in enumerate(documents):
