@@ -35,9 +35,9 @@ U32 = npt.NDArray[np.uint32]
 class Keeper:
     """The kept clusters as a write transaction leaves them."""
 
-    def __init__(self, source: Source, criterion: Criterion, manifest: Manifest) -> None:
+    def __init__(self, membership: Membership, criterion: Criterion, manifest: Manifest) -> None:
         """As the transaction found them; `criterion`: what counts as a match."""
-        self.membership = Membership(source)
+        self.membership = membership
         self._criterion = criterion
         self._settled_stop = manifest.next_ordinal
         self._settled_deletions = 0

@@ -23,6 +23,7 @@ from simdb.storage import codec
 from simdb.storage.batch import Batch, concatenate
 from simdb.storage.contents import Contents
 from simdb.storage.loose import Loose, as_loose
+from simdb.storage.membership import Membership
 from simdb.storage.merge import merge_in_memory
 from simdb.storage.run import Run, Source, seal
 from simdb.storage.tombstones import Bitmap, with_deleted, with_room
@@ -51,11 +52,7 @@ class Staging:
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
-        options = store.options
-        # The kept clusters, None where nobody asked for them.
-        self.keeper = (
-            Keeper(source, of_kept(options), base.manifest) if options.keeps_clusters else None
-        )
+        self.keeper = self._make_keeper()
 
     @property
     def has_changes(self) -> bool:
@@ -141,6 +138,22 @@ class Staging:
             self._merge_sealed()
             self.new_start, self.new_count, self._batches = self.next_ordinal, 0, []
             self._joined = None
+
+    def _make_keeper(self) -> Keeper | None:
+        """What keeps the clusters; None where nobody asked for that.
+
+        What the transaction before has read is known, if no other process came between.
+        """
+        if not self._store.options.keeps_clusters:
+            return None
+        stamp = (self._base.transaction_number, self._base.generation)
+        known, self._store.membership = self._store.membership, None
+        if known is not None and known[0] == stamp:
+            membership = known[1]
+            membership.rebase(self._source)
+        else:
+            membership = Membership(self._source)
+        return Keeper(membership, of_kept(self._store.options), self._base.manifest)
 
     def _merge_sealed(self) -> None:
         """Keep the runs in memory few, as the commit does with those on disk."""

@@ -19,6 +19,7 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
+from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 
 # Number of the transaction and generation of the map, what is stored then, and the view of it.
@@ -60,6 +61,9 @@ class Store:
         self._lock = threading.Lock()
         self._latest: Latest | None = None
         self._calibrated: tuple[dict[str, Any] | None, Calibration | None] | None = None
+        # What the last write transaction of this process knows of the kept clusters, and the number
+        # of that transaction and generation of the map.
+        self.membership: tuple[tuple[int, int], Membership] | None = None
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     @property

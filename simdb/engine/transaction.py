@@ -263,15 +263,20 @@ class WriteTransaction(Queries):
         environment = self._store.environment
         while True:
             try:
-                environment.write(
-                    lambda transaction: write_staged(
-                        self._store, transaction, self._base, self._staging, self._source
-                    )
-                )
+                number = environment.write(self._write_staged)
             except MapFull:
                 self._grow()
             else:
-                return
+                break
+        if self._staging.keeper is not None:
+            membership = self._staging.keeper.membership
+            membership.written()
+            self._store.membership = (number, environment.generation), membership
+
+    def _write_staged(self, transaction: Any) -> int:
+        """Write everything staged; returns the number of the LMDB transaction."""
+        write_staged(self._store, transaction, self._base, self._staging, self._source)
+        return int(transaction.id())
 
     def _grow(self) -> None:
         """Make the map larger.  No pointer into it survives, so the base is read again."""

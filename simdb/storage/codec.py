@@ -75,8 +75,12 @@ def decode_array(
 
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
     """The stored form of plain types: None, bool, int, float, str, bytes, list, dict."""
-    payload = pack(value)
-    return _header(kind, key, 1, payload) + payload
+    return encode_bytes(kind, key, 1, pack(value))
+
+
+def encode_bytes(kind: bytes, key: bytes, count: int, payload: bytes) -> bytes:
+    """The stored form of `count` entries that are bytes already; quick where they are few."""
+    return _header(kind, key, count, payload) + payload
 
 
 def decode_object(kind: bytes, key: bytes, value: Any) -> Any:

@@ -9,7 +9,6 @@ none of them is in a cluster there is no value.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,70 +21,80 @@ from simdb.storage.run import Source
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS
 NUMBERS, FOLLOWING = 0, 1
+# Room for ordinals to come; memory that nobody has written to takes none.
+SPARE_CHUNKS = 1 << 10
 
 U32 = npt.NDArray[np.uint32]
 
 
 class Membership:
-    """The stored clusters that `source` sees, and changes to them that are not written yet."""
+    """The stored clusters that `source` sees, and changes to them that are not written yet.
+
+    Chunks are read when they are first asked for, into one array that has a place for all.
+    """
 
     def __init__(self, source: Source) -> None:
         """No changes yet."""
         self._source = source
-        self._chunks: dict[int, U32] = {}  # [2, SIZE] each
-        self._changed: set[int] = set()
+        self._values: U32 = np.zeros(0, np.uint32)  # [chunk, 2, SIZE]
+        self._is_read = np.zeros(0, np.bool_)
+        self._is_changed = np.zeros(0, np.bool_)
 
     def rebase(self, source: Source) -> None:
         """Read the same state through another source."""
         self._source = source
 
+    def written(self) -> None:
+        """All changes are stored."""
+        self._is_changed[:] = False
+
     def numbers(self, ordinals: U32) -> U32:
         """The number of each document's cluster, 0 where it is in none."""
-        return self._gathered(NUMBERS, ordinals)
+        places = self._places(ordinals)
+        return self._values[places + NUMBERS * SIZE]
 
     def following(self, ordinals: U32) -> U32:
         """The next member of each document's cluster; 0 where it is in none."""
-        return self._gathered(FOLLOWING, ordinals)
+        places = self._places(ordinals)
+        return self._values[places + FOLLOWING * SIZE]
 
     def write(
         self, ordinals: U32, *, numbers: U32 | None = None, following: U32 | None = None
     ) -> None:
         """Change what is kept of some documents, no two the same; None stays."""
+        places = self._places(ordinals)
         for row, values in ((NUMBERS, numbers), (FOLLOWING, following)):
-            if values is None:
-                continue
-            for number, inside, places in _by_chunk(ordinals):
-                chunk = self._chunk(number)
-                if (chunk[row, places] != values[inside]).any():
-                    chunk[row, places] = values[inside]
-                    self._changed.add(number)
+            if values is not None:
+                changed = self._values[places + row * SIZE] != values
+                self._values[places[changed] + row * SIZE] = values[changed]
+                self._is_changed[ordinals[changed] // np.uint32(SIZE)] = True
 
     def replace(self, numbers: U32, following: U32) -> None:
         """Forget all clusters for new ones: both of all ordinals."""
-        for key, _ in self._stored():
-            self._chunks[key] = np.zeros((2, SIZE), np.uint32)
-        self._changed.update(self._chunks)
-        for number in self._chunks:
-            self._chunks[number][:] = 0
-        clustered = np.flatnonzero(numbers).astype(np.uint32)
-        self.write(clustered, numbers=numbers[clustered], following=following[clustered])
+        self._make_room(-(-len(numbers) // SIZE))
+        for number, _ in self._stored():
+            self._is_changed[number] = True
+        self._is_read[:] = True
+        self._values[:] = 0
+        members = np.flatnonzero(numbers).astype(np.uint32)
+        self.write(members, numbers=numbers[members], following=following[members])
 
     def follower(self, ordinal: int) -> int:
         """The next member after one."""
-        return int(self._chunk(ordinal // SIZE)[FOLLOWING, ordinal % SIZE])
+        return self._one(FOLLOWING, ordinal)
 
     def ring(self, ordinal: int, *, most: int) -> list[int]:
         """The members of a document's cluster from itself on, if they are not more than `most`.
 
         CorruptError when they are no ring.
         """
-        number = self._number(ordinal)
+        number = self._one(NUMBERS, ordinal)
         members = [ordinal]
         if not number:
             return members
         following = self.follower(ordinal)
         while following != ordinal:
-            if len(members) == most or self._number(following) != number:
+            if len(members) == most or self._one(NUMBERS, following) != number:
                 raise CorruptError(f"cluster {number} is no ring: it breaks off at {following}")
             members.append(following)
             following = self.follower(following)
@@ -96,10 +105,10 @@ class Membership:
 
         Far along the ring of a large cluster it is faster to look at all documents.
         """
-        number = self._number(ordinal)
+        number = self._one(NUMBERS, ordinal)
         members, following = [ordinal], self.follower(ordinal)
         while number and following != ordinal:
-            if len(members) == WALKED_MAX or self._number(following) != number:
+            if len(members) == WALKED_MAX or self._one(NUMBERS, following) != number:
                 numbers, _ = self.whole(count)
                 return np.flatnonzero(numbers == number).astype(np.uint32)
             members.append(following)
@@ -109,50 +118,67 @@ class Membership:
     def whole(self, count: int) -> tuple[U32, U32]:
         """The number and the follower of every ordinal below `count`: uint32[count] both."""
         room = -(-count // SIZE)
-        both = np.zeros((2, room, SIZE), np.uint32)
+        self._make_room(room)
         for number, chunk in self._stored():
-            if number not in self._chunks:
-                _check_place(number, room)
-                both[:, number] = chunk
-        for number, chunk in self._chunks.items():
-            if number < room:
-                both[:, number] = chunk
-        flat = both.reshape(2, -1)[:, :count]
-        return flat[NUMBERS], flat[FOLLOWING]
+            if number >= room:
+                raise CorruptError(f"chunk {number} of the clusters is not where ordinals are")
+            if not self._is_read[number]:
+                self._chunks[number] = chunk
+        self._is_read[:] = True
+        both = self._chunks[:room]
+        return both[:, NUMBERS].reshape(-1)[:count], both[:, FOLLOWING].reshape(-1)[:count]
 
     def changes(self) -> Iterator[tuple[bytes, Any]]:
         """Keys and values to store; None for one to remove."""
-        for number in sorted(self._changed):
+        changed = np.flatnonzero(self._is_changed)
+        chunks = self._chunks[changed]
+        has_members = np.asarray(chunks[:, NUMBERS].any(axis=1)).tolist()
+        kind = layout.CLUSTERS_KIND
+        for number, chunk, is_needed in zip(changed.tolist(), chunks, has_members, strict=True):
             key = layout.number_key(number)
-            yield key, encode_chunk(key, self._chunks[number])
+            yield key, codec.encode_bytes(kind, key, 2, chunk.tobytes()) if is_needed else None
 
-    def _gathered(self, row: int, ordinals: U32) -> U32:
-        values = np.empty(len(ordinals), np.uint32)
-        for number, inside, places in _by_chunk(ordinals):
-            values[inside] = self._chunk(number)[row, places]
-        return values
+    @property
+    def _chunks(self) -> U32:
+        return self._values.reshape(-1, 2, SIZE)
 
-    def _number(self, ordinal: int) -> int:
-        return int(self._chunk(ordinal // SIZE)[NUMBERS, ordinal % SIZE])
+    def _places(self, ordinals: U32) -> npt.NDArray[np.int64]:
+        """Where the numbers of documents stand in `_values`, once their chunks are read."""
+        which = (ordinals // np.uint32(SIZE)).astype(np.int64)
+        if len(which):
+            self._make_room(int(which.max()) + 1)
+            for number in np.unique(which[~self._is_read[which]]).tolist():
+                self._read(number)
+        return ordinals + which * SIZE
 
-    def _chunk(self, number: int) -> U32:
-        chunk = self._chunks.get(number)
-        if chunk is None:
-            value = self._source.find(layout.CLUSTERS, layout.number_key(number))
-            stored = None if value is None else _decode_chunk(number, value)
-            chunk = np.zeros((2, SIZE), np.uint32) if stored is None else stored.copy()
-            self._chunks[number] = chunk
-        return chunk
+    def _one(self, row: int, ordinal: int) -> int:
+        number = ordinal // SIZE
+        if number >= len(self._is_read) or not self._is_read[number]:
+            self._make_room(number + 1)
+            self._read(number)
+        return int(self._values[ordinal + (number + row) * SIZE])
+
+    def _make_room(self, chunks: int) -> None:
+        have = len(self._is_read)
+        if chunks > have:
+            room = max(chunks + SPARE_CHUNKS, 2 * have)
+            values = np.zeros(room * 2 * SIZE, np.uint32)
+            values[: len(self._values)] = self._values
+            self._values = values
+            self._is_read = np.concatenate([self._is_read, np.zeros(room - have, np.bool_)])
+            self._is_changed = np.concatenate([self._is_changed, np.zeros(room - have, np.bool_)])
+
+    def _read(self, number: int) -> None:
+        value = self._source.find(layout.CLUSTERS, layout.number_key(number))
+        if value is not None:
+            self._chunks[number] = _decode_chunk(number, value)
+        self._is_read[number] = True
 
     def _stored(self) -> Iterator[tuple[int, U32]]:
         for key, value in self._source.every(layout.CLUSTERS):
             number = layout.key_number(key)
+            self._make_room(number + 1)
             yield number, _decode_chunk(number, value)
-
-
-def encode_chunk(key: bytes, chunk: U32) -> Any:
-    """The value of a chunk, uint32[2, SIZE]; None where nobody is in a cluster."""
-    return codec.encode_array(layout.CLUSTERS_KIND, key, chunk) if chunk[NUMBERS].any() else None
 
 
 def rings(members: U32, offsets: npt.NDArray[np.int64]) -> U32:
@@ -171,24 +197,9 @@ def groups_of(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDAr
     return order, np.append(np.flatnonzero(is_first), len(labels))
 
 
-def _by_chunk(ordinals: U32) -> Iterator[tuple[int, npt.NDArray[np.int64], U32]]:
-    """For each chunk concerned: its number, which of `ordinals` are there, and where."""
-    which = ordinals // np.uint32(SIZE)
-    order, offsets = groups_of(which)
-    for start, stop in pairwise(offsets.tolist()):
-        inside = order[start:stop]
-        number = int(which[inside[0]])
-        yield number, inside, ordinals[inside] - np.uint32(number * SIZE)
-
-
 def _decode_chunk(number: int, value: Any) -> U32:
     key = layout.number_key(number)
     flat = codec.decode_array(layout.CLUSTERS_KIND, key, value, np.uint32, verify=True)
     if len(flat) != 2 * SIZE:
         raise CorruptError(f"chunk {number} of the clusters has {len(flat)} numbers")
     return flat.reshape(2, SIZE)
-
-
-def _check_place(number: int, room: int) -> None:
-    if number >= room:
-        raise CorruptError(f"chunk {number} of the clusters is not where ordinals are")

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,10 +93,10 @@ def run_until_killed(path, point, verb):
     assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A database of twenty documents in some runs and a delta."""
-    with simdb.open(tmp_path / "db", options=TINY) as database:
+@pytest.fixture(params=[TINY, replace(TINY, keep_clusters="distance")], ids=["plain", "kept"])
+def path(request, tmp_path):
+    """A database of twenty documents in some runs and a delta, with clusters kept or not."""
+    with simdb.open(tmp_path / "db", options=request.param) as database:
         database.insert_many(BEFORE, np.arange(20, dtype=np.uint64) << np.uint64(9))
         database.delete(19)
         database.insert(19, 19 << 9)
