@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 import simdb
 from simdb.cli.calibrate import calibrate
 from simdb.cli.check import check
+from simdb.cli.cluster import cluster
 from simdb.cli.clusters import clusters
 from simdb.cli.codes import (
     BROKEN_PIPE,
@@ -41,8 +42,8 @@ from simdb.cli.render import plain
 from simdb.cli.stats import stats
 
 COMMANDS = (
-    dedup, create, idf, insert, delete, get, query, pairs, clusters, fingerprint, explain, plan,
-    calibrate, stats, check, compact, copy, demo,
+    dedup, create, idf, insert, delete, get, query, pairs, clusters, cluster, fingerprint, explain,
+    plan, calibrate, stats, check, compact, copy, demo,
 )  # fmt: skip
 
 

@@ -43,6 +43,9 @@ def create(
     header_offset: Annotated[
         int, typer.Option(help="Width of a header: log2 of a table's documents, and so many bits.")
     ] = OPTIONS.header_offset,
+    keep_clusters: Annotated[
+        str, typer.Option(help="none, distance or similarity: keep the clusters by that default.")
+    ] = OPTIONS.keep_clusters,
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored in it and stay."""
@@ -50,7 +53,7 @@ def create(
     options = simdb.Options(
         sketch=made, blocks=blocks, leading=leading, distance=distance, recall=recall,
         similarity=made.usual_similarity if similarity is None else similarity,
-        header_offset=header_offset,
+        header_offset=header_offset, keep_clusters=keep_clusters,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
         print_one({"path": db, "options": database.stats().options}, as_json=json)

@@ -303,6 +303,27 @@ def test_no_pairs_and_no_clusters_are_exit_code_0(simdb_run, db):
         assert (ran.code, ran.output) == (0, "")
 
 
+def test_a_kept_cluster_is_shown_by_any_of_its_members(simdb_run):
+    simdb_run("create", "kept", "--keep-clusters", "distance")
+    for id, text in (("x", FOX), ("y", SEA), ("z", FOX)):
+        simdb_run("insert", "kept", "--id", id, "--text", text)
+
+    ran = simdb_run("cluster", "kept", "z")
+
+    assert ran.rows == [{"representative": "x", "size": 2, "ids": ["x", "z"]}]
+    assert simdb_run("stats", "kept").rows[0]["cluster_count"] == 1
+    assert simdb_run("clusters", "kept").rows == ran.rows
+    assert simdb_run("cluster", "kept", "nobody").code == 3
+
+
+def test_a_cluster_of_a_database_that_keeps_none_names_the_option(simdb_run, db):
+    ran = simdb_run("cluster", db, "x")
+
+    assert ran.code == 2
+    assert "keep_clusters" in ran.notes
+    assert simdb_run("create", "other", "--keep-clusters", "yes").code == 2
+
+
 def test_stats_are_one_object(simdb_run, db):
     (row,) = simdb_run("stats", db).rows
 
@@ -358,8 +379,8 @@ def test_compact_and_copy_keep_the_documents(simdb_run, db):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["get", "x"], ["delete", "x"], ["query", "x"], ["pairs"], ["clusters"], ["stats"],
-        ["check"], ["compact"], ["copy", "y"],
+        ["get", "x"], ["delete", "x"], ["query", "x"], ["pairs"], ["clusters"],
+        ["cluster", "x"], ["stats"], ["check"], ["compact"], ["copy", "y"],
     ],
 )  # fmt: skip
 def test_a_verb_that_needs_a_database_makes_none(simdb_run, tmp_path, arguments):

@@ -1,16 +1,17 @@
-"""Makes the stored database of the current format version, and the answers it must always give.
+"""Makes stored databases of the current format version, and the answers they must always give.
 
     python tests/format/stored.py
 
-Run it once for each format version, when that is settled: it writes `tests/format/v<version>/`,
-`data.mdb` with documents of every kind in two runs and a delta, and `answers.json`.  What was
-written for a version is never written again.
+Run it once for each format version, when that is settled, and for each option that adds to what is
+stored: it writes `tests/format/v<version>/` and `v<version>-<option>/`, `data.mdb` with documents
+of every kind in two runs and a delta, and `answers.json`.  What was written is never written again.
 """
 
 import json
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,10 @@ OPTIONS = simdb.Options(
     delta_documents=16,
     growth=2,
 )
+STORED = {
+    f"v{FORMAT_VERSION}": OPTIONS,
+    f"v{FORMAT_VERSION}-clusters": replace(OPTIONS, keep_clusters="distance"),
+}
 TEXTS = [
     "The quick brown fox jumps over the lazy dog",
     "The quick brown fox jumped over the lazy dog",
@@ -37,9 +42,9 @@ TEXTS = [
 ]
 
 
-def fill(path):
+def fill(path, options=OPTIONS):
     """A database with runs, a delta, tombstones, metadata and ids of every type."""
-    with simdb.open(path, "x", options=OPTIONS) as database:
+    with simdb.open(path, "x", options=options) as database:
         bits = np.arange(120, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         database.insert_many(range(120), bits)
         database.insert_many(
@@ -57,7 +62,8 @@ def answers(database):
     """Everything that the database says, in plain types."""
     ids = list(database)
     bits = [database.get(id).fingerprint.bits for id in ids]
-    return {
+    kept = {repr(id): list(map(repr, database.cluster(id))) for id in ids if keeps(database)}
+    return ({"kept": kept} if kept else {}) | {
         "ids": [repr(id) for id in ids],
         "bits": bits,
         "empty": [repr(id) for id in ids if database.get(id).fingerprint.is_empty],
@@ -86,13 +92,22 @@ def answers(database):
     }
 
 
+def keeps(database):
+    return database.options.keeps_clusters
+
+
 def main():
-    target = HERE / f"v{FORMAT_VERSION}"
-    if target.exists():
-        sys.exit(f"{target} is there already; what was stored stays as it is")
+    missing = [name for name in STORED if not (HERE / name).exists()]
+    if not missing:
+        sys.exit("all are there already; what was stored stays as it is")
+    for name in missing:
+        store(HERE / name, STORED[name])
+
+
+def store(target, options):
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "db"
-        fill(path)
+        fill(path, options)
         target.mkdir()
         shutil.copyfile(path / "data.mdb", target / "data.mdb")
         with simdb.open(path, "r") as database:

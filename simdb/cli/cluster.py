@@ -1,0 +1,24 @@
+"""simdb cluster: the kept cluster of a stored document."""
+
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, IntIds, Json, given_ids
+from simdb.cli.render import print_one
+
+
+def cluster(
+    db: Database,
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a stored document.")],
+    int_ids: IntIds = False,
+    json: Json = False,
+) -> None:
+    """Show the kept cluster of a stored document, the representative first.
+
+    For a database made by simdb create --keep-clusters; it is read, not searched for.
+    """
+    with simdb.open(db, "r") as database:
+        ids = database.cluster(given_ids([id], int_ids)[0])
+        print_one({"representative": ids[0], "size": len(ids), "ids": ids}, as_json=json)
