@@ -24,13 +24,16 @@ NUMBERS, FOLLOWING = 0, 1
 # Room for ordinals to come; memory that nobody has written to takes none.
 SPARE_CHUNKS = 1 << 10
 
+NOBODY = np.zeros((2, SIZE), np.uint32)
+
 U32 = npt.NDArray[np.uint32]
 
 
 class Membership:
     """The stored clusters that `source` sees, and changes to them that are not written yet.
 
-    Chunks are read when they are first asked for, into one array that has a place for all.
+    Chunks are read when they are first asked for: many at once into an array that has a place for
+    all, which alone is changed; those that a walk from member to member comes by are kept apart.
     """
 
     def __init__(self, source: Source) -> None:
@@ -39,6 +42,7 @@ class Membership:
         self._values: U32 = np.zeros(0, np.uint32)  # [chunk, 2, SIZE]
         self._is_read = np.zeros(0, np.bool_)
         self._is_changed = np.zeros(0, np.bool_)
+        self._walked: dict[int, U32] = {}
 
     def rebase(self, source: Source) -> None:
         """Read the same state through another source."""
@@ -148,15 +152,18 @@ class Membership:
         if len(which):
             self._make_room(int(which.max()) + 1)
             for number in np.unique(which[~self._is_read[which]]).tolist():
-                self._read(number)
+                self._chunks[number] = self._find(number)
+                self._is_read[number] = True
         return ordinals + which * SIZE
 
     def _one(self, row: int, ordinal: int) -> int:
-        number = ordinal // SIZE
-        if number >= len(self._is_read) or not self._is_read[number]:
-            self._make_room(number + 1)
-            self._read(number)
-        return int(self._values[ordinal + (number + row) * SIZE])
+        number, at = divmod(ordinal, SIZE)
+        if number < len(self._is_read) and self._is_read[number]:
+            return int(self._values[ordinal + (number + row) * SIZE])
+        chunk = self._walked.get(number)
+        if chunk is None:
+            chunk = self._walked[number] = self._find(number)
+        return int(chunk[row, at])
 
     def _make_room(self, chunks: int) -> None:
         have = len(self._is_read)
@@ -168,11 +175,9 @@ class Membership:
             self._is_read = np.concatenate([self._is_read, np.zeros(room - have, np.bool_)])
             self._is_changed = np.concatenate([self._is_changed, np.zeros(room - have, np.bool_)])
 
-    def _read(self, number: int) -> None:
+    def _find(self, number: int) -> U32:
         value = self._source.find(layout.CLUSTERS, layout.number_key(number))
-        if value is not None:
-            self._chunks[number] = _decode_chunk(number, value)
-        self._is_read[number] = True
+        return NOBODY if value is None else _decode_chunk(number, value)
 
     def _stored(self) -> Iterator[tuple[int, U32]]:
         for key, value in self._source.every(layout.CLUSTERS):

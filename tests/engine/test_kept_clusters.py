@@ -86,6 +86,9 @@ def apply(transaction, oracle, verb, documents, distance):
             elif verb == "claim":
                 transaction.add_if_new(id, bits, distance=1)
                 oracle.add_if_new(id, Stored(bits), 1)
+            elif verb == "batch":
+                transaction.insert_batch([id], [bits], distance=1)
+                oracle.insert(id, Stored(bits))
             else:
                 transaction.insert(id, bits, replace=True)
                 oracle.insert(id, Stored(bits))
