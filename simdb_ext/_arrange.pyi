@@ -89,7 +89,7 @@ class Identifiers:
         """Each segment: its first ordinal, offsets uint32[k + 1] and the bytes.  Sorted, disjoint.
 
         The arrays are kept, not copied, and not looked at until an id is asked for; offsets that
-        do not lie within the bytes then raise CorruptError, an absent ordinal ValueError.
+        do not lie within the bytes, or an absent ordinal, then raise CorruptError.
         """
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
         """Copies of the stored forms of `ordinals` (which are all present), one after the other."""

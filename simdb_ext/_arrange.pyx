@@ -109,7 +109,7 @@ def keep(
             &ordinals_out[0]
         )
     if kept < 0:
-        raise ValueError(f"an ordinal has no bit among {dead.shape[0]} bytes")
+        raise CorruptError(f"an ordinal has no bit among {dead.shape[0]} bytes")
     return kept
 
 

@@ -28,6 +28,8 @@ from libc.string cimport strchr
 
 import numpy as np
 
+from simdb.errors import CorruptError
+
 cdef enum:
     LOOKUP_QUERIES_MAX = 1 << 17
     SCAN_QUERIES_MAX = 1024
@@ -173,7 +175,7 @@ cdef class Vectors:
 
     cdef int check_found(self, size_t found, const uint32_t *ordinals, size_t count) except -1:
         if found < count:
-            raise ValueError(f"ordinal {ordinals[found]} has no vector")
+            raise CorruptError(f"ordinal {ordinals[found]} has no vector")
         return 0
 
     def similarity(self, queries, offsets, ordinals):

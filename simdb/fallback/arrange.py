@@ -95,7 +95,7 @@ def keep(keys: U64, ordinals: U32, dead: U8, keys_out: U64, ordinals_out: U32) -
     if len(keys_out) < len(keys):
         raise ValueError(f"{len(keys_out)} entries of room for up to {len(keys)}")
     if len(ordinals) and int(ordinals.max()) >> 3 >= len(dead):
-        raise ValueError(f"ordinal {ordinals.max()} has no bit among {len(dead)} bytes")
+        raise CorruptError(f"ordinal {ordinals.max()} has no bit among {len(dead)} bytes")
     alive = dead[ordinals >> 3] >> (ordinals & 7).astype(np.uint8) & 1 == 0
     count = int(np.count_nonzero(alive))
     keys_out[:count] = keys[alive]
@@ -233,7 +233,7 @@ class Identifiers:
         """One id."""
         ordinal = operator.index(ordinal)
         if not 0 <= ordinal < ORDINAL_COUNT_MAX:
-            raise ValueError(f"ordinal {ordinal} lies in no segment")
+            raise CorruptError(f"ordinal {ordinal} lies in no segment")
         return self.decode(np.array([ordinal], np.uint32))[0]
 
     def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
@@ -259,7 +259,7 @@ class Identifiers:
         if len(self._stops):
             is_missing |= ordinals >= self._stops[numbers]
         if is_missing.any():
-            raise ValueError(f"ordinal {ordinals[np.argmax(is_missing)]} lies in no segment")
+            raise CorruptError(f"ordinal {ordinals[np.argmax(is_missing)]} lies in no segment")
         return numbers
 
     def _spans(self, number: int, ordinals: U32) -> tuple[I64, I64]:

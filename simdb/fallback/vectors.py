@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.errors import CorruptError
+
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -91,7 +93,7 @@ class Vectors:
         present = numbers < len(self._starts)
         present[present] = self._starts[numbers[present]] <= ordinals[present]
         if not present.all():
-            raise ValueError(f"ordinal {ordinals[~present][0]} has no vector")
+            raise CorruptError(f"ordinal {ordinals[~present][0]} has no vector")
         for number in np.unique(numbers):
             start, part = self._segments[number]
             chosen = numbers == number

@@ -101,7 +101,7 @@ cdef class Identifiers:
         cdef int overflow = 0
         cdef int64_t number = PyLong_AsLongLongAndOverflow(exact, &overflow)
         if overflow:
-            raise ValueError(f"ordinal {ordinal} lies in no segment")
+            raise CorruptError(f"ordinal {ordinal} lies in no segment")
         outcome = arrange_locate_one(self.segments, self.count, number, &form, &length)
         if outcome != ARRANGE_FOUND:
             raise_lost(outcome, ordinal)
@@ -257,7 +257,7 @@ cdef object decode_text(const char *content, int64_t length):
 
 cdef int raise_lost(arrange_outcome outcome, ordinal) except -1:
     if outcome == ARRANGE_MISSING:
-        raise ValueError(f"ordinal {ordinal} lies in no segment")
+        raise CorruptError(f"ordinal {ordinal} lies in no segment")
     raise CorruptError(f"the stored id of ordinal {ordinal} is torn")
 
 

@@ -184,15 +184,15 @@ def test_ordinals_of_no_segment_are_refused(arrange, ordinal):
     identifiers = arrange.Identifiers([segment(1, ["a", "b", "c"]), segment(5, ["d", "e"])])
 
     for ask in (identifiers.gather, identifiers.decode):
-        with pytest.raises(ValueError, match=f"ordinal {ordinal} lies in no segment"):
+        with pytest.raises(CorruptError, match=f"ordinal {ordinal} lies in no segment"):
             ask(np.array([1, ordinal], np.uint32))
-    with pytest.raises(ValueError, match=f"ordinal {ordinal} lies in no segment"):
+    with pytest.raises(CorruptError, match=f"ordinal {ordinal} lies in no segment"):
         identifiers.decode_one(ordinal)
 
 
 @pytest.mark.parametrize("ordinal", [-1, 2**32, 2**70, -(2**70)])
 def test_numbers_that_are_no_ordinals_are_refused(arrange, ordinal):
-    with pytest.raises(ValueError, match="lies in no segment"):
+    with pytest.raises(CorruptError, match="lies in no segment"):
         arrange.Identifiers([segment(0, ["a"])]).decode_one(ordinal)
 
 

@@ -7,6 +7,7 @@ import pytest
 import search_oracle as oracle
 
 from simdb.bits import bitmap
+from simdb.errors import CorruptError
 
 WIDTHS = (1, 3, 7, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200)
 
@@ -172,11 +173,11 @@ def test_an_ordinal_without_a_vector_is_refused(search):
 
     for missing in (0, 2, 5, 8, 13, 4_294_967_295):
         ordinals = np.array([3, missing], np.uint32)
-        with pytest.raises(ValueError, match=f"ordinal {missing} has no vector"):
+        with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
             stored.gather(ordinals)
-        with pytest.raises(ValueError, match=f"ordinal {missing} has no vector"):
+        with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
             stored.between(ordinals, ordinals)
-        with pytest.raises(ValueError, match=f"ordinal {missing} has no vector"):
+        with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
             stored.similarity(vectors[:1], np.array([0, 2], np.int64), ordinals)
 
 
