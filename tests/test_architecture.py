@@ -35,9 +35,9 @@ FOLDERS = {
         "arrangement", "planner", "compaction",
     ],
     "storage": [
-        "codec", "layout", "gate", "locks", "translation", "place", "idf_file", "birth",
-        "environment", "registry", "batch", "loose", "manifest", "metadata", "tombstones",
-        "pages", "run", "pieces", "membership", "merge", "contents", "check",
+        "codec", "layout", "gate", "locks", "translation", "reading", "place", "pages", "idf_file",
+        "birth", "environment", "registry", "batch", "loose", "manifest", "metadata",
+        "tombstones", "residency", "run", "pieces", "membership", "merge", "contents", "check",
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "single", "criteria", "sweep",

@@ -14,7 +14,7 @@ import numpy as np
 
 from simdb.engine.view import View
 from simdb.reports import Plan
-from simdb.storage import pages
+from simdb.storage import residency
 from simdb.storage.loose import Loose
 from simdb.storage.run import Run, Source
 
@@ -113,5 +113,5 @@ def _fetch(run: Run, window: tuple[int, int], tables: Sequence[int], source: Sou
         table = run.table(number, source)
         first, last = int(table.directory[start]), int(table.directory[stop])
         for part in (table.directory[start : stop + 1], table.keys[first:last]):
-            pages.fetch(part)
-        pages.fetch(table.ordinals[first:last])
+            residency.fetch(part)
+        residency.fetch(table.ordinals[first:last])

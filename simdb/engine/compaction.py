@@ -28,6 +28,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
 from simdb.storage.place import DATA_FILE, make_new
+from simdb.storage.reading import statistics_of
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 from simdb.storage.translation import translate
@@ -125,7 +126,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
 def _renumber_metadata(writer: Writer, source: Source, kept: npt.NDArray[np.uint32]) -> None:
     """Store the metadata of the documents `kept` under their new ordinals."""
     handle = writer.store.environment.subdatabase(layout.METADATA)
-    if not source.transaction.stat(handle)["entries"]:
+    if not statistics_of(source.transaction, handle)["entries"]:
         return
     writer.clear(layout.METADATA)
     for group in _groups(read_all(source.transaction, handle)):

@@ -1,7 +1,7 @@
 """Inspection: the database in numbers, and whether it is sound."""
 
+import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from simdb.storage.check import (
 )
 from simdb.storage.contents import all_names, idf_checksum, load
 from simdb.storage.merge import run_keys
+from simdb.storage.pages import problems_of_pages
+from simdb.storage.place import DATA_FILE
+from simdb.storage.reading import get_value, statistics_of
 from simdb.storage.run import Run, Source
 
 
@@ -68,6 +71,11 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     try:
         names = all_names(store.options)
         if deep:
+            path = os.path.join(store.environment.path, DATA_FILE)
+            problems = list(problems_of_pages(path, is_whole=True))
+            yield from (Finding(DATA_FILE, problem, RESTORE) for problem in problems)
+            if problems:
+                return  # LMDB would follow the pages wherever they lead
             yield from check_values(store.environment, transaction, names)
         try:
             contents = load(store.environment, transaction, store.width, None)
@@ -120,7 +128,7 @@ def _section_bytes(store: Store, source: Source) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for name in all_names(store.options):
         handle = store.environment.subdatabase(name)
-        pages: dict[str, Any] = source.transaction.stat(handle)
+        pages = statistics_of(source.transaction, handle)
         count = pages["branch_pages"] + pages["leaf_pages"] + pages["overflow_pages"]
         sizes[name.decode()] = pages["psize"] * count
     return sizes
@@ -130,7 +138,7 @@ def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
     total = 0
     for name, key in run_keys(run, store.options.table_count, store.width):
         handle = store.environment.subdatabase(name)
-        total += len(source.transaction.get(key, db=handle))
+        total += len(get_value(source.transaction, handle, key) or b"")
     return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
 
 

@@ -22,6 +22,7 @@ from simdb.storage.environment import Environment
 from simdb.storage.idf_file import problems_of
 from simdb.storage.metadata import decode_block
 from simdb.storage.place import IDF_FILE
+from simdb.storage.reading import values_from
 from simdb.storage.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits
 from simdb.storage.tombstones import is_deleted
 from simdb.values import BARE, EMPTY
@@ -38,8 +39,8 @@ def check_values(
     for name in names:
         try:
             handle = environment.subdatabase(name)
-            for key, value in transaction.cursor(handle):
-                finding = _check_value(name, bytes(key), value)
+            for key, value in values_from(transaction, handle):
+                finding = _check_value(name, key, value)
                 if finding is not None:
                     yield finding
         except (CorruptError, FormatError) as error:
@@ -91,9 +92,9 @@ def check_metadata(
     """Findings where metadata stands under ordinals that are not there, or out of order."""
     handle = environment.subdatabase(layout.METADATA)
     last = -1
-    for key, value in transaction.cursor(handle):
+    for key, value in values_from(transaction, handle):
         try:
-            for ordinal, packed in decode_block(bytes(key), value):
+            for ordinal, packed in decode_block(key, value):
                 if not last < ordinal < contents.manifest.next_ordinal:
                     message = f"metadata of ordinal {ordinal} stands after that of {last}"
                     yield Finding("metadata", message, RESTORE)

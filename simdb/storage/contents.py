@@ -19,6 +19,7 @@ from simdb.storage.environment import Environment
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.loose import Loose, LooseView
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
+from simdb.storage.reading import get_value, values_from
 from simdb.storage.run import Run
 from simdb.storage.tombstones import read_tombstones
 
@@ -91,7 +92,8 @@ def attach(environment: Environment) -> Options:
 def read_resources(environment: Environment) -> Resources:
     """What packages gave the database when it was created; nothing where an older simdb made it."""
     with environment.reading() as transaction:
-        value = transaction.get(layout.RESOURCES_KEY, db=environment.subdatabase(layout.META))
+        meta = environment.subdatabase(layout.META)
+        value = get_value(transaction, meta, layout.RESOURCES_KEY)
         if value is None:
             return Resources()
         key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND
@@ -113,7 +115,7 @@ def idf_checksum(environment: Environment, transaction: Any) -> int | None:
 def read_manifest(environment: Environment, transaction: Any) -> Manifest:
     """The manifest that `transaction` sees."""
     handle = environment.subdatabase(layout.MANIFEST)
-    value = transaction.get(layout.MANIFEST_KEY, db=handle)
+    value = get_value(transaction, handle, layout.MANIFEST_KEY)
     if value is None:
         raise CorruptError(f"{environment.path} has lost its manifest")
     return decode_manifest(value)
@@ -124,7 +126,7 @@ def _stored_options(
 ) -> tuple[dict[str, Any], int | None]:
     """The options as they are stored, and the checksum of the IDF table."""
     meta = environment.subdatabase(layout.META)
-    value = transaction.get(layout.FORMAT_KEY, db=meta)
+    value = get_value(transaction, meta, layout.FORMAT_KEY)
     if value is None:
         raise FormatError(f"{environment.path} is an LMDB directory, but no simdb database")
     stored = codec.decode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, value)
@@ -134,7 +136,7 @@ def _stored_options(
             f"{environment.path} has format version {version}; this simdb reads up to"
             f" {codec.FORMAT_VERSION}: open it with a newer simdb"
         )
-    value = transaction.get(layout.OPTIONS_KEY, db=meta)
+    value = get_value(transaction, meta, layout.OPTIONS_KEY)
     if value is None:
         raise CorruptError(f"{environment.path} has lost its options")
     stored = codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value)
@@ -187,7 +189,7 @@ def _load_calibration(
     if previous is not None and previous.manifest.calibration == manifest.calibration:
         return previous.calibration
     key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
-    value = transaction.get(key, db=environment.subdatabase(layout.META))
+    value = get_value(transaction, environment.subdatabase(layout.META), key)
     if value is None:
         raise CorruptError(f"{environment.path} has lost its calibration")
     return dict(codec.decode_object(kind, key, value))
@@ -211,14 +213,12 @@ def _load_delta(
     if at == manifest.next_ordinal:
         return buffer
     handle = environment.subdatabase(layout.DELTA)
-    cursor = transaction.cursor(handle)
-    if cursor.set_range(layout.number_key(at)):
-        for key, value in cursor:
-            batch = decode_batch(bytes(key), value)
-            if layout.key_number(bytes(key)) != at or batch.vectors.shape[1] != width:
-                raise CorruptError(f"the delta has no documents at ordinal {at}")
-            buffer.append(batch)
-            at += len(batch)
+    for key, value in values_from(transaction, handle, layout.number_key(at)):
+        batch = decode_batch(key, value)
+        if layout.key_number(key) != at or batch.vectors.shape[1] != width:
+            raise CorruptError(f"the delta has no documents at ordinal {at}")
+        buffer.append(batch)
+        at += len(batch)
     return buffer
 
 

@@ -27,7 +27,9 @@ from simdb.errors import (
 from simdb.storage.birth import make_data_file
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
+from simdb.storage.pages import check_pages
 from simdb.storage.place import DATA_FILE, sync_directory
+from simdb.storage.reading import statistics_of
 from simdb.storage.translation import is_out_of_memory, translate
 
 # Address space, not disk: the file grows as it is filled.
@@ -57,6 +59,7 @@ class Environment:
         self._pid = os.getpid()
         self._gate = Gate(path)
         self._names: dict[bytes, Any] = {}
+        self._lmdb: Any = None
         self.writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
         self.presence_lock = open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
         if self.presence_lock is not None:
@@ -64,8 +67,12 @@ class Environment:
         try:
             if self.writer_lock is not None and not is_read_only:
                 make_data_file(path, self.writer_lock, is_synced=durability == "full")
-            self._lmdb: Any = self._open()
+            self._lmdb = self._open()
+            with self.reading():
+                check_pages(os.path.join(path, DATA_FILE))
         except BaseException:
+            if self._lmdb is not None:
+                self._lmdb.close()
             self._close_locks()
             raise
 
@@ -195,6 +202,8 @@ class Environment:
                     raise FormatError(
                         f"{self.path} has no sub-database {name.decode()}: it is no simdb database"
                     ) from error
+                except lmdb.Error as error:
+                    translate(error, self.path)
 
     def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
         """Make sub-databases in a write transaction."""
@@ -234,7 +243,7 @@ class Environment:
         live = 2 * page_bytes
         main = self._lmdb.open_db(None, txn=transaction)
         for handle in [main, *self._names.values()]:
-            pages = transaction.stat(handle)
+            pages = statistics_of(transaction, handle)
             live += page_bytes * sum(
                 pages[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")
             )

@@ -16,6 +16,7 @@ import numpy as np
 
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
+from simdb.storage.reading import value_at_or_before, values_from
 from simdb.values import offsets_of
 
 BLOCK_DOCUMENTS = 256
@@ -53,14 +54,10 @@ def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any
 
 def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
     """The metadata of one document, None where it has none."""
-    cursor = transaction.cursor(handle)
-    key = layout.number_key(ordinal)
-    if not cursor.set_range(key):
-        if not cursor.last():
-            return None
-    elif bytes(cursor.key()) != key and not cursor.prev():
+    block = value_at_or_before(transaction, handle, layout.number_key(ordinal))
+    if block is None:
         return None
-    for found, packed in decode_block(bytes(cursor.key()), cursor.value()):
+    for found, packed in decode_block(*block):
         if found == ordinal:
             return codec.unpack(packed, f"metadata of ordinal {ordinal}")
     return None
@@ -68,8 +65,8 @@ def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
 
 def read_all(transaction: Any, handle: Any) -> Iterator[tuple[int, bytes]]:
     """(ordinal, packed metadata) of every document that has any, by ordinal."""
-    for key, value in transaction.cursor(handle):
-        yield from decode_block(bytes(key), value)
+    for key, value in values_from(transaction, handle):
+        yield from decode_block(key, value)
 
 
 def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
-from simdb.storage import codec, layout, pages
+from simdb.storage import codec, layout, residency
 from simdb.storage.environment import Environment
 from simdb.storage.gate import Holder
 from simdb.storage.loose import LooseView
 from simdb.storage.manifest import RunInfo
+from simdb.storage.reading import get_value, values_from
 from simdb.values import WEIGHTED
 
 # More would make the directory larger than what it points into is worth: 2 entries to a header.
@@ -110,12 +111,11 @@ class Source(Holder):
 
     def find(self, name: bytes, key: bytes) -> Any:
         """The bytes stored under `key` of a sub-database; None when there are none."""
-        return self.transaction.get(key, db=self._environment.subdatabase(name))
+        return get_value(self.transaction, self._environment.subdatabase(name), key)
 
     def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
         """Every key of a sub-database, in order, and the bytes stored under it."""
-        for key, value in self.transaction.cursor(self._environment.subdatabase(name)):
-            yield bytes(key), value
+        return values_from(self.transaction, self._environment.subdatabase(name))
 
 
 class Run:
@@ -142,7 +142,7 @@ class Run:
     def give_back(self) -> None:
         """Take what was fetched out of the memory of this process until it is used again."""
         for array in self._mapped:
-            pages.give_back(array)
+            residency.give_back(array)
 
     def table(self, number: int, source: Source) -> Table:
         """The table of one block permutation."""
@@ -227,7 +227,7 @@ class Run:
         return self._noted(array)
 
     def _noted(self, fetched: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if pages.is_mapped(fetched):
+        if residency.is_mapped(fetched):
             self._mapped.append(fetched)
         return fetched
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from simdb.bits import is_set
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
+from simdb.storage.reading import values_from
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
@@ -23,9 +24,9 @@ Bitmap = npt.NDArray[np.uint8]
 def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap:
     """The bitmap of all ordinals below `ordinal_count`, and some room."""
     bitmap = np.zeros(_capacity(ordinal_count), np.uint8)
-    for key, value in transaction.cursor(handle):
-        chunk = layout.key_number(bytes(key))
-        bits = codec.decode_array(layout.DELETED_KIND, bytes(key), value, np.uint8, verify=True)
+    for key, value in values_from(transaction, handle):
+        chunk = layout.key_number(key)
+        bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
         start = chunk * CHUNK_BYTES
         if len(bits) != CHUNK_BYTES or start + CHUNK_BYTES > len(bitmap):
             raise CorruptError(f"chunk {chunk} of the tombstones is not where ordinals are")

@@ -9,7 +9,7 @@ from soundness import TINY
 
 import simdb
 from simdb.engine import commit
-from simdb.storage import layout, pages
+from simdb.storage import layout, residency
 
 WORDS = [f"word{number}" for number in range(30)]
 # Slices of one query and chunks of one header; some of each; slices, and runs whole; all at once.
@@ -282,7 +282,7 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
     with database.write() as transaction:
         view, source = transaction._enter()
         tables = [view.runs[0].table(number, source) for number in range(4)]
-        assert all(pages.is_mapped(table.keys) for table in tables)
+        assert all(residency.is_mapped(table.keys) for table in tables)
         kept = [table.keys.copy() for table in tables]
 
         found = transaction.insert_batch(

@@ -14,10 +14,7 @@ import sys
 import simdb
 try:
     with simdb.open(sys.argv[1], "r") as database:
-        try:
-            findings = list(database.check(deep=True))
-        except ValueError:
-            sys.exit("the check itself failed")
+        findings = list(database.check(deep=True))
         answer = [
             [(match.id, match.distance) for match in row]
             for row in database.query_many(range(0, 3000, 50), distance=3)
@@ -25,7 +22,7 @@ try:
         ids = list(database)
         data = [database.get(id).metadata for id in ids[:500]]
         print("found" if findings else hash((str(answer), str(ids), str(data))))
-except (simdb.Error, ValueError):
+except simdb.Error:
     print("found")
 """
 
@@ -71,10 +68,7 @@ def test_flipped_bits_are_found_or_harmless(content, tmp_path):
 
     results = list(outcomes(content, answer, tmp_path, bits))
 
-    # LMDB trusts its own pages: a flipped pointer there can end the process, which is no answer.
-    wrong = [(bit, found) for bit, found, _ in results if found != "found" and found != answer]
-    assert [each for each in wrong if not each[1].startswith("died")] == []
-    assert len(wrong) <= 3
+    assert [(bit, found) for bit, found, _ in results if found not in ("found", answer)] == []
     assert sum(found == "found" for _, found, _ in results) >= 4
 
 
@@ -85,9 +79,7 @@ def test_many_flipped_bits_are_found_or_harmless(content, tmp_path):
 
     results = list(outcomes(content, answer, tmp_path, bits))
 
-    wrong = [(bit, found) for bit, found, _ in results if found != "found" and found != answer]
-    assert [each for each in wrong if not each[1].startswith("died")] == []
-    assert len(wrong) <= 10
+    assert [(bit, found) for bit, found, _ in results if found not in ("found", answer)] == []
 
 
 def test_a_file_that_was_cut_off_is_refused_or_found(content, tmp_path):
@@ -97,7 +89,4 @@ def test_a_file_that_was_cut_off_is_refused_or_found(content, tmp_path):
         path.mkdir()
         (path / "data.mdb").write_bytes(content[:size])
 
-        found = ask(path)
-
-        # Pages that are not there end the process with SIGBUS.
-        assert found in ("found", "died with -7")
+        assert ask(path) == "found", size
