@@ -92,6 +92,11 @@ cdef extern from "lookup.h" nogil:
                      const search_scratch *scratch, search_found *found)
 
 
+cdef extern from "gather.h" nogil:
+    enum:
+        GATHERED_MAX
+
+
 cdef extern from "probe.h" nogil:
     struct search_volatility:
         const uint8_t *levels
@@ -104,7 +109,9 @@ cdef extern from "probe.h" nogil:
         uint64_t *sets
         size_t sets_room
         int16_t *limits
+        uint64_t *headers
         uint8_t *done
+        uint64_t *gathered
 
     void search_probe(const search_tables *tables, const search_request *request,
                       const search_volatility *volatility, const search_probe_scratch *scratch,

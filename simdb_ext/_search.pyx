@@ -38,6 +38,7 @@ cdef enum:
     ONE_CAP = 256
     ONE_COLUMNS = 64
     BLOCK_SETS = 4096
+    GATHERED_QUERIES_MIN = 1024  # fewer rarely ask for the same header
     LIMITS_MAX = 1 << 24
     PROBES_HELD = 64
     WIDTH_MAX = 65536

@@ -72,6 +72,11 @@ struct search_kernel {
     size_t (*measure)(struct search_bucket *buckets, size_t count, unsigned distance,
                       struct search_hits *hits);
 
+    /* The same where all buckets have one range, of any length, when none has been cut off; then
+       one of them may be as well.  Faster where they are many. */
+    size_t (*measure_crowd)(struct search_bucket *buckets, size_t count, unsigned distance,
+                            struct search_hits *hits);
+
     /* similarities[i] is the cosine of the query and the packed vector at places[i]. */
     void (*weigh)(const struct search_weights *query, const uint8_t *const *places, size_t count,
                   size_t width, float *similarities);

@@ -102,6 +102,89 @@ AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count,
     return count;
 }
 
+/* Which of four keys, a bit for each, may have one within `limit` in the lines from `place` to
+   `last`: what is not of the range counts as a key of zeros. */
+AVX512 static inline unsigned near_four_avx512(const uint64_t *place, const uint64_t *last,
+                                               __mmask8 head, __mmask8 tail,
+                                               const __m512i keys[4], __m512i limit)
+{
+    __m512i first = _mm512_maskz_load_epi64(head, place), end = _mm512_maskz_load_epi64(tail, last);
+    __m512i least[4];
+    unsigned near = 0;
+
+    for (int i = 0; i < 4; i++)
+        least[i] = _mm512_min_epu64(_mm512_popcnt_epi64(_mm512_xor_si512(first, keys[i])),
+                                    _mm512_popcnt_epi64(_mm512_xor_si512(end, keys[i])));
+    for (place += 8; place < last; place += 8) {
+        __m512i line = _mm512_load_si512(place);
+        for (int i = 0; i < 4; i++)
+            least[i] = _mm512_min_epu64(least[i],
+                                        _mm512_popcnt_epi64(_mm512_xor_si512(line, keys[i])));
+    }
+    for (int i = 0; i < 4; i++)
+        near |= (unsigned)(_mm512_cmple_epu64_mask(least[i], limit) != 0) << i;
+    return near;
+}
+
+/* Append the keys of a bucket that are within `limit`.  Returns whether all had room; else the
+   bucket is cut off.  Eight lines are looked at before any that
+   is near is taken up, which cannot be foreseen. */
+AVX512 static int add_all_near_avx512(struct search_hits *hits, struct search_bucket *bucket,
+                                      size_t number, __m512i limit)
+{
+    const __m512i key = _mm512_set1_epi64((long long)bucket->key);
+    const uint64_t *place = (const uint64_t *)((uintptr_t)bucket->start & ~(uintptr_t)63);
+
+    for (; place < bucket->stop; place += 64) {
+        size_t left = (size_t)(bucket->stop - place);
+        uint64_t near = 0, inside = left < 64 ? ((uint64_t)1 << left) - 1 : ~(uint64_t)0;
+        if (place < bucket->start)
+            inside &= ~(uint64_t)0 << (bucket->start - place);
+        for (size_t line = 0; line < 8 && 8 * line < left; line++) {
+            __mmask8 lanes = (__mmask8)(inside >> 8 * line);
+            __m512i keys = _mm512_maskz_load_epi64(lanes, place + 8 * line);
+            __m512i bits = _mm512_popcnt_epi64(_mm512_xor_si512(keys, key));
+            near |= (uint64_t)_mm512_mask_cmple_epu64_mask(lanes, bits, limit) << 8 * line;
+        }
+        for (; near != 0; near &= near - 1) {
+            const uint64_t *found = place + __builtin_ctzll(near);
+            if (hits->count == hits->capacity) {
+                bucket->start = found;
+                return 0;
+            }
+            add_hit(hits, found, number, (unsigned)__builtin_popcountll(*found ^ bucket->key));
+        }
+    }
+    return 1;
+}
+
+/* Four at a time: each line is loaded once for them, and where the range ends, which cannot be
+   foreseen, is found once. */
+AVX512 static size_t measure_crowd_avx512(struct search_bucket *buckets, size_t count,
+                                          unsigned distance, struct search_hits *hits)
+{
+    const __m512i limit = _mm512_set1_epi64((long long)distance);
+    const uint64_t *start = buckets[count - 1].start, *stop = buckets->stop;
+    const uint64_t *place = (const uint64_t *)((uintptr_t)start & ~(uintptr_t)63);
+    const uint64_t *last = (const uint64_t *)((uintptr_t)(stop - 1) & ~(uintptr_t)63);
+    __mmask8 tail = (__mmask8)(255u >> (last + 8 - stop));
+    __mmask8 head = (__mmask8)(255u << (start - place) & (place == last ? tail : 255u));
+
+    for (size_t i = 0; i < count; i += 4) {
+        size_t some = count - i < 4 ? count - i : 4;
+        __m512i keys[4];
+        for (size_t j = 0; j < 4; j++)
+            keys[j] = _mm512_set1_epi64((long long)buckets[j < some ? i + j : i].key);
+        unsigned near = near_four_avx512(place, last, head, tail, keys, limit) & ((1u << some) - 1);
+        for (; near != 0; near &= near - 1) {
+            size_t number = i + (unsigned)__builtin_ctz(near);
+            if (!add_all_near_avx512(hits, &buckets[number], number, limit))
+                return number;
+        }
+    }
+    return count;
+}
+
 #undef AVX512
 
 #endif

@@ -1,8 +1,10 @@
 #include "probe.h"
 
+#include "gather.h"
 #include "probing.h"
 
 enum {
+    AHEAD = 16,  /* gathered probes between asking for memory and using it */
     BLOCK = 256, /* queries whose dearer sets wait for what the cheaper ones find */
     FEW = 8      /* queries for which waiting takes longer than probing for all sets */
 };
@@ -72,18 +74,20 @@ static int is_first_of_width(const struct flipping *flipping, const struct part 
     return 1;
 }
 
-static int32_t cost_of(const struct search_volatility *volatility, uint32_t query, uint64_t set)
+/* Whether flipping a set of bits costs at most `limit`, or is the empty set. */
+static int is_affordable(const struct search_volatility *volatility, uint32_t query, uint64_t set,
+                         int32_t limit)
 {
     const uint8_t *levels = volatility->levels + (size_t)query * 64;
     int32_t total = 0;
 
     for (; set != 0; set &= set - 1) {
         uint8_t cost = volatility->flips.costs[levels[__builtin_ctzll(set)]];
-        if (cost == SEARCH_NEVER)
-            return INT32_MAX;
         total += cost;
+        if (cost == SEARCH_NEVER || total > limit)
+            return 0;
     }
-    return total;
+    return 1;
 }
 
 /* Whether no earlier table reaches what differs so from the query. */
@@ -97,10 +101,10 @@ static int is_reached_first(const struct search_probing *probing,
 
     for (const struct search_column *earlier = column - column->table; earlier < column;
          earlier++) {
-        const int16_t *limits = flipping->scratch->limits +
-                                (size_t)(earlier - tables->columns) * probing->request->count;
-        uint64_t set = original & header_bits(flipping, earlier);
-        if (set == 0 || cost_of(flipping->volatility, query, set) <= limits[query])
+        size_t number = (size_t)(earlier - tables->columns);
+        const int16_t *limits = flipping->scratch->limits + number * probing->request->count;
+        if (is_affordable(flipping->volatility, query,
+                          original & flipping->scratch->headers[number], limits[query]))
             return 0;
     }
     return 1;
@@ -174,6 +178,74 @@ static void probe_part(struct flipping *flipping, const struct part *part)
             cheaper_first(sets, count, limit / 2);
         add_probes(flipping, part, (uint32_t)query, sets, count);
     }
+}
+
+/* Where in the directory the keys begin that a gathered probe is for. */
+static inline uint64_t first_of(uint64_t probe, uint32_t spread)
+{
+    return probe >> 32 << spread;
+}
+
+/* How many of `count` sorted probes, one at least, are for the same header as the first. */
+static size_t count_same(const uint64_t *probes, size_t count)
+{
+    size_t same = 1;
+
+    while (same < count && probes[same] >> 32 == probes[0] >> 32)
+        same++;
+    return same;
+}
+
+/* Probe all runs of a part for what was gathered. */
+static void probe_gathered(struct flipping *flipping, const struct part *part,
+                           struct search_gathering *gathering)
+{
+    const struct search_tables *tables = flipping->probing.tables;
+    const uint64_t *probes = gathering->sorted;
+    size_t count = gathering->count;
+
+    search_gather_sort(gathering, part->width);
+    search_finish(&flipping->probing);
+    for (size_t run = part->run; run < tables->run_count; run = next_run(flipping, part, run)) {
+        const struct search_column *column = column_at(tables, run, part->table);
+        uint32_t spread = column->width - part->width;
+        uint64_t fetched = UINT64_MAX;
+        for (size_t i = 0, same; i < count; i += same) {
+            uint64_t first = first_of(probes[i], spread);
+            uint64_t ahead = first_of(probes[i + AHEAD < count ? i + AHEAD : i], spread);
+            same = count_same(probes + i, count - i);
+            if (search_is_inside(column, ahead))
+                search_fetch(column, search_range_at(column, ahead, spread), &fetched);
+            if (search_is_inside(column, first))
+                search_add_crowd(&flipping->probing, column, search_range_at(column, first, spread),
+                                 probes + i, same, flipping->scratch->keys);
+        }
+        search_measure(&flipping->probing);
+    }
+    gathering->count = 0;
+}
+
+/* Probe a part for all sets of all queries, in the order of headers. */
+static void probe_part_gathered(struct flipping *flipping, const struct part *part)
+{
+    uint64_t *sets = flipping->scratch->sets;
+    uint64_t *room = flipping->scratch->gathered;
+    struct search_gathering gathering = {room, room + GATHERED_MAX, 0};
+    int32_t limit;
+
+    for (size_t query = 0; query < flipping->probing.request->count; query++) {
+        size_t count = flip(flipping, part, (uint32_t)query, sets, &limit);
+        uint64_t header = header_of(part->width, flipping->scratch->keys[query]);
+        uint64_t *probes = gathering.probes + gathering.count;
+        if (GATHERED_MAX - gathering.count < count) {
+            probe_gathered(flipping, part, &gathering);
+            probes = gathering.probes;
+        }
+        for (size_t i = 0; i < count; i++)
+            probes[i] = (header ^ (uint32_t)sets[i]) << 32 | query;
+        gathering.count += count;
+    }
+    probe_gathered(flipping, part, &gathering);
 }
 
 /* Probe a part for the headers of the queries themselves. */
@@ -266,9 +338,12 @@ void search_probe(const struct search_tables *tables, const struct search_reques
         for_all_parts(&flipping, probe_unflipped);
         for_all_parts(&flipping, probe_flipped);
     } else {
-        if (scratch->limits != NULL)
+        if (scratch->limits != NULL) {
             flipping.probing.is_returned = is_reached_first;
-        for_all_parts(&flipping, probe_part);
+            for (size_t i = 0; i < tables->run_count * tables->table_count; i++)
+                scratch->headers[i] = header_bits(&flipping, &tables->columns[i]);
+        }
+        for_all_parts(&flipping, scratch->gathered != NULL ? probe_part_gathered : probe_part);
     }
     search_finish(&flipping.probing);
 }

@@ -22,7 +22,9 @@ struct search_probe_scratch {
     uint64_t *sets;
     size_t sets_room; /* at least that of search_sets_room */
     int16_t *limits; /* of each column and query; NULL where one table is searched */
+    uint64_t *headers; /* one of each column, where there are limits */
     uint8_t *done;   /* of each query; NULL unless only the first match is wanted */
+    uint64_t *gathered; /* 2 * GATHERED_MAX; NULL: one query is probed for after another */
 };
 
 /* The flips of the request are not used. */

@@ -3,6 +3,7 @@
 enum {
     LINE = 8,          /* keys of a cache line */
     FETCHED_MAX = 256, /* keys of a bucket that are fetched in advance */
+    CROWD_MIN = 3,     /* queries that are worth comparing with one range together */
     TILE = 4096        /* keys that stay in the first-level cache while queries pass */
 };
 
@@ -88,6 +89,47 @@ void search_measure(struct search_probing *probing)
         }
     }
     probing->bucket_count = 0;
+}
+
+/* Measure all buckets, which are of one range. */
+static void measure_crowd(struct search_probing *probing)
+{
+    struct search_bucket *buckets = probing->buckets;
+    size_t count = probing->bucket_count;
+
+    while (count > 0) {
+        struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
+        size_t finished = search_kernel->measure_crowd(buckets, count, probing->request->distance,
+                                                       &hits);
+        keep_returned(probing, buckets, &hits);
+        buckets += finished;
+        count -= finished;
+    }
+    probing->bucket_count = 0;
+}
+
+void search_add_crowd(struct search_probing *probing, const struct search_column *column,
+                      struct search_range range, const uint64_t *queries, size_t count,
+                      const uint64_t *keys)
+{
+    int is_crowd = count >= CROWD_MIN;
+
+    if (range.start >= range.stop)
+        return;
+    if (is_crowd)
+        search_measure(probing);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t query = (uint32_t)queries[i];
+        search_add_bucket(probing, column, range, keys[query], query);
+        if (probing->bucket_count < SEARCH_GROUP)
+            continue;
+        if (is_crowd)
+            measure_crowd(probing);
+        else
+            search_measure(probing);
+    }
+    if (is_crowd)
+        measure_crowd(probing);
 }
 
 /* The middle goes to where it does not drive out the ends of other buckets. */

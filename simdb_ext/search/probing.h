@@ -48,6 +48,11 @@ struct search_probing {
     struct search_pending pending[SEARCH_PENDING];
 };
 
+/* Positions in a column. */
+struct search_range {
+    uint64_t start, stop;
+};
+
 static inline int search_is_done(const struct search_probing *probing, uint32_t query)
 {
     return probing->done != NULL && probing->done[query];
@@ -63,6 +68,12 @@ void search_turn(struct search_probing *probing);
 /* Measure all buckets and keep what is found. */
 void search_measure(struct search_probing *probing);
 
+/* Have one range of keys compared with those of some queries, whose numbers are the lower halves of
+   `queries`. */
+void search_add_crowd(struct search_probing *probing, const struct search_column *column,
+                      struct search_range range, const uint64_t *queries, size_t count,
+                      const uint64_t *keys);
+
 /* Measure whatever has been probed for, and have all matches accepted. */
 void search_finish(struct search_probing *probing);
 
@@ -75,11 +86,6 @@ static inline int search_is_inside(const struct search_column *column, uint64_t 
 {
     return first - column->window.start < column->window.length;
 }
-
-/* Positions in a column. */
-struct search_range {
-    uint64_t start, stop;
-};
 
 static inline struct search_range search_range_at(const struct search_column *column,
                                                   uint64_t first, uint32_t spread)

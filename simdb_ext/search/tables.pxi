@@ -113,6 +113,7 @@ cdef class Tables:
         cdef const uint32_t *all_after
         cdef const uint8_t *all_levels
         cdef size_t total, start = 0, size, group, limits
+        cdef Memory headers, ordered
         request.distance = checked_distance(distance, "distance")
         request.first = first
         total = views.uint64(queries, &all_queries)
@@ -129,6 +130,12 @@ cdef class Tables:
         scratch.sets = scratch.keys + group
         scratch.limits = <int16_t *> (scratch.sets + scratch.sets_room) if limits > 0 else NULL
         scratch.done = <uint8_t *> (scratch.sets + scratch.sets_room) if first else NULL
+        headers = Memory(8 * limits)
+        scratch.headers = <uint64_t *> headers.start
+        scratch.gathered = NULL
+        if not first and total >= GATHERED_QUERIES_MIN:
+            ordered = Memory(16 * GATHERED_MAX)
+            scratch.gathered = <uint64_t *> ordered.start
         matches = Matches(total, group, False)
         size = group
         while start < total:
@@ -186,6 +193,7 @@ cdef class Tables:
         cdef uint8_t done
         cdef uint64_t sets[2 * ONE_CAP + 8]
         cdef int16_t limits[ONE_COLUMNS]
+        cdef uint64_t headers[ONE_COLUMNS]
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
         cdef search_found found
@@ -204,13 +212,15 @@ cdef class Tables:
         request.distance, request.first = distance, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         scratch.keys, scratch.done = &key, &done if first else NULL
+        scratch.gathered = NULL
         scratch.sets_room = search_sets_room(volatility.flips.cap)
-        scratch.sets, scratch.limits = sets, limits
+        scratch.sets, scratch.limits, scratch.headers = sets, limits, headers
         limit_count = self.limits_of_each(&volatility, first)
         if volatility.flips.cap > ONE_CAP or limit_count > ONE_COLUMNS:
-            memory = Memory(scratch.sets_room * 8 + 2 * limit_count)
+            memory = Memory((scratch.sets_room + limit_count) * 8 + 2 * limit_count)
             scratch.sets = <uint64_t *> memory.start
-            scratch.limits = <int16_t *> (scratch.sets + scratch.sets_room)
+            scratch.headers = scratch.sets + scratch.sets_room
+            scratch.limits = <int16_t *> (scratch.headers + limit_count)
         if limit_count == 0:
             scratch.limits = NULL
         if self.is_small and volatility.flips.cap <= ONE_CAP:

@@ -1,0 +1,65 @@
+"""Many queries are probed for in the order of headers, and answered like one at a time."""
+
+import numpy as np
+import probe_oracle as probes
+import pytest
+import search_oracle as oracle
+
+from simdb.bits import leading_masks
+
+QUERIES = 1100
+
+
+@pytest.fixture(params=oracle.implementations())
+def search(request):
+    module, variant = request.param
+    before = module.select(variant)
+    yield module
+    module.select(before)
+
+
+def crowds(seed, count):
+    """Entries around a few fingerprints: headers hold many, and most queries find hundreds."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 2**64, 3, np.uint64)
+    flipped = np.uint64(1) << generator.integers(0, 64, (3, count), np.uint64)
+    near = generator.choice(centres, count) ^ np.bitwise_xor.reduce(flipped, axis=0)
+    ordinals = generator.permutation(4 * count)[:count]
+    return list(zip(near.tolist(), ordinals.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("blocks", "header_bits", "counts"), [
+    (1, None, (5, 9, 70)),
+    (2, None, (300, 40, 0)),
+    (3, 2, (129, 7, 30)),
+])  # fmt: skip
+def test_a_crowd_of_queries_is_answered_like_one_at_a_time(search, blocks, header_bits, counts):
+    masks = leading_masks(blocks, 1)
+    parts = [crowds(seed, count) for seed, count in enumerate(counts, start=blocks)]
+    widths = (4, 2, 4)
+    columns = [
+        [oracle.column(part, mask, width) for mask in masks]
+        for part, width in zip(parts, widths, strict=True)
+    ]
+    tables = search.Tables(masks, columns, oracle.pair(crowds(9, 11)), None)
+    queries = np.array([bits for part in parts for bits, _ in part], np.uint64)
+    queries = np.resize(queries, QUERIES)
+    levels = probes.random_levels(blocks, QUERIES)
+    costs = probes.cost_table(blocks, 90)
+
+    found = tables.probe(
+        queries, levels, costs=costs, theta=60, cap=64, distance=12, first=False, after=None,
+        tables=None, header_bits=header_bits,
+    )  # fmt: skip
+
+    sample = range(0, QUERIES, 37)
+    single = [
+        tables.probe_one(
+            int(queries[at]), levels[at].tobytes(), costs.tobytes(), 60, 64, 12, False,
+            header_bits=header_bits,
+        )
+        for at in sample
+    ]  # fmt: skip
+    rows = oracle.rows(found)
+    assert [rows[at] for at in sample] == single
+    assert sum(map(len, single)) > len(single)
