@@ -67,6 +67,20 @@ def set_bits(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
+def rotation_amounts(rotations: int) -> list[int]:
+    """By how many bits each of 1 to 64 `rotations` turns a fingerprint, evenly spread."""
+    return [FINGERPRINT_BITS * number // rotations for number in range(rotations)]
+
+
+def rotated(words: npt.NDArray[np.uint64], amount: int) -> npt.NDArray[np.uint64]:
+    """Copies of the words with their highest `amount` (0 to 63) bits moved to the end."""
+    if amount == 0:
+        return words.copy()
+    low = np.uint64(FINGERPRINT_BITS - amount)
+    turned: npt.NDArray[np.uint64] = (words << np.uint64(amount)) | (words >> low)
+    return turned
+
+
 def is_set(flags: npt.NDArray[np.uint8], positions: npt.NDArray[np.uint32]) -> Flags:
     """Whether the bit of each of `positions` is set in a `bitmap`."""
     found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)

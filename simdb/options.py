@@ -22,7 +22,7 @@ WEIGHTINGS = ("binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf")
 DIMENSIONS = (64, 128)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 PROBING_METHODS = ("psm", "multiprobe")  # these go by the weights of a query
-METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS)
+METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS, "rotation")
 FEATURE_OPTIONS = (
     "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
     "stop_words", "stemming", "shingle", "seed",

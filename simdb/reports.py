@@ -82,7 +82,8 @@ class Plan:
 
     `method` "exhaustive"; "bphs", which asks `tables` tables, each with up to `flips` flipped
     header bits; "psm" or "multiprobe", which asks one table, or several, for the headers whose
-    flipped bits are so volatile that their costs sum to `theta` or less (natural logarithms).
+    flipped bits are so volatile that their costs sum to `theta` or less (natural logarithms);
+    "rotation", all pairs by sorting in `tables` orders.
     `probes`: look-ups in all, in the mean.  Candidates are those within `distance` (Hamming),
     measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the
     matches that are found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason`

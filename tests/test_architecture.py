@@ -29,10 +29,10 @@ FOLDERS = {
         "markup", "tokeniser", "vocabulary", "packages", "naming", "pipeline", "sketcher",
         "fitting",
     ],
-    "index": ["permutation", "vosh"],
+    "index": ["permutation", "rotation", "vosh"],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "question", "probing",
-        "arrangement", "planner", "compaction",
+        "rotation", "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "reading", "place", "pages", "idf_file",

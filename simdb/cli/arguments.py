@@ -33,13 +33,16 @@ Distance = Annotated[
 Recall = Annotated[
     float | None, typer.Option(help="Share of the matches that must be found; 1 is exact.")
 ]
-Method = Annotated[str | None, typer.Option(help="auto, exhaustive, bphs, psm or multiprobe.")]
 Matched = Annotated[
     str | None, typer.Option(help="Show what was stored before and matches: first or all.")
 ]
 MemoryLimit = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Memory for matching, for example 512M.")
 ]
+Method = Annotated[
+    str | None, typer.Option(help="auto, exhaustive, bphs, psm, multiprobe; of pairs: rotation.")
+]
+Rotations = Annotated[int | None, typer.Option(help="Sorted orders of --method rotation, 1 to 64.")]
 Policy = Annotated[
     str, typer.Option(help="connected: by chains of matches; star: all match the representative.")
 ]

@@ -5,7 +5,16 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.arguments import Database, Distance, Json, Method, Policy, Recall, Similarity
+from simdb.cli.arguments import (
+    Database,
+    Distance,
+    Json,
+    Method,
+    Policy,
+    Recall,
+    Rotations,
+    Similarity,
+)
 from simdb.cli.codes import FINDINGS
 from simdb.cli.render import print_rows
 
@@ -16,6 +25,7 @@ def clusters(
     distance: Distance = None,
     recall: Recall = None,
     method: Method = None,
+    rotations: Rotations = None,
     policy: Policy = "connected",
     representative: Annotated[
         str, typer.Option(metavar="FIELD", help="first, or the field of the metadata to order by.")
@@ -32,6 +42,7 @@ def clusters(
             distance=distance,
             recall=recall,
             method=method,
+            rotations=rotations,
             policy=policy,
             representative=representative,
         )

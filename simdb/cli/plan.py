@@ -36,6 +36,10 @@ def plan(
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="All pairs, costs for one document; needs DB.")
+    ] = False,
+    rotations: arguments.Rotations = None,
     json: arguments.Json = False,
 ) -> None:
     """Plan a query: the method, all that were considered, and why; without DB for any number.
@@ -51,10 +55,13 @@ def plan(
             )
         with simdb.open(db, "r") as database:
             found = database.plan(
-                documents, similarity=similarity, distance=distance, recall=recall, method=method
-            )
+                documents, similarity=similarity, distance=distance, recall=recall, method=method,
+                pairs=pairs, rotations=rotations,
+            )  # fmt: skip
         print_plan(found, [], documents, as_json=json)
         return
+    if pairs or rotations is not None:
+        raise simdb.OptionError("--pairs and --rotations are of a database; name one")
     if documents is None:
         raise simdb.OptionError("plan takes a database, or --documents N without one")
     options = simdb.Options(**given)

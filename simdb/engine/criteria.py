@@ -6,6 +6,7 @@ from typing import Protocol
 from simdb.engine.lookup import Asked, make_criterion
 from simdb.options import BY_DISTANCE, BY_SIMILARITY, PROBING_METHODS, Options
 from simdb.plan.question import Criterion
+from simdb.plan.rotation import check_rotations
 
 
 class Counts(Protocol):
@@ -21,27 +22,34 @@ class Counts(Protocol):
     def bare_count(self) -> int: ...  # noqa: D102
 
 
-def of_any(options: Options, counts: Counts, asked: Asked) -> Criterion:
+def of_any(
+    options: Options, counts: Counts, asked: Asked, rotations: int | None = None
+) -> Criterion:
     """The criterion for a query yet unknown: by distance where no stored document has weights.
 
     A method that goes by the weights of the query is planned for a query that has them.
+    `rotations`: refused, unless None, without method="rotation".
     """
+    check_rotations(asked[3], rotations)
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
     is_weighted = not is_bare or not counts.bare_count or asked[3] in PROBING_METHODS
     return make_criterion(options, asked, is_weighted=is_weighted)
 
 
-def of_pairs(options: Options, counts: Counts, asked: Asked) -> Criterion:
+def of_pairs(
+    options: Options, counts: Counts, asked: Asked, rotations: int | None = None
+) -> Criterion:
     """The criterion for stored documents among each other.
 
-    For a similarity those without weights are left out; by distance they ask, too.
+    For a similarity those without weights are left out; by distance they ask, too.  `rotations`:
+    of method="rotation".
     """
-    criterion = of_any(options, counts, asked)
+    criterion = of_any(options, counts, asked, rotations)
     is_weighted = criterion.is_weighted
     if criterion.similarity is None and counts.bare_count:
         is_weighted = False
     is_weighted &= options.sketch.store_volatility
-    return replace(criterion, is_weighted=is_weighted, is_stored=True)
+    return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=rotations)
 
 
 def of_kept(options: Options) -> Criterion:

@@ -18,6 +18,7 @@ from simdb.engine.stored import known_ordinals
 from simdb.engine.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
+from simdb.plan.rotation import check_rotations
 from simdb.storage import layout
 from simdb.storage.membership import Membership
 from simdb.storage.metadata import read_all
@@ -45,22 +46,27 @@ class Groupings(Protocol):
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
+        rotations: int | None = None,
     ) -> Pairs:
         """Every pair of stored documents that match; see `query` for the criterion.
 
         The pairs are made while they are read: `chunks()` needs bounded memory, the arrays
-        `left`, `right`, `distance` and `similarity` hold them all.
+        `left`, `right`, `distance` and `similarity` hold them all; `plan` says how they are found.
+        method="rotation" sorts all in `rotations` orders, 1 to 64, as many as the recall takes
+        where None, and compares neighbours; its plan predicts the share that it misses.
         """
         view, source = self._enter()
         try:
-            criterion = self._pairs_criterion(source, (similarity, distance, recall, method))
-            view.plan(criterion, source, is_swept=True)
+            criterion = self._pairs_criterion(
+                source, (similarity, distance, recall, method), rotations
+            )
+            plan = view.plan(criterion, source, is_swept=True)
         except BaseException:
             self._leave(source)
             raise
         stream = PairStream(view, source, criterion, self._leave)
         self._store.keep_track(stream)
-        return Pairs(stream)
+        return Pairs(stream, plan)
 
     def find_clusters(
         self,
@@ -69,6 +75,7 @@ class Groupings(Protocol):
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
+        rotations: int | None = None,
         policy: str = "connected",
         representative: str = "first",
     ) -> Clusters:
@@ -90,6 +97,7 @@ class Groupings(Protocol):
         or a field that there is not, InputError for values that cannot be ordered.
         """
         check_policy(policy)
+        check_rotations(method, rotations)
         view, source = self._enter()
         try:
             options = self._store.options
@@ -98,7 +106,7 @@ class Groupings(Protocol):
             if policy == CONNECTED and is_kept(options, asked):
                 labels = kept_labels(self._membership(source), view.next_ordinal)
                 return as_clusters(view, source, labels, places)
-            criterion = self._pairs_criterion(source, asked)
+            criterion = self._pairs_criterion(source, asked, rotations)
             return find_clusters(view, source, criterion, policy=policy, places=places)
         finally:
             self._leave(source)
@@ -130,8 +138,8 @@ class Groupings(Protocol):
         """The kept clusters."""
         return Membership(source)
 
-    def _pairs_criterion(self, source: Source, asked: Asked) -> Criterion:
-        return criteria.of_pairs(self._store.options, self._counts(source), asked)
+    def _pairs_criterion(self, source: Source, asked: Asked, rotations: int | None) -> Criterion:
+        return criteria.of_pairs(self._store.options, self._counts(source), asked, rotations)
 
     def _places(self, view: View, source: Source, representative: str) -> U32 | None:
         """The place of each ordinal in the order for representatives; None: of insertion."""

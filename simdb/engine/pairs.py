@@ -11,6 +11,7 @@ from simdb.engine.sweep import as_pairs, find_couples
 from simdb.engine.view import View
 from simdb.errors import ClosedError
 from simdb.plan.question import Criterion
+from simdb.reports import Plan
 from simdb.storage.run import Source
 from simdb.values import Pair, PairArrays
 
@@ -55,10 +56,12 @@ class Pairs:
 
     Take them once with `chunks()` (or by iterating, one `Pair` at a time), in bounded memory; or
     use the arrays, which gather all of them first.  Until then a snapshot of the database is held.
+    `plan`: how they are found, and which share of them.
     """
 
-    def __init__(self, stream: Iterator[PairArrays]) -> None:
-        """`stream` gives the chunks."""
+    def __init__(self, stream: Iterator[PairArrays], plan: Plan) -> None:
+        """`stream` gives the chunks, as `plan` says."""
+        self.plan = plan
         self._stream: Iterator[PairArrays] | None = stream
         self._gathered: PairArrays | None = None
 

@@ -200,17 +200,18 @@ class Queries(Groupings, Protocol):
         recall: float | None = None,
         method: str | None = None,
         pairs: bool = False,
+        rotations: int | None = None,
     ) -> Plan:
         """How a query with this criterion would be answered, and why; see `query`.
 
         `n`: as if so many documents were stored, in one run.  `pairs`: how `find_all` would do it,
-        with the costs of one document.
+        with the costs of one document; `rotations` as there.
         """
         view, source = self._enter()
         try:
             asked = (similarity, distance, recall, method)
             of = criteria.of_pairs if pairs else criteria.of_any
-            criterion = of(self._store.options, self._counts(source), asked)
+            criterion = of(self._store.options, self._counts(source), asked, rotations)
             population = view.population(source, is_swept=pairs)
             return planned(self._store.options, criterion, population, view.calibration, n)
         finally:

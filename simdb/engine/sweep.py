@@ -1,8 +1,9 @@
 """The sweep: every pair of stored documents that match, in chunks of bounded size.
 
 For a distance that the tables serve, each table is walked once: documents with equal headers are
-compared with each other, and a pair is given by the first table whose header it shares.  Otherwise
-each document is looked up among those after it, by its stored weights where the plan probes.
+compared with each other, and a pair is given by the first table whose header it shares.  By
+rotation, all are sorted several times and compared with their neighbours.  Otherwise each document
+is looked up among those after it, by its stored weights where the plan probes.
 Pairs for a similarity are candidates by distance, measured by the stored volatility vectors.
 """
 
@@ -18,7 +19,9 @@ from simdb.bits import FINGERPRINT_BITS, is_set
 from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
+from simdb.index.rotation import find_neighbours
 from simdb.plan.question import Criterion
+from simdb.plan.rotation import WINDOW
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.merge import merge_tables
@@ -81,11 +84,23 @@ def find_links(view: View, source: Source, criterion: Criterion) -> Iterator[Cou
         every = searched(view, source, is_measured=criterion.similarity is not None)
         table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
         swept = sweep_tables(lambda _: table, [0], plan.distance)
+    elif plan.method == "rotation":
+        every = searched(view, source, is_measured=criterion.similarity is not None)
+        swept = _sweep_rotations(every, plan)
     else:
         yield from _look_up_all(view, source, criterion, plan)
         return
     for couples in swept:
         yield measured(view, source, couples, criterion)
+
+
+def _sweep_rotations(every: Searched, plan: Plan) -> Iterator[Couples]:
+    """Pairs that some rotation brings together."""
+    for left, right, distances in find_neighbours(
+        every.fingerprints, rotations=plan.tables, window=WINDOW, distance=plan.distance
+    ):
+        unknown = np.full(len(left), np.nan, np.float32)
+        yield Couples(every.ordinals[left], every.ordinals[right], distances, unknown)
 
 
 def measured(view: View, source: Source, couples: Couples, criterion: Criterion) -> Couples:

@@ -23,6 +23,7 @@ from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_r
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.probing import by_probing
 from simdb.plan.question import Criterion, Population
+from simdb.plan.rotation import by_rotation
 from simdb.reports import Plan
 
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
@@ -59,6 +60,13 @@ def choose(
         return _named_bphs(criterion, population, delays)
     if criterion.method in PROBING_METHODS:
         return _named_probing(criterion, population, calibration, delays)
+    if criterion.method == "rotation":
+        if not population.is_swept:
+            raise OptionError(
+                "method='rotation' finds all pairs: give it to find_all, to find_clusters with"
+                " policy='connected', or to plan with pairs=True"
+            )
+        return by_rotation(criterion, population, _distances(criterion)[0], calibration)
     able = [
         plan
         for plan in _ways(criterion, population, calibration, delays)

@@ -16,7 +16,8 @@ class Criterion:
 
     At most `distance` differing bits and at least `similarity`, where they are not None (one of
     them is not), found with probability `recall`, by `method`.  `is_weighted`: every query has
-    weights; `is_stored`: they are stored documents, whose weights are rounded.
+    weights; `is_stored`: they are stored documents, whose weights are rounded.  `rotations` of
+    method="rotation"; None: as many as the recall takes.
     """
 
     similarity: float | None
@@ -25,6 +26,7 @@ class Criterion:
     method: str
     is_weighted: bool = False
     is_stored: bool = False
+    rotations: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""Pairs by rotation: sorted again and again, each time with other bits in front.
+
+Fingerprints that differ only in low bits stand near each other when all are sorted.  Rotated by
+some bits and sorted again, others do (Biswas 2017, section 3.2).  Each is compared with the few
+that follow it; a pair that is never so near in any rotation is missed, and `plan/rotation.py`
+tells how many are.  A pair is given by the first rotation that brings it together.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import rotated, rotation_amounts
+
+# So many entries, and what is computed from them, stay in the second-level cache.
+PART_ENTRIES = 1 << 14
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+def find_neighbours(
+    fingerprints: U64, *, rotations: int, window: int, distance: int
+) -> Iterator[tuple[U32, U32, U8]]:
+    """Positions left < right of pairs within `distance`, and how far they are, in chunks.
+
+    In some of `rotations` sorted orders they stand at most `window` places from each other.
+    """
+    earlier: list[U32] = []
+    for amount in rotation_amounts(rotations):
+        keys = rotated(fingerprints, amount)
+        positions = np.arange(len(keys), dtype=np.uint32)
+        kernel.sort(keys, positions)
+        for start in range(0, len(keys), PART_ENTRIES):
+            upto = start + PART_ENTRIES
+            for one, other, measured in _near(keys[start : upto + window], window, distance):
+                inside = one < PART_ENTRIES
+                left, right = positions[start + one[inside]], positions[start + other[inside]]
+                is_new = np.ones(len(left), np.bool_)
+                for ranks in earlier:
+                    apart = np.abs(ranks[left].astype(np.int64) - ranks[right])
+                    is_new &= apart > window
+                left, right = left[is_new], right[is_new]
+                if len(left):
+                    yield np.minimum(left, right), np.maximum(left, right), measured[inside][is_new]
+        ranks = np.empty_like(positions)
+        ranks[positions] = np.arange(len(positions), dtype=np.uint32)
+        earlier.append(ranks)
+
+
+def _near(
+    keys: U64, window: int, distance: int
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], U8]]:
+    """Positions of keys at most `window` apart and within `distance`."""
+    for apart in range(1, min(window, len(keys) - 1) + 1):
+        differing = _bit_counts(keys[:-apart] ^ keys[apart:])
+        found = np.flatnonzero(differing <= distance)
+        yield found, found + apart, differing[found]
+
+
+def _bit_counts(words: U64) -> U8:
+    """How many bits are set in each; `words` are overwritten.  Sums of two, four, eight bits."""
+    shift, mask = np.uint64(1), np.uint64(0x5555555555555555)
+    words -= (words >> shift) & mask
+    shift, mask = np.uint64(2), np.uint64(0x3333333333333333)
+    words = (words & mask) + ((words >> shift) & mask)
+    words += words >> np.uint64(4)
+    words &= np.uint64(0x0F0F0F0F0F0F0F0F)
+    counts: U8 = ((words * np.uint64(0x0101010101010101)) >> np.uint64(56)).astype(np.uint8)
+    return counts

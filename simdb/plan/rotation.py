@@ -1,0 +1,119 @@
+"""How many pairs search by rotation misses, and what it costs.
+
+A rotation brings a pair together when fewer than `WINDOW` others stand between the two.  Of `count`
+fingerprints, spread evenly, those between two keys are a Poisson variable whose mean is `count`
+times the gap between the keys, which is small where the bits in front agree.  Other rotations have
+others between, so the chance of a miss is the product over all rotations.  It is averaged over
+pairs: those of the collection that the calibration knows, or pairs that differ in `distance` bits
+anywhere.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import FINGERPRINT_BITS, rotated, rotation_amounts
+from simdb.errors import OptionError
+from simdb.plan.calibration import Calibration, evidence
+from simdb.plan.question import Criterion, Population
+from simdb.reports import Plan
+
+WINDOW = 16  # neighbours that each is compared with; so many cost about as much as sorting
+ROTATIONS_MAX = FINGERPRINT_BITS
+SAMPLED = 8192  # pairs whose chances are averaged: to about .005
+SORTED_SECONDS = 25e-9  # rotating and sorting one fingerprint
+COMPARED_SECONDS = 2e-9  # comparing it with one neighbour
+
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+
+
+def check_rotations(method: object, rotations: object) -> None:
+    """Raise OptionError unless `rotations` is None, or 1 to 64 for method="rotation"."""
+    if rotations is None:
+        return
+    is_whole = isinstance(rotations, int | np.integer) and not isinstance(rotations, bool)
+    if not is_whole or not 1 <= rotations <= ROTATIONS_MAX:  # type: ignore[operator]
+        raise OptionError(f"rotations is 1 .. {ROTATIONS_MAX}, not {rotations!r}")
+    if method != "rotation":
+        raise OptionError(f"rotations= is of method='rotation', not {method!r}; give that, too")
+
+
+def by_rotation(
+    criterion: Criterion, population: Population, limit: int, calibration: Calibration | None
+) -> Plan:
+    """The plan for method="rotation": of as many as asked, or the fewest that give the recall.
+
+    `limit`: candidates are at most so many bits apart.
+    """
+    left, right, kind = _sample(criterion, calibration, limit)
+    chances = missed(left, right, population.crowding * max(population.count - 2, 0))
+    counts = range(1, ROTATIONS_MAX + 1)
+    recalls = {count: 1.0 - float(np.mean(_all_missed(chances, count))) for count in counts}
+    able = (count for count in counts if recalls[count] >= criterion.recall)
+    rotations = criterion.rotations or next(able, ROTATIONS_MAX)
+    recall = recalls[rotations]
+    reason = (
+        f"sorted in {rotations} rotation(s), each compared with {WINDOW} neighbours: misses"
+        f" {1.0 - recall:.2g} of {kind}, if fingerprints are as evenly spread as headers tell; of"
+        f" more than {WINDOW} equal ones some pairs are missed besides"
+    )
+    cost = rotations * (SORTED_SECONDS + WINDOW * COMPARED_SECONDS)
+    is_measured = criterion.similarity is not None
+    return Plan(
+        "rotation", rotations, 0, rotations, limit, criterion.similarity, recall, cost, reason,
+        bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
+    )  # fmt: skip
+
+
+def missed(left: U64, right: U64, others: float) -> F64:
+    """The chance that each pair is not brought together by each rotation: float64[64, n].
+
+    Row r: by rotating `r` bits, among so many `others`.
+    """
+    rows = [
+        _not_near(rotated(left, amount), rotated(right, amount), others)
+        for amount in range(FINGERPRINT_BITS)
+    ]
+    return np.stack(rows)
+
+
+def differing_pairs(count: int, distance: int, *, seed: int) -> tuple[U64, U64]:
+    """Fingerprints that differ in `distance` bits anywhere: two uint64[count]."""
+    generator = np.random.default_rng(seed)
+    left = generator.integers(0, 2**64, count, np.uint64)
+    order = np.argsort(generator.random((count, FINGERPRINT_BITS)), axis=1)[:, :distance]
+    flipped = np.uint64(1) << order.astype(np.uint64)
+    return left, left ^ np.bitwise_or.reduce(flipped, axis=1)
+
+
+def _all_missed(chances: F64, rotations: int) -> F64:
+    found: F64 = np.prod(chances[rotation_amounts(rotations)], axis=0)
+    return found
+
+
+def _not_near(left: U64, right: U64, others: float) -> F64:
+    """P(X >= `WINDOW`), X the number of others between two keys."""
+    gap = (np.maximum(left, right) - np.minimum(left, right)).astype(np.float64)
+    mean = others * gap / 2.0**FINGERPRINT_BITS
+    term = np.exp(-mean)
+    near = np.zeros_like(mean)
+    for between in range(WINDOW):
+        near += term
+        term = term * mean / (between + 1)
+    return np.clip(1.0 - near, 0.0, 1.0)
+
+
+def _sample(
+    criterion: Criterion, calibration: Calibration | None, limit: int
+) -> tuple[U64, U64, str]:
+    """Pairs to be found, and what they are in words."""
+    if criterion.similarity is None:
+        left, right = differing_pairs(SAMPLED, limit, seed=0)
+        return left, right, f"the pairs that differ in {limit} bits"
+    known = evidence(calibration, criterion.similarity, criterion.distance, is_stored=True)
+    kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
+    far = known.distances > limit
+    left, right = known.pairs.queries[:SAMPLED], known.pairs.stored[:SAMPLED].copy()
+    # What is too far apart to be measured is never found: as if all bits differed.
+    right[far[:SAMPLED]] = ~left[far[:SAMPLED]]
+    return left, right, f"{len(left)} {kind}"

@@ -1,0 +1,65 @@
+"""All pairs of a database by rotation, planned and explained."""
+
+import numpy as np
+import pytest
+
+import simdb
+
+
+@pytest.fixture
+def stored(tmp_path):
+    generator = np.random.default_rng(2)
+    bits = generator.integers(0, 2**64, 300, np.uint64)
+    near = bits[:40] ^ (np.uint64(1) << generator.integers(0, 64, 40, np.uint64))
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False), delta_documents=50)
+    with simdb.open(tmp_path / "x", "x", options=options) as database:
+        for start in range(0, 340, 68):
+            part = np.concatenate([bits, near])[start : start + 68]
+            database.insert_many(range(start, start + len(part)), part)
+        database.delete_many([3, 301])
+        yield database
+
+
+def test_rotation_finds_what_exact_search_finds_among_few(stored):
+    exact = stored.find_all(distance=3, recall=1.0)
+    pairs = stored.find_all(distance=3, method="rotation", rotations=8)
+
+    assert pairs.plan.method == "rotation"
+    assert pairs.plan.recall > 0.999
+    assert "8 rotation(s)" in pairs.plan.reason
+    assert set(zip(pairs.left, pairs.right, strict=True)) == set(
+        zip(exact.left, exact.right, strict=True)
+    )
+    assert len(pairs) == 38
+
+
+def test_clusters_take_pairs_by_rotation(stored):
+    clusters = stored.find_clusters(distance=3, method="rotation", rotations=8)
+
+    assert len(clusters) == 38
+
+
+def test_the_fewest_rotations_that_give_the_recall_are_planned(stored):
+    few = stored.plan(10**6, distance=3, method="rotation", pairs=True, recall=0.5)
+    many = stored.plan(10**6, distance=3, method="rotation", pairs=True, recall=0.999)
+
+    assert few.recall >= 0.5
+    assert many.recall >= 0.999
+    assert few.tables < many.tables
+
+
+@pytest.mark.parametrize("rotations", [0, 65, 1.5, True, "8"])
+def test_rotations_are_1_to_64(stored, rotations):
+    with pytest.raises(simdb.OptionError, match="rotations is 1"):
+        stored.find_all(distance=3, method="rotation", rotations=rotations)
+
+
+def test_rotation_is_of_pairs_and_rotations_of_rotation(stored):
+    with pytest.raises(simdb.OptionError, match="finds all pairs"):
+        stored.query(5, method="rotation")
+    with pytest.raises(simdb.OptionError, match="policy='connected'"):
+        stored.find_clusters(distance=3, method="rotation", policy="star")
+    with pytest.raises(simdb.OptionError, match="method='rotation'"):
+        stored.find_all(distance=3, rotations=8)
+    with pytest.raises(simdb.OptionError, match="method='rotation'"):
+        stored.plan(distance=3, rotations=8)
