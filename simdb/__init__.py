@@ -4,6 +4,7 @@ Open a directory with `simdb.open`, insert documents, and ask which stored docum
 near-duplicates of another, which pairs are, and which clusters they form.
 """
 
+from simdb.clusters import Cluster, Clusters
 from simdb.database import Database, open
 from simdb.engine.pairs import Pairs
 from simdb.engine.snapshot import Snapshot
@@ -50,8 +51,6 @@ from simdb.reports import (
     Statistics,
 )
 from simdb.values import (
-    Cluster,
-    Clusters,
     Document,
     Features,
     Fingerprint,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import arrow
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.errors import InputError
 
@@ -231,6 +232,20 @@ class Matches:
             self._ids = object_array(self._resolve())
         return self._ids
 
+    def to_arrow(self, *, ids: str = "auto") -> Any:
+        """A pyarrow.Table of query int64, id, distance uint8 and similarity float32, or null.
+
+        Ids are of the kind of the first; `ids="text"` makes text of all.  Raises OptionError
+        without pyarrow, InputError for ids of several kinds.
+        """
+        columns = {
+            "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
+            "id": self.ids,
+            "distance": self.distances,
+            "similarity": self.similarities,
+        }
+        return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
+
     def __len__(self) -> int:
         """Number of queries."""
         return len(self.offsets) - 1
@@ -287,63 +302,6 @@ class PairArrays:
             self.left, self.right, self.distance, self.similarity, strict=True
         ):
             yield Pair(left, right, int(distance), known(similarity))
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A group of documents that match: the representative, ids[0], and the others in order.
-
-    The order is that of insertion, or by the field of metadata that was asked for.
-    """
-
-    ids: list[Id]
-
-    @property
-    def representative(self) -> Id:
-        """The first member; of a star, the one that all others match."""
-        return self.ids[0]
-
-    def __len__(self) -> int:
-        """Number of members."""
-        return len(self.ids)
-
-    def __iter__(self) -> Iterator[Id]:
-        """The members in order."""
-        return iter(self.ids)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Clusters(Sequence[Cluster]):
-    """Clusters of two and more documents, in the order of their representatives.
-
-    Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
-    """
-
-    offsets: npt.NDArray[np.int64]
-    ids: npt.NDArray[np.object_]
-
-    def __len__(self) -> int:
-        """Number of clusters."""
-        return len(self.offsets) - 1
-
-    def __getitem__(self, position: Any) -> Any:
-        """One cluster, or a list of them for a slice."""
-        if isinstance(position, slice):
-            return [self[each] for each in range(*position.indices(len(self)))]
-        if not -len(self) <= position < len(self):
-            raise IndexError(f"cluster {position} of {len(self)}")
-        position %= len(self)
-        return Cluster(list(self.ids[self.offsets[position] : self.offsets[position + 1]]))
-
-    @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """Number of members of each: int64[c]."""
-        return np.diff(self.offsets)
-
-    @property
-    def representatives(self) -> npt.NDArray[np.object_]:
-        """The first member of each: object[c]."""
-        return self.ids[self.offsets[:-1]]
 
 
 def check_bits(bits: object) -> None:

@@ -9,7 +9,10 @@ ROOT = Path(__file__).parent.parent / "simdb"
 
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
-    ["errors", "bits", "idf", "options", "resources", "values", "positions", "reports"],
+    [
+        "errors", "arrow", "bits", "idf", "options", "resources", "values", "clusters",
+        "positions", "reports",
+    ],
     [
         "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
         "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.keys", "fallback.sweep",
@@ -60,7 +63,7 @@ DOORS = {
     "simdb_ext": ["kernel"],
     "typer": ["cli"],
     "rich": ["cli"],
-    "pyarrow": ["arrow", "cli"],
+    "pyarrow": ["arrow"],
     "pyspark": ["spark"],
 }
 MODULES = sorted(

@@ -43,6 +43,12 @@ Method = Annotated[
     str | None, typer.Option(help="auto, exhaustive, bphs, psm, multiprobe; of pairs: rotation.")
 ]
 Rotations = Annotated[int | None, typer.Option(help="Sorted orders of --method rotation, 1 to 64.")]
+Output = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write .parquet, .arrow, .jsonl or .csv.")
+]
+TextIds = Annotated[
+    bool, typer.Option("--text-ids", help="Ids of any kind as text in Parquet and Arrow files.")
+]
 Policy = Annotated[
     str, typer.Option(help="connected: by chains of matches; star: all match the representative.")
 ]

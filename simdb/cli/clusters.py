@@ -10,13 +10,18 @@ from simdb.cli.arguments import (
     Distance,
     Json,
     Method,
+    Output,
     Policy,
     Recall,
     Rotations,
     Similarity,
+    TextIds,
 )
 from simdb.cli.codes import FINDINGS
+from simdb.cli.export import check_output, export
 from simdb.cli.render import print_rows
+
+WRITTEN = ("id", "representative", "cluster")
 
 
 def clusters(
@@ -30,12 +35,16 @@ def clusters(
     representative: Annotated[
         str, typer.Option(metavar="FIELD", help="first, or the field of the metadata to order by.")
     ] = "first",
+    output: Output = None,
+    text_ids: TextIds = False,
     json: Json = False,
 ) -> None:
     """Show the groups of stored documents that match, the representative of each first.
 
     Exit code 1 when there are any.
     """
+    if output is not None:
+        check_output(output)
     with simdb.open(db, "r") as database:
         found = database.find_clusters(
             similarity=similarity,
@@ -46,9 +55,13 @@ def clusters(
             policy=policy,
             representative=representative,
         )
-    rows = (
-        {"representative": each.representative, "size": len(each), "ids": each.ids}
-        for each in found
-    )
-    if print_rows(rows, ("representative", "size", "ids"), as_json=json):
+    if output is not None:
+        count = export(found, output, WRITTEN, text_ids=text_ids)
+    else:
+        rows = (
+            {"representative": each.representative, "size": len(each), "ids": each.ids}
+            for each in found
+        )
+        count = print_rows(rows, ("representative", "size", "ids"), as_json=json)
+    if count:
         raise typer.Exit(FINDINGS)

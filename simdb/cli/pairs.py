@@ -7,9 +7,22 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.arguments import Database, Distance, Json, Method, Recall, Rotations, Similarity
+from simdb.cli.arguments import (
+    Database,
+    Distance,
+    Json,
+    Method,
+    Output,
+    Recall,
+    Rotations,
+    Similarity,
+    TextIds,
+)
 from simdb.cli.codes import FINDINGS
+from simdb.cli.export import check_output, export
 from simdb.cli.render import Row, print_rows, rounded
+
+COLUMNS = ("left", "right", "distance", "similarity")
 
 
 def pairs(
@@ -22,9 +35,13 @@ def pairs(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say first how, and which share is found.")
     ] = False,
+    output: Output = None,
+    text_ids: TextIds = False,
     json: Json = False,
 ) -> None:
     """Show every pair of stored documents that match.  Exit code 1 when there are any."""
+    if output is not None:
+        check_output(output)
     with simdb.open(db, "r") as database:
         found = database.find_all(
             similarity=similarity, distance=distance, recall=recall, method=method,
@@ -33,7 +50,10 @@ def pairs(
         if explain:
             plan = found.plan
             print(f"{plan.method}, recall {plan.recall:.4g}: {plan.reason}", file=sys.stderr)
-        count = print_rows(_rows(found), ("left", "right", "distance", "similarity"), as_json=json)
+        if output is not None:
+            count = export(found, output, COLUMNS, text_ids=text_ids)
+        else:
+            count = print_rows(_rows(found), COLUMNS, as_json=json)
     if count:
         raise typer.Exit(FINDINGS)
 

@@ -7,9 +7,9 @@ read on, an InputError, or a last `Problem`, says so.
 import csv
 import io
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
+from simdb.arrow import load_arrow
 from simdb.cli.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
@@ -21,7 +21,6 @@ from simdb.cli.records import Found, Problem, Reading, Record, byte_count, make_
 from simdb.errors import InputError
 
 PARQUET_ROWS = 1024
-PARQUET_REMEDY = "reading Parquet needs pyarrow: pip install 'simdb[arrow]'"
 # A long text is one field; the module's own limit is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
 
@@ -68,12 +67,9 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """The modules that read Parquet; InputError where they are not installed."""
-    try:
-        # Loaded when needed: it takes a good part of a second, and few sources need it.
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise InputError(PARQUET_REMEDY) from error
+    """The modules that read Parquet; OptionError where they are not installed."""
+    purpose = "reading Parquet"
+    return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
 
 
 def _check_column(header: list[str], reading: Reading) -> None:

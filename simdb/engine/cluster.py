@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.clusters import Clusters
 from simdb.engine.components import grouped
 from simdb.engine.equal import first_equal_rows
 from simdb.engine.star import find_stars
@@ -19,7 +20,7 @@ from simdb.errors import OptionError
 from simdb.plan.question import Criterion
 from simdb.storage.run import Source
 from simdb.storage.tombstones import Bitmap, with_deleted
-from simdb.values import Clusters, object_array
+from simdb.values import object_array
 
 POLICIES = CONNECTED, STAR = ("connected", "star")
 

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb.clusters import Clusters
 from simdb.engine import criteria
 from simdb.engine.cluster import CONNECTED, as_clusters, check_policy, find_clusters
 from simdb.engine.components import kept_labels
@@ -23,7 +24,7 @@ from simdb.storage import layout
 from simdb.storage.membership import Membership
 from simdb.storage.metadata import read_all
 from simdb.storage.run import Source
-from simdb.values import Clusters, Id
+from simdb.values import Id
 
 U32 = npt.NDArray[np.uint32]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import arrow
 from simdb.engine.sweep import as_pairs, find_couples
 from simdb.engine.view import View
 from simdb.errors import ClosedError
@@ -79,6 +80,26 @@ class Pairs:
         for chunk in self.chunks():
             yield from chunk
 
+    def to_batches(self, *, ids: str = "auto") -> Any:
+        """The pairs as a pyarrow.RecordBatchReader, streamed as `chunks()` are.
+
+        Columns left, right, distance uint8 and similarity float32, null where unknown.  Ids are of
+        the kind of the first; `ids="text"` makes text of all.  Raises OptionError without pyarrow,
+        InputError, while it is read, for ids of another kind.
+        """
+        arrow.checked_arrow(ids)  # before the stream is taken
+        empty = PairArrays(*(np.empty(0, kind) for kind in (object, object, np.uint8, np.float32)))
+        columns = self.column_chunks()
+        return arrow.read_batches(columns, _columns(empty), id_columns=("left", "right"), ids=ids)
+
+    def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """The chunks as columns by name: left, right, distance and similarity."""
+        return map(_columns, self.chunks())
+
+    def to_arrow(self, *, ids: str = "auto") -> Any:
+        """All pairs as a pyarrow.Table; see `to_batches`."""
+        return self.to_batches(ids=ids).read_all()
+
     def __len__(self) -> int:
         """Number of pairs; gathers them."""
         return len(self._all())
@@ -113,6 +134,15 @@ class Pairs:
                 _joined([chunk.similarity for chunk in chunks], np.float32),
             )
         return self._gathered
+
+
+def _columns(chunk: PairArrays) -> dict[str, Any]:
+    return {
+        "left": chunk.left,
+        "right": chunk.right,
+        "distance": chunk.distance,
+        "similarity": chunk.similarity,
+    }
 
 
 def _joined(arrays: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

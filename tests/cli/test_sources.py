@@ -405,7 +405,7 @@ def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     write("a.parquet", b"")
 
-    with pytest.raises(simdb.InputError, match=r"pip install 'simdb\[arrow\]'"):
+    with pytest.raises(simdb.OptionError, match=r"pip install 'simdb\[arrow\]'"):
         sources.check_sources(["a.parquet"])
 
 

@@ -1,0 +1,112 @@
+"""Arrow: the door to pyarrow, and tables of ids, distances and similarities.
+
+pyarrow is optional (`pip install 'simdb[arrow]'`) and loaded when first needed.  A column of ids
+has one type: text, bytes, or whole numbers (int64, uint64 where the first ones need it), decided by
+the first batch.  Ids of several kinds have a column only as text (`ids="text"`): numbers in
+decimal, bytes in hexadecimal digits.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import InputError, OptionError
+
+REMEDY = "needs pyarrow: pip install 'simdb[arrow]'"
+IDS = ("auto", "text")
+INT64_MAX = 2**63 - 1
+
+Columns = dict[str, Any]
+
+
+def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
+    """pyarrow, or a module of it; OptionError where it is not installed, for which `purpose`."""
+    try:
+        # Loaded when needed: it takes a good part of a second.
+        return import_module(module)
+    except ImportError as error:
+        raise OptionError(f"{purpose} {REMEDY}") from error
+
+
+def read_batches(
+    chunks: Iterable[Columns], empty: Columns, *, id_columns: Sequence[str], ids: str
+) -> Any:
+    """A pyarrow.RecordBatchReader of chunks of columns; `empty`: what gives types without any.
+
+    Arrays of float get null for NaN.  Raises OptionError for `ids` that are not one of `IDS`,
+    InputError while it is read for ids that do not fit the type of the column.
+    """
+    arrow = checked_arrow(ids)
+    source = iter(chunks)
+    first = next((chunk for chunk in source if len(chunk[id_columns[0]])), None)
+    if first is None:
+        first, source = empty, iter(())
+    every = [id for name in id_columns for id in first[name]]
+    kind = arrow.string() if ids == "text" else _kind(arrow, every)
+
+    def batches() -> Iterator[Any]:
+        for chunk in chain([first], source):
+            yield _batch(arrow, chunk, id_columns, kind, ids)
+
+    schema = _batch(arrow, {**first, **empty}, id_columns, kind, ids).schema
+    return arrow.RecordBatchReader.from_batches(schema, batches())
+
+
+def checked_arrow(ids: str) -> Any:
+    """pyarrow; OptionError where it is not installed, or for `ids` that are not one of `IDS`."""
+    if ids not in IDS:
+        raise OptionError(f"ids is one of {', '.join(map(repr, IDS))}, not {ids!r}")
+    return load_arrow("a table of Arrow")
+
+
+def id_text(id: Any) -> str:
+    """An id as text: numbers in decimal, bytes in hexadecimal digits."""
+    return id.hex() if isinstance(id, bytes) else str(id)
+
+
+def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:
+    arrays = {
+        name: _id_array(arrow, values, kind, ids) if name in id_columns else _array(arrow, values)
+        for name, values in chunk.items()
+    }
+    return arrow.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+
+def _array(arrow: Any, values: npt.NDArray[Any]) -> Any:
+    if values.dtype.kind == "f":
+        return arrow.array(values, mask=np.isnan(values))
+    return arrow.array(values)
+
+
+def _id_array(arrow: Any, values: npt.NDArray[np.object_], kind: Any, ids: str) -> Any:
+    if ids == "text":
+        return arrow.array([id_text(each) for each in values], kind)
+    wanted = str if kind == arrow.string() else bytes if kind == arrow.binary() else int
+    for each in values:
+        if type(each) is not wanted:
+            raise InputError(_misfit(each, kind))
+    try:
+        return arrow.array(list(values), kind)
+    except (OverflowError, arrow.ArrowInvalid) as error:
+        raise InputError(_misfit(min(values) if min(values) < 0 else max(values), kind)) from error
+
+
+def _kind(arrow: Any, every: list[Any]) -> Any:
+    """The type of a column of ids that begins with these."""
+    if not every or isinstance(every[0], str):
+        return arrow.string()
+    if isinstance(every[0], bytes):
+        return arrow.binary()
+    is_large = any(isinstance(each, int) and each > INT64_MAX for each in every)
+    return arrow.uint64() if is_large else arrow.int64()
+
+
+def _misfit(id: Any, kind: Any) -> str:
+    return (
+        f"the id {id!r} does not fit a column of {kind}, as the first ids are; ask for"
+        " ids='text' (--text-ids), which writes all as text"
+    )
