@@ -4,9 +4,10 @@
 #include "probing.h"
 
 enum {
-    AHEAD = 16,  /* gathered probes between asking for memory and using it */
-    BLOCK = 256, /* queries whose dearer sets wait for what the cheaper ones find */
-    FEW = 8      /* queries for which waiting takes longer than probing for all sets */
+    AHEAD = 16,   /* gathered probes between asking for memory and using it */
+    BLOCK = 256,  /* queries whose dearer sets wait for what the cheaper ones find */
+    CROWDED = 12, /* keys of a header, from which on probes for it are worth gathering */
+    FEW = 8       /* queries for which waiting takes longer than probing for all sets */
 };
 
 /* A probe under way. */
@@ -167,7 +168,7 @@ static size_t cheaper_first(uint64_t *sets, size_t count, int32_t theta)
     return cheaper;
 }
 
-static void probe_part(struct flipping *flipping, const struct part *part)
+static void probe_part_singly(struct flipping *flipping, const struct part *part)
 {
     uint64_t *sets = flipping->scratch->sets;
     int32_t limit;
@@ -246,6 +247,22 @@ static void probe_part_gathered(struct flipping *flipping, const struct part *pa
         gathering.count += count;
     }
     probe_gathered(flipping, part, &gathering);
+}
+
+/* Probe a part for all sets of all queries, by the way that is faster for so many keys a header. */
+static void probe_part(struct flipping *flipping, const struct part *part)
+{
+    const struct search_tables *tables = flipping->probing.tables;
+    uint64_t keys = 0;
+
+    for (size_t run = part->run; run < tables->run_count; run = next_run(flipping, part, run)) {
+        uint64_t count = column_at(tables, run, part->table)->count;
+        keys = count > keys ? count : keys;
+    }
+    if (flipping->scratch->gathered != NULL && keys >> part->width >= CROWDED)
+        probe_part_gathered(flipping, part);
+    else
+        probe_part_singly(flipping, part);
 }
 
 /* Probe a part for the headers of the queries themselves. */
@@ -343,7 +360,7 @@ void search_probe(const struct search_tables *tables, const struct search_reques
             for (size_t i = 0; i < tables->run_count * tables->table_count; i++)
                 scratch->headers[i] = header_bits(&flipping, &tables->columns[i]);
         }
-        for_all_parts(&flipping, scratch->gathered != NULL ? probe_part_gathered : probe_part);
+        for_all_parts(&flipping, probe_part);
     }
     search_finish(&flipping.probing);
 }

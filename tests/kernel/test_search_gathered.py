@@ -29,7 +29,7 @@ def crowds(seed, count):
 
 
 @pytest.mark.parametrize(("blocks", "header_bits", "counts"), [
-    (1, None, (5, 9, 70)),
+    (1, None, (5, 90, 270)),
     (2, None, (300, 40, 0)),
     (3, 2, (129, 7, 30)),
 ])  # fmt: skip
