@@ -30,7 +30,7 @@ from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
 from simdb.storage.pages import check_pages
 from simdb.storage.place import DATA_FILE, sync_directory
 from simdb.storage.reading import statistics_of
-from simdb.storage.translation import is_out_of_memory, translate
+from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
@@ -291,7 +291,7 @@ class Environment:
                     ) from error
                 if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
                     size //= 2
-                elif attempt + 1 == OPEN_TRIES:
+                elif attempt + 1 == OPEN_TRIES or is_left_from_fork(error):
                     translate(error, self.path)
                 else:
                     time.sleep(0.01 * attempt)

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import lmdb
 
-from simdb.errors import CorruptError, Error, FormatError, FullError, ReadOnlyError
+from simdb.errors import CorruptError, Error, ForkedError, FormatError, FullError, ReadOnlyError
 
 
 def translate(error: Exception, path: str) -> NoReturn:
@@ -20,6 +20,11 @@ def translate(error: Exception, path: str) -> NoReturn:
         ) from error
     if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError):
         raise CorruptError(f"{path} is damaged: {error}") from error
+    if is_left_from_fork(error):
+        raise ForkedError(
+            f"{path} cannot be opened in this process: it was forked while another thread of its"
+            " parent was using the database; start processes by 'spawn' or 'forkserver' instead"
+        ) from error
     if isinstance(error, lmdb.PanicError):
         raise Error(
             f"{path} could not be written to its end before, and takes nothing more from this"
@@ -35,3 +40,8 @@ def translate(error: Exception, path: str) -> NoReturn:
 def is_out_of_memory(error: Exception) -> bool:
     """Whether the system had no address space or memory."""
     return isinstance(error, lmdb.MemoryError) or getattr(error, "code", 0) == errno.ENOMEM
+
+
+def is_left_from_fork(error: Exception) -> bool:
+    """Whether the environment of the parent is in the way: a thread that is gone holds it."""
+    return "already open in this process" in str(error)

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -158,3 +159,24 @@ def test_a_process_may_end_without_closing_anything(tmp_path, ending):
     with simdb.open(tmp_path / "db") as database:
         assert list(database) == [1]
         assert len(database.stats().readers) == 1
+
+
+def test_a_child_forked_in_the_middle_of_another_threads_work_is_told_so(database):
+    # It came out as an Error that said nothing of forks, after two seconds.
+    inside, done = threading.Event(), threading.Event()
+
+    def hold():
+        with database._store.environment.reading() as transaction:
+            assert transaction.id()
+            inside.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait()
+    error = in_child(lambda: simdb.open(database.path))
+    done.set()
+    thread.join()
+
+    assert isinstance(error, ForkedError)
+    assert "spawn" in str(error)
