@@ -1,0 +1,181 @@
+"""The processes of test_torture.py: `tortured.py ROLE DATABASE SECONDS SEED`.
+
+The invariant is a ledger: account k stands under ("account", k) as a document whose metadata is
+its balance, and every transaction moves money between accounts, so each state has the same sum.
+A transaction also replaces a pair of twins by new ones with the same fingerprint, and says in the
+document "twins" which those are, so that ids, metadata and the tables must be of one state.
+"""
+
+import os
+import random
+import sys
+import threading
+import time
+import traceback
+
+# numpy imports it when it is first needed; a child forked while another thread imports a module
+# waits for that without end, as in every program of threads that forks.
+import numpy.ma  # noqa: F401
+
+import simdb
+
+OPTIONS = simdb.Options(delta_documents=20, growth=2, blocks=4)
+ACCOUNTS, BALANCE = 12, 100
+LEAST_MAP = 1 << 20
+
+
+def begin(path):
+    """The database that the ledger begins with."""
+    settings = {"options": OPTIONS, "durability": "process", "map_size": LEAST_MAP}
+    with simdb.open(path, **settings) as database, database.write() as transaction:
+        for account in range(ACCOUNTS):
+            transaction.insert(f"account {account}", far(account), BALANCE)
+        transaction.insert_many(["left -1", "right -1"], [twin(-1)] * 2)
+        transaction.insert("twins", far(-2), -1)
+
+
+def write(database, chance):
+    """One transaction that keeps the sum, and now and then grows the database."""
+    with database.write() as transaction:
+        one, other = chance.sample([f"account {number}" for number in range(ACCOUNTS)], 2)
+        amount = chance.randrange(20)
+        balances = [each.metadata for each in transaction.get_many([one, other])]
+        transaction.insert_many(
+            [one, other],
+            [far(balances[0] - amount), far(balances[1] + amount)],
+            [balances[0] - amount, balances[1] + amount],
+            replace=True,
+        )
+        old = transaction.get("twins").metadata
+        new = old + 1
+        assert transaction.delete_many([f"left {old}", f"right {old}"]) == 2
+        transaction.insert_many([f"left {new}", f"right {new}"], [twin(new)] * 2)
+        transaction.insert("twins", far(-2), new, replace=True)
+        if chance.random() < 0.05:
+            ballast = [f"ballast {new} {number}" for number in range(2000)]
+            numbers = [chance.getrandbits(64) for _ in ballast]
+            transaction.insert_many(ballast, numbers, [{"x": "y" * 200}] * len(ballast))
+        elif chance.random() < 0.1:
+            transaction.delete_many([id for id in transaction if str(id).startswith("ballast")])
+
+
+def assert_consistent(snapshot):
+    """The promises of the ledger hold in one state."""
+    balances = snapshot.get_many([f"account {number}" for number in range(ACCOUNTS)])
+    assert sum(each.metadata for each in balances) == ACCOUNTS * BALANCE, balances
+    number = snapshot.get("twins").metadata
+    found = {match.id for match in snapshot.query(twin(number), distance=0)}
+    assert {f"left {number}", f"right {number}"} <= found, (number, found)
+    ids = [id for id in snapshot if str(id).startswith(("left", "right"))]
+    assert ids == [f"left {number}", f"right {number}"], ids
+    assert len(list(snapshot)) == len(snapshot)
+
+
+def read(database, chance):
+    """One look at the database, by a snapshot or by verbs alone."""
+    if chance.random() < 0.8:
+        with database.read() as snapshot:
+            assert_consistent(snapshot)
+            if chance.random() < 0.1:
+                time.sleep(0.02)
+                assert_consistent(snapshot)
+    else:
+        account = database.get(f"account {chance.randrange(ACCOUNTS)}")
+        assert isinstance(account.metadata, int)
+        database.query(twin(chance.randrange(100)), distance=2)
+
+
+def compact(database, _chance):
+    """Compaction, which puts another file in place where it is alone."""
+    database.compact()
+    time.sleep(0.2)
+
+
+def fork(database, chance):
+    """A child that is refused the inherited database, opens its own and reads it."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert_foreign(database)
+            with simdb.open(database.path, "r") as own:
+                read(own, chance)
+            code = 0
+        except simdb.ForkedError:
+            code = 0  # another thread was in the middle of something
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def assert_foreign(database):
+    """The database of the parent is refused."""
+    try:
+        database.get("twins")
+    except simdb.ForkedError:
+        return
+    raise AssertionError("no ForkedError")
+
+
+def far(number):
+    """A fingerprint that is not near those of other numbers."""
+    return number * 0x9E3779B97F4A7C15 % 2**64
+
+
+def twin(number):
+    """The fingerprint of the pair `number`."""
+    return far(number + 1_000_000)
+
+
+ROLES = {
+    "writer": [write],
+    "compacting writer": [write, write, write, write, compact],
+    "reader": [read],
+    "threads": [read, read, fork, write],
+}
+
+
+def keep_at(actions, database, stop_seconds, seed):
+    """Do the actions in turn until the time is over; BusyError is an answer."""
+    chance = random.Random(seed)
+    done = 0
+    while time.monotonic() < stop_seconds:
+        try:
+            actions[done % len(actions)](database, chance)
+        except simdb.BusyError:
+            time.sleep(0.01)
+        done += 1
+    return done
+
+
+def main(role, path, seconds, seed):
+    """Work until the time is over; one line says how often.  "threads": each action in one."""
+    stop = time.monotonic() + float(seconds)
+    mode = "r" if role == "reader" else "w"
+    done, errors = [], []
+
+    def run(actions, number):
+        try:
+            done.append(keep_at(actions, database, stop, f"{seed} {number}"))
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    groups = [[action] for action in ROLES[role]] if role == "threads" else [ROLES[role]]
+    with simdb.open(path, mode, durability="process", timeout=30) as database:
+        threads = [
+            threading.Thread(target=run, args=[group, number])
+            for number, group in enumerate(groups)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    print(sum(done))
+    os._exit(1 if errors else 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
