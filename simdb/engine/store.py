@@ -120,6 +120,7 @@ class Store:
         """Become the only writer; BusyError when that takes longer than the timeout."""
         environment = self.environment
         environment.check_writable()
+        environment.check_length()
         own = threading.get_ident()
         if environment.writing_thread == own:
             raise BusyError(
@@ -183,6 +184,7 @@ class Store:
             stamp = (transaction.id(), self.environment.generation)
             if latest is not None and latest[0] == stamp:
                 return latest
+            self.environment.check_length()
             previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, previous)
             view = self.view_of(contents)

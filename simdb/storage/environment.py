@@ -28,7 +28,7 @@ from simdb.storage.birth import make_data_file
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
 from simdb.storage.pages import check_pages
-from simdb.storage.place import DATA_FILE, sync_directory
+from simdb.storage.place import DATA_FILE, not_cut_off, sync_directory
 from simdb.storage.reading import statistics_of
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
@@ -362,6 +362,10 @@ class Environment:
         self.check_usable()
         if self.is_read_only:
             raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
+
+    def check_length(self) -> None:
+        """Raise CorruptError when somebody has cut off the data file, which only grows."""
+        self.data_file = not_cut_off(os.path.join(self.path, DATA_FILE), self.data_file)
 
     def _close_locks(self) -> None:
         for lock in (self.writer_lock, self.presence_lock):

@@ -4,6 +4,7 @@ import errno
 import os
 
 from simdb.errors import (
+    CorruptError,
     ExistsError,
     FormatError,
     FullError,
@@ -87,6 +88,22 @@ def file_system(path: str) -> str:
         if is_under and len(mount) >= len(best):
             best, found = mount, details.split()[0]
     return found
+
+
+def not_cut_off(data_file: str, before: os.stat_result) -> os.stat_result:
+    """What the system says of a data file now; CorruptError when it is shorter than `before`."""
+    try:
+        now = os.stat(data_file)
+    except OSError:
+        return before  # its name is gone, not its content
+    if not os.path.samestat(now, before):
+        return before
+    if now.st_size < before.st_size:
+        raise CorruptError(
+            f"{data_file} was cut off from {before.st_size} to {now.st_size} bytes while it is"
+            " open; restore it from a copy"
+        )
+    return now
 
 
 def sync_directory(path: str) -> None:

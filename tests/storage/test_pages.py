@@ -109,3 +109,12 @@ def test_what_lmdb_finds_damaged_is_a_corrupt_error(database, monkeypatch):
         with pytest.raises(simdb.CorruptError, match="restore the database"):
             snapshot.get(3)
         source.transaction = source.transaction.transaction
+
+
+def test_a_file_that_is_cut_off_while_it_is_open_is_told_before_a_commit(data_file):
+    # LMDB would write after the hole, and reading ended the process.
+    with simdb.open(data_file.parent) as database:
+        os.truncate(data_file, os.stat(data_file).st_size // 2)
+
+        with pytest.raises(simdb.CorruptError, match=r"was cut off from \d+ to \d+ bytes"):
+            database.insert("later", 1)
