@@ -164,7 +164,8 @@ def main(role, path, seconds, seed):
             raise
 
     groups = [[action] for action in ROLES[role]] if role == "threads" else [ROLES[role]]
-    with simdb.open(path, mode, durability="process", timeout=30) as database:
+    settings = {"durability": "process", "timeout": 30, "map_size": LEAST_MAP}
+    with simdb.open(path, mode, **settings) as database:
         threads = [
             threading.Thread(target=run, args=[group, number])
             for number, group in enumerate(groups)

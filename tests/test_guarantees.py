@@ -1,0 +1,26 @@
+"""Every test that docs/GUARANTEES.md names exists, and every promise names one."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+TEXT = (TESTS.parent / "docs" / "GUARANTEES.md").read_text(encoding="utf-8")
+
+
+def test_every_test_that_the_guarantees_name_exists():
+    named = set(re.findall(r"`(test_\w+)`", TEXT))
+    defined = {
+        name
+        for path in TESTS.rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M)
+    }
+
+    assert len(named) > 30
+    assert named - defined == set()
+
+
+def test_every_promise_names_a_test():
+    promises = re.findall(r"^\* (?:.+\n)(?:  .+\n)*", TEXT, re.M)
+
+    assert len(promises) > 20
+    assert [promise for promise in promises if "`test_" not in promise] == []
