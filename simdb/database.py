@@ -3,18 +3,13 @@
 import os
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from simdb.engine.calibration import calibrate, default_count, is_due
-from simdb.engine.compaction import compact, copy
 from simdb.engine.criteria import Counts
 from simdb.engine.idf import fit_own_idf, set_idf
-from simdb.engine.incoming import Progress, sketch_queries
-from simdb.engine.inspection import check, statistics
+from simdb.engine.incoming import Progress
 from simdb.engine.opening import open_store
 from simdb.engine.queries import Queries
 from simdb.engine.snapshot import Snapshot
@@ -23,22 +18,18 @@ from simdb.engine.transaction import WriteTransaction
 from simdb.engine.view import View
 from simdb.errors import (
     BusyError,
-    ClosedError,
     Error,
-    OptionError,
-    ReadOnlyError,
 )
 from simdb.idf import IdfTable
 from simdb.options import Options
-from simdb.plan.calibration import Calibration
-from simdb.reports import Compaction, Finding, Statistics
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import registry
 from simdb.storage.run import Source
+from simdb.upkeep import Upkeep
 from simdb.values import Fingerprints, Id, Match, Matches
 
 
-class Database(Queries):
+class Database(Queries, Upkeep):
     """An open database; made by `simdb.open`, closed by `close` or by leaving a `with` block."""
 
     def __init__(self, store: Store, path: str, mode: str, durability: str) -> None:
@@ -244,63 +235,6 @@ class Database(Queries):
         """
         return self.sketcher.fingerprints(documents, errors=errors)
 
-    def stats(self) -> Statistics:
-        """The database in numbers."""
-        self._check_open()
-        return statistics(self._store)
-
-    def check(self, deep: bool = False) -> Iterator[Finding]:
-        """What is wrong with the stored database, one finding at a time; nothing if it is sound.
-
-        `deep` reads every byte, compares all checksums and rebuilds every table to compare.
-        """
-        self._check_open()
-        return check(self._store, deep=deep)
-
-    def calibrate(
-        self, sample: Any = None, *, seed: int = 0, errors: str = "strict"
-    ) -> Calibration:
-        """Learn how similar documents differ here, so that queries ask for no more than they must.
-
-        `sample`: how many stored documents to ask about, drawn at random by `seed`; None for as
-        many as take about a second.  Or documents like those that will be queries, which tell
-        more, since their weights are known exactly.
-        What is learnt is stored and used from then on, with the speed of this machine; see `plan`.
-        """
-        self._check_writable()
-        count, given = default_count(len(self)), None
-        if sample is None:
-            pass
-        elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
-            if sample < 1:
-                raise OptionError(f"sample is a number from 1 on, or documents, not {sample!r}")
-            count = int(sample)
-        else:
-            given = sketch_queries(self._store.sketcher, sample, errors)
-        if not self._store.width and given is None:
-            raise OptionError(
-                "this database stores no volatility, so its documents cannot tell how they differ;"
-                " give documents like your queries as sample=, or create it with"
-                " Simhash(store_volatility=True)"
-            )
-        return calibrate(self._store, count, given, seed)
-
-    def compact(self) -> Compaction:
-        """Merge everything into one run, drop what is deleted, and shrink the file.
-
-        The file shrinks only while nobody else has it open; the note says so when it did not.
-        """
-        self._check_writable()
-        done = compact(self._store)
-        if is_due(self._store):
-            calibrate(self._store, default_count(len(self)), None, seed=0)
-        return done
-
-    def copy(self, path: str | os.PathLike[str]) -> None:
-        """Write a compacted copy of the database, as of now, to the new directory `path`."""
-        self._check_open()
-        copy(self._store, os.fspath(path))
-
     def __enter__(self) -> "Database":
         """Itself."""
         return self
@@ -330,15 +264,6 @@ class Database(Queries):
     def _set_closed(self) -> None:
         self._release.detach()
         self._store.is_closed = True
-
-    def _check_open(self) -> None:
-        if self._store.is_closed:
-            raise ClosedError(f"{self._path} is closed")
-
-    def _check_writable(self) -> None:
-        self._check_open()
-        if self._mode == "r":
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
 
     def _enter(self) -> tuple[View, Source]:
         return self._store.enter()

@@ -21,7 +21,7 @@ FLOORS = [
     ["kernel"],
     ["sketch", "index", "plan", "storage"],
     ["engine"],
-    ["functions", "database"],
+    ["functions", "upkeep", "database"],
     ["compat"],
     ["cli"],
 ]  # fmt: skip

@@ -73,7 +73,10 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
     members = public_functions(node)
     if name in SHARED:
         yield f"`Snapshot` and `WriteTransaction` have {SHARED_VERBS}, too.\n"
-        members = [*shared_functions(SHARED[name]), *members]
+        upkeep = definition(ROOT / "simdb" / "upkeep.py", "Upkeep")
+        assert isinstance(upkeep, ast.ClassDef)
+        shared = shared_functions(SHARED[name])
+        members = [*shared, *members, *public_functions(upkeep)]
     for member in members:
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)

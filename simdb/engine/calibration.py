@@ -78,8 +78,11 @@ def default_count(document_count: int) -> int:
     return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
 
 
-def calibrate(store: Store, count: int, given: Sketches | None, seed: int) -> Calibration:
-    """Learn from `count` stored documents, drawn at random, and from `given` ones, and store it."""
+def calibrate(store: Store, count: int | None, given: Sketches | None, seed: int) -> Calibration:
+    """Learn from `count` stored documents, drawn at random, and from `given` ones, and store it.
+
+    `count` is None for as many as take about a second.
+    """
     view, source = store.enter()
     try:
         made = _learn(store, view, source, count, given, seed)
@@ -109,10 +112,12 @@ def _try_to_store(store: Store, stored: dict[str, Any]) -> bool:
 
 
 def _learn(
-    store: Store, view: View, source: Source, count: int, given: Sketches | None, seed: int
+    store: Store, view: View, source: Source, count: int | None, given: Sketches | None, seed: int
 ) -> Calibration:
     generator = np.random.default_rng(seed)
     live = view.live()
+    if count is None:
+        count = default_count(len(live))
     chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
     groups = []
     if source.width:

@@ -1,0 +1,90 @@
+"""Upkeep: the verbs that look after a database, each by itself."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from simdb.engine.calibration import calibrate, is_due
+from simdb.engine.compaction import compact, copy
+from simdb.engine.incoming import sketch_queries
+from simdb.engine.inspection import check, statistics
+from simdb.engine.store import Store
+from simdb.errors import ClosedError, OptionError, ReadOnlyError
+from simdb.plan.calibration import Calibration
+from simdb.reports import Compaction, Finding, Statistics
+
+
+class Upkeep:
+    """What an open database says of itself, and what can be done for it."""
+
+    _store: Store
+    _path: str
+    _mode: str
+
+    def stats(self) -> Statistics:
+        """The database in numbers."""
+        self._check_open()
+        return statistics(self._store)
+
+    def check(self, deep: bool = False) -> Iterator[Finding]:
+        """What is wrong with the stored database, one finding at a time; nothing if it is sound.
+
+        `deep` reads every byte, compares all checksums and rebuilds every table to compare.
+        """
+        self._check_open()
+        return check(self._store, deep=deep)
+
+    def calibrate(
+        self, sample: Any = None, *, seed: int = 0, errors: str = "strict"
+    ) -> Calibration:
+        """Learn how similar documents differ here, so that queries ask for no more than they must.
+
+        `sample`: how many stored documents to ask about, drawn at random by `seed`; None for as
+        many as take about a second.  Or documents like those that will be queries, which tell
+        more, since their weights are known exactly.
+        What is learnt is stored and used from then on, with the speed of this machine; see `plan`.
+        """
+        self._check_writable()
+        count, given = None, None
+        if sample is None:
+            pass
+        elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
+            if sample < 1:
+                raise OptionError(f"sample is a number from 1 on, or documents, not {sample!r}")
+            count = int(sample)
+        else:
+            given = sketch_queries(self._store.sketcher, sample, errors)
+        if not self._store.width and given is None:
+            raise OptionError(
+                "this database stores no volatility, so its documents cannot tell how they differ;"
+                " give documents like your queries as sample=, or create it with"
+                " Simhash(store_volatility=True)"
+            )
+        return calibrate(self._store, count, given, seed)
+
+    def compact(self) -> Compaction:
+        """Merge everything into one run, drop what is deleted, and shrink the file.
+
+        The file shrinks only while nobody else has it open; the note says so when it did not.
+        """
+        self._check_writable()
+        done = compact(self._store)
+        if is_due(self._store):
+            calibrate(self._store, None, None, seed=0)
+        return done
+
+    def copy(self, path: str | os.PathLike[str]) -> None:
+        """Write a compacted copy of the database, as of now, to the new directory `path`."""
+        self._check_open()
+        copy(self._store, os.fspath(path))
+
+    def _check_open(self) -> None:
+        if self._store.is_closed:
+            raise ClosedError(f"{self._path} is closed")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._mode == "r":
+            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
