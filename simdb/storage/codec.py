@@ -94,7 +94,8 @@ def unpack(payload: bytes, place: str) -> Any:
     """A msgpack object; anything else is a CorruptError that names `place`."""
     try:
         return msgpack.unpackb(payload, raw=False, strict_map_key=False)
-    except (ValueError, msgpack.exceptions.UnpackException) as error:
+    except (ValueError, TypeError, MemoryError, msgpack.exceptions.UnpackException) as error:
+        # A list as the key of a map is a TypeError.
         raise CorruptError(f"{place} is no readable object: {error}") from error
 
 
