@@ -12,6 +12,7 @@ import numpy.typing as npt
 from simdb.engine import oneshot
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
+from simdb.engine.load import load as load_dump
 from simdb.engine.lookup import make_criterion
 from simdb.engine.planning import plan_without_database
 from simdb.errors import InputError, OptionError
@@ -87,6 +88,20 @@ def load_idf(path: str | os.PathLike[str]) -> IdfTable:
     """
     table, _ = read_idf(os.fsdecode(path), is_verified=True)
     return table
+
+
+def load(
+    source: Any, path: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None
+) -> int:
+    """Make the new database `path` from a dump, as `Database.dump` wrote it.
+
+    `source`: a path or a binary stream.  The database is the dumped one but for its tables, which
+    are made anew, and the numbers of its documents, which have no gaps.  It appears when it is
+    whole and on the disk.  Returns the number of documents; `progress(done)` is called with it.
+    ExistsError when there is something at `path`, FormatError for what is no dump or one of a newer
+    version, CorruptError, which says where, for one that is damaged or cut off.
+    """
+    return load_dump(source, path, progress)
 
 
 def distance(left: Fingerprint | int, right: Fingerprint | int) -> int:

@@ -8,7 +8,8 @@ import numpy as np
 
 from simdb.engine.calibration import calibrate, is_due
 from simdb.engine.compaction import compact, copy
-from simdb.engine.incoming import sketch_queries
+from simdb.engine.dump import dump
+from simdb.engine.incoming import Progress, sketch_queries
 from simdb.engine.inspection import check, statistics
 from simdb.engine.store import Store
 from simdb.errors import ClosedError, OptionError, ReadOnlyError
@@ -79,6 +80,18 @@ class Upkeep:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
         self._check_open()
         copy(self._store, os.fspath(path))
+
+    def dump(self, target: Any, progress: Progress | None = None) -> int:
+        """Write everything that the database holds, as of now, to a path or a binary stream.
+
+        The form is portable: `simdb.load` makes a database of it with any later version, on any
+        machine.  Documents come in order of insertion, a few thousand in memory at a time;
+        others may go on writing.  A file appears when it is whole, and only its owner may read it.
+        Returns the number of documents; `progress(done)` is called with it.  CorruptError when
+        stored values are damaged.
+        """
+        self._check_open()
+        return dump(self._store, target, progress)
 
     def _check_open(self) -> None:
         if self._store.is_closed:

@@ -40,14 +40,15 @@ FOLDERS = {
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "reading", "place", "pages", "idf_file",
         "birth", "environment", "registry", "batch", "loose", "manifest", "metadata",
-        "tombstones", "residency", "run", "pieces", "membership", "merge", "contents", "check",
+        "tombstones", "residency", "run", "pieces", "membership", "merge", "frames", "portable",
+        "contents", "check",
     ],
     "engine": [
         "view", "store", "opening", "idf", "stored", "lookup", "single", "criteria", "sweep",
         "pairs", "components", "order", "star", "equal", "cluster", "linking", "keeping", "kept",
         "groupings", "oneshot", "incoming", "chunks", "matching", "trace", "explanation",
         "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
-        "transaction", "compaction", "inspection",
+        "transaction", "compaction", "inspection", "regroup", "dump", "load",
     ],
     "compat": ["decimal", "simhash", "programs"],
     "cli": None,

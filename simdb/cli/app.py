@@ -30,11 +30,13 @@ from simdb.cli.create import create
 from simdb.cli.dedup import dedup
 from simdb.cli.delete import delete
 from simdb.cli.demo import demo
+from simdb.cli.dump import dump
 from simdb.cli.explain import explain
 from simdb.cli.fingerprint import fingerprint
 from simdb.cli.get import get
 from simdb.cli.idf import idf
 from simdb.cli.insert import insert
+from simdb.cli.load import load
 from simdb.cli.pairs import pairs
 from simdb.cli.plan import plan
 from simdb.cli.query import query
@@ -43,7 +45,7 @@ from simdb.cli.stats import stats
 
 COMMANDS = (
     dedup, create, idf, insert, delete, get, query, pairs, clusters, cluster, fingerprint, explain,
-    plan, calibrate, stats, check, compact, copy, demo,
+    plan, calibrate, stats, check, compact, copy, dump, load, demo,
 )  # fmt: skip
 
 

@@ -88,7 +88,12 @@ def calibrate(store: Store, count: int | None, given: Sketches | None, seed: int
         made = _learn(store, view, source, count, given, seed)
     finally:
         source.end()
-    stored = encode_calibration(made)
+    put_calibration(store, encode_calibration(made))
+    return made
+
+
+def put_calibration(store: Store, stored: dict[str, Any]) -> None:
+    """Store a calibration, as `encode_calibration` made it, in the place of the one before."""
     store.begin_write()
     try:
         while not _try_to_store(store, stored):
@@ -96,7 +101,6 @@ def calibrate(store: Store, count: int | None, given: Sketches | None, seed: int
             store.environment.grow(GROWTH_BYTES)
     finally:
         store.end_write()
-    return made
 
 
 def _try_to_store(store: Store, stored: dict[str, Any]) -> bool:

@@ -125,6 +125,21 @@ def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, by
                 yield layout.DOCUMENTS, layout.segment_key(number, column, segment)
 
 
+def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
+    """Only the documents at the positions `chosen`, ascending, of a part."""
+    offsets = part.columns[layout.OFFSET]
+    lengths = offsets[1:].astype(np.int64) - offsets[:-1]
+    is_kept = np.zeros(len(part), np.bool_)
+    is_kept[chosen] = True
+    columns = {
+        column: array[np.repeat(is_kept, lengths)] if column == layout.ID else array[chosen]
+        for column, array in part.columns.items()
+        if column != layout.OFFSET
+    }
+    starts = offsets_of(lengths[chosen]).astype(np.uint32)
+    return Segment(part.start, {**columns, layout.OFFSET: starts})
+
+
 def _merged(
     tables: Sequence[Table],
     dead: Bitmap | None,
@@ -187,7 +202,7 @@ def _kept_segments(
         parts = []
         for part in _slices(runs, source, int(chosen[0]), int(chosen[-1]) + 1):
             low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
-            parts.append(_taken(part, chosen[low:high] - np.uint32(part.start)))
+            parts.append(taken(part, chosen[low:high] - np.uint32(part.start)))
         yield _joined(parts, first)
 
 
@@ -199,21 +214,6 @@ def _slices(runs: Sequence[Run], source: Source, start: int, stop: int) -> Itera
             low, high = max(start, first), min(stop, last)
             if low < high:
                 yield run.segment(number, source).part(low - first, high - first)
-
-
-def _taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
-    """Only the documents at the positions `chosen` of a part."""
-    offsets = part.columns[layout.OFFSET]
-    lengths = offsets[1:].astype(np.int64) - offsets[:-1]
-    is_kept = np.zeros(len(part), np.bool_)
-    is_kept[chosen] = True
-    columns = {
-        column: array[np.repeat(is_kept, lengths)] if column == layout.ID else array[chosen]
-        for column, array in part.columns.items()
-        if column != layout.OFFSET
-    }
-    starts = offsets_of(lengths[chosen]).astype(np.uint32)
-    return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
 def _joined(parts: list[Segment], start: int) -> Segment:

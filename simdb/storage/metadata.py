@@ -9,10 +9,11 @@ one whose key is not greater.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
@@ -42,14 +43,24 @@ def pack_metadata(metadata: Any, what: str) -> bytes:
 
 def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any]]:
     """Keys and values for (ordinal, packed metadata), in order of ordinals."""
-    start = size = 0
-    for stop, (_, packed) in enumerate(entries):
-        if stop > start and (stop - start == BLOCK_DOCUMENTS or size + len(packed) > BLOCK_BYTES):
-            yield _encode_block(entries[start:stop])
-            start, size = stop, 0
+    for group in grouped(entries):
+        key = layout.number_key(group[0][0])
+        array = np.frombuffer(pack_block(group), np.uint8)
+        yield key, codec.encode_array(layout.METADATA_KIND, key, array)
+
+
+def grouped(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """(ordinal, packed metadata) in groups that make a block each."""
+    group: list[tuple[int, bytes]] = []
+    size = 0
+    for ordinal, packed in entries:
+        if group and (len(group) == BLOCK_DOCUMENTS or size + len(packed) > BLOCK_BYTES):
+            yield group
+            group, size = [], 0
+        group.append((ordinal, packed))
         size += len(packed)
-    if entries:
-        yield _encode_block(entries[start:])
+    if group:
+        yield group
 
 
 def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
@@ -72,7 +83,11 @@ def read_all(transaction: Any, handle: Any) -> Iterator[tuple[int, bytes]]:
 def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
     """(ordinal, packed metadata) of one stored value; the checksum is compared."""
     payload = codec.decode_array(layout.METADATA_KIND, key, value, np.uint8, verify=True)
-    place = codec.name(layout.METADATA_KIND, key)
+    return unpack_block(payload, codec.name(layout.METADATA_KIND, key))
+
+
+def unpack_block(payload: npt.NDArray[np.uint8], place: str) -> list[tuple[int, bytes]]:
+    """(ordinal, packed metadata) of a block without its header; CorruptError naming `place`."""
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")
     (count,) = _COUNT.unpack_from(payload.data)
@@ -90,12 +105,9 @@ def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
     ]
 
 
-def _encode_block(entries: list[tuple[int, bytes]]) -> tuple[bytes, Any]:
-    key = layout.number_key(entries[0][0])
+def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
+    """The opposite."""
     ordinals = np.array([ordinal for ordinal, _ in entries], np.uint32)
-    lengths = [len(packed) for _, packed in entries]
-    offsets = offsets_of(lengths).astype(np.uint32)
+    offsets = offsets_of([len(packed) for _, packed in entries]).astype(np.uint32)
     content = b"".join(packed for _, packed in entries)
-    payload = _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content
-    array = np.frombuffer(payload, np.uint8)
-    return key, codec.encode_array(layout.METADATA_KIND, key, array)
+    return _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content

@@ -104,10 +104,14 @@ class Source(Holder):
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """The array stored under `key` of a sub-database; CorruptError when it is missing."""
+        return codec.decode_array(kind, key, self.value(name, kind, key), dtype)
+
+    def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
+        """The bytes stored under `key` of a sub-database; CorruptError when there are none."""
         value = self.find(name, key)
         if value is None:
             raise CorruptError(f"{codec.name(kind, key)} is missing from {name.decode()}")
-        return codec.decode_array(kind, key, value, dtype)
+        return value
 
     def find(self, name: bytes, key: bytes) -> Any:
         """The bytes stored under `key` of a sub-database; None when there are none."""
@@ -174,6 +178,15 @@ class Run:
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in layout.COLUMN_KINDS}
         return Segment(start, columns)
+
+    def verify_column(self, column: int, number: int, source: Source) -> None:
+        """Raise CorruptError unless a column of a segment is stored, and as it was written."""
+        if column == layout.VECTOR and (source.width == 0 or self.info.weighted_count == 0):
+            return
+        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+        key = layout.segment_key(self.info.number, column, number)
+        codec.verify_value(key, source.value(name, layout.COLUMN_KINDS[column], key))
+        self.column(column, number, source)
 
     @property
     def segment_count(self) -> int:

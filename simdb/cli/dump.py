@@ -1,0 +1,39 @@
+"""simdb dump: everything that a database holds, in a portable form."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, Json
+from simdb.cli.progress import Progress
+from simdb.cli.render import print_one, quantity
+
+
+def dump(
+    db: Database,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file, or - for the output.")
+    ] = "-",
+    json: Json = False,
+) -> None:
+    """Write all that a database holds, as it is now, to a file; others may go on writing to it."""
+    if output == "-" and sys.stdout.isatty():
+        raise simdb.OptionError("a dump is no text; use -o FILE, or a pipe")
+    with Progress("dumping") as progress, simdb.open(db, "r") as database:
+
+        def show(count: int) -> None:
+            progress.show(quantity(count, "document"))
+
+        if output == "-":
+            count = database.dump(sys.stdout.buffer, show)
+            sys.stdout.buffer.flush()
+        else:
+            count = database.dump(output, show)
+    if output == "-":
+        print(f"dumped {quantity(count, 'document')}", file=sys.stderr)
+    else:
+        row = {"path": output, "documents": count, "bytes": os.path.getsize(output)}
+        print_one(row, as_json=json)

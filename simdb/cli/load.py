@@ -1,0 +1,26 @@
+"""simdb load: a database from a dump."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import simdb
+from simdb.cli.arguments import Database, Json
+from simdb.cli.progress import Progress
+from simdb.cli.render import print_one, quantity
+
+
+def load(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="The dump; - is the input.")],
+    db: Database,
+    json: Json = False,
+) -> None:
+    """Make a new database from a dump: the whole, or nothing."""
+    with Progress("loading") as progress:
+        count = simdb.load(
+            sys.stdin.buffer if source == "-" else source,
+            db,
+            progress=lambda done: progress.show(quantity(done, "document")),
+        )
+    print_one({"path": db, "documents": count}, as_json=json)

@@ -1,0 +1,161 @@
+"""Dumps: everything that a database holds, in a form that does not depend on how it is stored.
+
+The tables are left out, being made of the rest.  Only one group of documents is in memory at a
+time, every stored value is verified before it is written, and one read transaction sees the same
+state from the first to the last of them.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from simdb.engine.store import Store
+from simdb.errors import Error, InputError
+from simdb.options import encode_options
+from simdb.resources import encode_resources
+from simdb.storage import codec, layout
+from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
+from simdb.storage.frames import END, FrameWriter
+from simdb.storage.idf_file import read_own_idf
+from simdb.storage.membership import Membership
+from simdb.storage.merge import taken
+from simdb.storage.metadata import grouped, pack_block, read_all
+from simdb.storage.place import IDF_FILE, sync_directory
+from simdb.storage.portable import pack_documents, parts_of
+from simdb.storage.run import Segment, Source, as_segment
+from simdb.storage.tombstones import is_deleted
+from simdb.storage.translation import translate
+
+HEAD, IDF, CALIBRATION = b"head", b"idft", b"cali"
+DOCUMENTS, CLUSTERS, METADATA = b"docs", b"clus", b"meta"
+GROUP_DOCUMENTS = 8192
+IDF_BYTES = 1 << 20
+PARTIAL = ".partial"
+
+Progress = Callable[[int], None]
+
+
+def dump(store: Store, target: Any, progress: Progress | None) -> int:
+    """Write the database to a path or a binary stream; returns the number of documents.
+
+    A file appears under its name when it is whole, and only its owner may read it.
+    """
+    if hasattr(target, "write"):
+        return _dump_to(store, target, progress)
+    try:
+        path = os.fsdecode(target)
+    except TypeError as error:
+        raise InputError(
+            f"a dump goes to a path or a binary file, not {type(target).__name__}"
+        ) from error
+    parent = os.path.dirname(os.path.abspath(path))
+    try:
+        descriptor, temporary = tempfile.mkstemp(PARTIAL, os.path.basename(path) + ".", parent)
+        try:
+            with open(descriptor, "wb") as file:
+                count = _dump_to(store, file, progress)
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        sync_directory(parent)
+    except Error:
+        raise
+    except OSError as error:
+        translate(error, path)
+    return count
+
+
+def _dump_to(store: Store, stream: BinaryIO, progress: Progress | None) -> int:
+    _, source = store.enter()
+    try:
+        contents = store.contents(source)
+        writer = FrameWriter(stream)
+        _write_head(store, source, contents, writer)
+        count = _write_documents(store, source, contents, writer, progress)
+        writer.write(END, codec.pack({"documents": count}))
+        return count
+    finally:
+        source.end()
+
+
+def _write_head(store: Store, source: Source, contents: Contents, writer: FrameWriter) -> None:
+    environment = store.environment
+    options = read_options(environment, source.transaction)
+    checksum = idf_checksum(environment, source.transaction)
+    head = {
+        "options": encode_options(options, checksum),
+        "resources": encode_resources(read_resources(environment)),
+        "documents": contents.manifest.document_count,
+    }
+    writer.write(HEAD, codec.pack(head))
+    if checksum is not None:
+        read_own_idf(environment.path, checksum, is_verified=True)
+        with open(os.path.join(environment.path, IDF_FILE), "rb") as file:
+            while part := file.read(IDF_BYTES):
+                writer.write(IDF, part)
+    if contents.calibration is not None:
+        writer.write(CALIBRATION, codec.pack(contents.calibration))
+
+
+def _write_documents(
+    store: Store,
+    source: Source,
+    contents: Contents,
+    writer: FrameWriter,
+    progress: Progress | None,
+) -> int:
+    """Groups of documents, each followed by their metadata; returns how many documents."""
+    handle = store.environment.subdatabase(layout.METADATA)
+    membership = Membership(source) if store.options.keeps_clusters else None
+    metadata = read_all(source.transaction, handle)
+    ahead: list[tuple[int, bytes]] = []  # read, and of a later group
+    count = 0
+    for group in _groups(source, contents):
+        every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
+        kept = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
+        numbers = {group.start + at: count + place for place, at in enumerate(kept.tolist())}
+        if len(kept):
+            writer.write(DOCUMENTS, pack_documents(taken(group, kept)))
+            if membership is not None:
+                clusters = membership.numbers(every[kept])
+                writer.write(CLUSTERS, clusters.astype("<u4").tobytes())
+        own = _before(chain(ahead, metadata), group.start + len(group), ahead)
+        live = ((numbers[ordinal], packed) for ordinal, packed in own if ordinal in numbers)
+        for block in grouped(live):
+            writer.write(METADATA, pack_block(block))
+        count += len(kept)
+        if progress is not None:
+            progress(count)
+    return count
+
+
+def _before(
+    entries: Iterator[tuple[int, bytes]], stop: int, ahead: list[tuple[int, bytes]]
+) -> Iterator[tuple[int, bytes]]:
+    """The entries below the ordinal `stop`; the first that is not is put into `ahead`."""
+    for entry in entries:
+        if entry[0] >= stop:
+            ahead[:] = [entry]
+            return
+        yield entry
+    ahead.clear()
+
+
+def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
+    """All documents, deleted ones too, in order and in small parts; CorruptError for damage."""
+    for run in contents.runs:
+        for number in range(run.segment_count):
+            for column in layout.COLUMN_KINDS:
+                run.verify_column(column, number, source)
+            yield from parts_of(run.segment(number, source), GROUP_DOCUMENTS)
+    if len(contents.loose.batch):
+        yield from parts_of(as_segment(contents.loose), GROUP_DOCUMENTS)

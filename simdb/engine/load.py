@@ -1,0 +1,334 @@
+"""Loading: a new database from a dump, whole or not at all.
+
+The database is made in a directory beside the one that is asked for, group by group, and moved
+into place when the last frame has been read and everything is on the disk.  Nothing of the dump
+is believed: options, ids, offsets and metadata are checked as those of a caller.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.engine.calibration import put_calibration
+from simdb.engine.commit import Writer, write_staged
+from simdb.engine.compaction import compact
+from simdb.engine.dump import CALIBRATION, CLUSTERS, DOCUMENTS, HEAD, IDF, METADATA, Progress
+from simdb.engine.regroup import put_clusters
+from simdb.engine.staging import Staging
+from simdb.engine.store import Store
+from simdb.engine.view import View
+from simdb.errors import (
+    CorruptError,
+    Error,
+    ExistsError,
+    FormatError,
+    InputError,
+    NotFoundError,
+    OptionError,
+)
+from simdb.idf import IdfTable
+from simdb.options import Options, decode_options
+from simdb.plan.calibration import decode_calibration
+from simdb.resources import Resources, decode_resources
+from simdb.storage import codec, contents, layout, registry
+from simdb.storage.batch import Batch, concatenate
+from simdb.storage.environment import DEFAULT_MAP_BYTES, Environment, MapFull
+from simdb.storage.frames import END, FrameReader
+from simdb.storage.idf_file import read_idf
+from simdb.storage.metadata import encode_blocks, unpack_block
+from simdb.storage.place import IDF_FILE, prepare, sync_directory
+from simdb.storage.portable import unpack_documents
+from simdb.storage.run import Source
+from simdb.storage.translation import translate
+
+# What is committed at once, and so in memory.
+COMMIT_DOCUMENTS = 1 << 17
+COMMIT_BYTES = 1 << 26
+GROWTH_BYTES = 1 << 20
+UNFINISHED = ".loading"
+# What a value of the wrong type or size raises where it is taken apart.
+MALFORMED = (OptionError, TypeError, ValueError, KeyError, AttributeError)
+
+
+def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -> int:
+    """Make the database `path` from a dump in a file or a binary stream."""
+    if hasattr(source, "read"):
+        return _load_from(source, "the dump", os.fsdecode(path), progress)
+    try:
+        name = os.fsdecode(source)
+        file = open(name, "rb")  # noqa: SIM115
+    except TypeError as error:
+        raise InputError(
+            f"a dump is a path or a binary file, not {type(source).__name__}"
+        ) from error
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no dump at {name}") from error
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error}") from error
+    with file:
+        return _load_from(file, name, os.fsdecode(path), progress)
+
+
+def _load_from(stream: BinaryIO, name: str, target: str, progress: Progress | None) -> int:
+    if os.path.lexists(target):
+        raise ExistsError(f"{target} exists already; a dump is loaded into a new directory")
+    reader = FrameReader(stream, name)
+    place = os.path.abspath(target)
+    parent = os.path.dirname(place)
+    try:
+        os.makedirs(parent, exist_ok=True)
+        temporary = tempfile.mkdtemp(UNFINISHED, os.path.basename(place) + ".", parent)
+        try:
+            prepare(temporary, "x")
+            count = _fill(temporary, reader, progress)
+            os.rename(temporary, place)
+            sync_directory(parent)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    except Error:
+        raise
+    except OSError as error:
+        translate(error, target)
+    return count
+
+
+def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int:
+    """Make the database in `directory`; returns the number of documents."""
+    frames = reader.frames()
+    head = _read_head(frames, reader, directory)
+    environment = registry.acquire(
+        directory, is_read_only=False, durability="process", map_bytes=DEFAULT_MAP_BYTES
+    )
+    try:
+        store = _create(environment, head)
+        count = _store_all(store, frames, head, reader, progress)
+        compact(store)
+        if head.calibration is not None:
+            put_calibration(store, head.calibration)
+    finally:
+        registry.release(environment)
+    return count
+
+
+@dataclass(slots=True)
+class _Head:
+    """What stands before the documents, and the first frame of those."""
+
+    options: Options
+    resources: Resources
+    document_count: int
+    calibration: dict[str, Any] | None = None
+    following: list[tuple[bytes, bytearray]] = field(default_factory=list)
+
+
+def _read_head(
+    frames: Iterator[tuple[bytes, bytearray]], reader: FrameReader, directory: str
+) -> _Head:
+    kind, payload = next(frames)
+    if kind != HEAD:
+        raise CorruptError(f"{reader.place} is {bytes(kind)!r}, not the head of a dump")
+    stored = codec.unpack(bytes(payload), reader.place)
+    calibration = None
+    path = os.path.join(directory, IDF_FILE)
+    for kind, payload in frames:
+        if kind == IDF:
+            _append(path, payload)
+        elif kind == CALIBRATION:
+            calibration = _checked_calibration(payload, reader)
+        else:
+            break
+    idf = read_idf(path, is_verified=True) if os.path.exists(path) else None
+    head = _decode_head(stored, idf, reader)
+    head.calibration = calibration
+    head.following = [(kind, payload)]
+    return head
+
+
+def _append(path: str, payload: bytearray) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(descriptor, "ab") as file:
+        file.write(payload)
+
+
+def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameReader) -> _Head:
+    try:
+        options = dict(stored["options"])
+        checksum = options["sketch"]["idf"]
+        if checksum != (None if idf is None else idf[1]):
+            raise CorruptError(f"{reader.place}: the IDF table is not the one of the options")
+        head = _Head(
+            decode_options(options, None if idf is None else idf[0]),
+            decode_resources(stored["resources"]),
+            int(stored["documents"]),
+        )
+    except FormatError:
+        raise
+    except MALFORMED as error:
+        raise CorruptError(f"the head of {reader.place} is none: {error}") from error
+    words = [*head.resources.stop_words, *head.resources.versions.values()]
+    if not all(isinstance(word, str) for word in [*words, *head.resources.versions]):
+        raise CorruptError(f"the head of {reader.place} has resources that are no text")
+    return head
+
+
+def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, Any]:
+    try:
+        stored = dict(codec.unpack(bytes(payload), reader.place))
+        decode_calibration(stored)
+    except MALFORMED as error:
+        raise CorruptError(f"{reader.place} has no readable calibration: {error}") from error
+    return stored
+
+
+def _create(environment: Environment, head: _Head) -> Store:
+    environment.write(
+        lambda writer: contents.create(environment, writer, head.options, head.resources)
+    )
+    options = contents.attach(environment)
+    return Store(environment, options, head.resources, timeout=None, allowed=frozenset())
+
+
+def _store_all(
+    store: Store,
+    frames: Iterator[tuple[bytes, bytearray]],
+    head: _Head,
+    reader: FrameReader,
+    progress: Progress | None,
+) -> int:
+    """Commit the documents some thousands at a time; returns how many there were."""
+    filling = _Filling(store, reader)
+    for kind, payload in chain(head.following, frames):
+        if kind == DOCUMENTS:
+            filling.add_documents(payload)
+            if progress is not None:
+                progress(filling.count)
+        elif kind == METADATA:
+            filling.add_metadata(payload)
+        elif kind == CLUSTERS and store.options.keeps_clusters:
+            filling.add_clusters(payload)
+        elif kind == END:
+            _check_count(payload, filling.count, head, reader)
+        else:
+            raise CorruptError(f"{reader.place} is {bytes(kind)!r}, which does not belong there")
+    filling.commit()
+    if store.options.keeps_clusters:
+        filling.put_clusters()
+    return filling.count
+
+
+def _check_count(payload: bytearray, found: int, head: _Head, reader: FrameReader) -> None:
+    stored = codec.unpack(bytes(payload), reader.place)
+    if stored != {"documents": found} or head.document_count != found:
+        raise CorruptError(
+            f"{reader.place}: there were {found} documents, the head says {head.document_count}"
+            f" and the end {stored!r:.50}"
+        )
+
+
+class _Filling:
+    """Documents and metadata on their way into a new database; `count` documents so far."""
+
+    def __init__(self, store: Store, reader: FrameReader) -> None:
+        self._store = store
+        self._reader = reader
+        self._batches: list[Batch] = []
+        self._metadata: list[tuple[int, bytes]] = []
+        self._clusters: list[npt.NDArray[np.uint32]] = []
+        self._last = -1  # number of the document whose metadata came last
+        self._document_count = 0  # of those in `_batches`
+        self._size_bytes = 0
+        self.count = 0
+
+    def add_documents(self, payload: bytearray) -> None:
+        batch = unpack_documents(payload, self._store.width, self._reader.place)
+        self._batches.append(batch)
+        self._document_count += len(batch)
+        self.count += len(batch)
+        self._make_room(len(payload))
+
+    def add_metadata(self, payload: bytearray) -> None:
+        place = self._reader.place
+        for number, packed in unpack_block(np.frombuffer(payload, np.uint8), place):
+            if not self._last < number < self.count:
+                raise CorruptError(f"{place} has metadata of document {number} out of order")
+            codec.unpack(packed, f"metadata of document {number} in {place}")
+            self._metadata.append((number, packed))
+            self._last = number
+        self._make_room(len(payload))
+
+    def add_clusters(self, payload: bytearray) -> None:
+        numbers = np.frombuffer(payload if len(payload) % 4 == 0 else b"", "<u4")
+        self._clusters.append(numbers.astype(np.uint32))
+
+    def put_clusters(self) -> None:
+        """Store the clusters of all documents, once these are stored."""
+        numbers = np.concatenate([np.empty(0, np.uint32), *self._clusters])
+        sizes = np.unique(numbers[numbers > 0], return_counts=True)[1]
+        if len(numbers) != self.count or (sizes < 2).any():
+            raise CorruptError(f"{self._reader.place} ends clusters that are none")
+        put_clusters(self._store, numbers)
+
+    def commit(self) -> None:
+        """Store what was added; a new database gives ordinals as a dump numbers documents."""
+        store = self._store
+        store.begin_write()
+        try:
+            while not self._try_to_commit():
+                store.forget_views()
+                store.environment.grow(GROWTH_BYTES)
+        finally:
+            store.end_write()
+        self._batches, self._metadata = [], []
+        self._document_count = self._size_bytes = 0
+
+    def _make_room(self, size_bytes: int) -> None:
+        self._size_bytes += size_bytes
+        if self._document_count >= COMMIT_DOCUMENTS or self._size_bytes >= COMMIT_BYTES:
+            self.commit()
+
+    def _try_to_commit(self) -> bool:
+        """Whether it is done; False when the map has no room for it."""
+        view, source = self._store.enter()
+        try:
+            staging = Staging(self._store, self._store.contents(source), source)
+            if self._document_count:
+                batch = concatenate(self._batches)
+                self._check_ids(batch, view, source)
+                staging.insert(batch, [])
+            self._store.environment.write(
+                lambda transaction: self._write(transaction, staging, source)
+            )
+        except MapFull:
+            return False
+        finally:
+            source.end()
+        return True
+
+    def _write(self, transaction: Any, staging: Staging, source: Source) -> None:
+        writer = Writer(self._store, transaction)
+        if staging.has_changes:
+            base = self._store.contents(source)
+            write_staged(self._store, transaction, base, staging, source)
+        for key, value in encode_blocks(self._metadata):
+            writer.put(layout.METADATA, key, value)
+
+    def _check_ids(self, batch: Batch, view: View, source: Source) -> None:
+        """Raise CorruptError when one of the ids was there before, or stands twice."""
+        known = view.find(batch.offsets, batch.content, batch.hashes, source) >= 0
+        _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
+        seen: set[bytes] = set()
+        for at in np.flatnonzero(known | (counts[positions] > 1)).tolist():
+            stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
+            if known[at] or stored in seen:
+                raise CorruptError(
+                    f"{self._reader.place}, or one before it, has an id a second time: {stored!r}"
+                )
+            seen.add(stored)

@@ -1,0 +1,83 @@
+"""Documents as a dump has them: some thousands to a frame, without anything that can be derived.
+
+A frame of documents:
+
+    count u32 | vector width u32 | fingerprints u64[n] | offsets of ids u32[n + 1] | states u8[n] |
+    vectors u8[n, width] | stored forms of ids
+
+Documents are numbered from 0 in order of insertion.  Their metadata follows in frames that are
+like the stored blocks (see `metadata`), with these numbers in the place of ordinals.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import CorruptError
+from simdb.storage import layout
+from simdb.storage.batch import Batch
+from simdb.storage.run import Segment
+from simdb.values import WEIGHTED
+
+_COUNTS = struct.Struct("<II")
+
+
+def pack_documents(segment: Segment) -> bytes:
+    """The payload of a frame."""
+    columns = segment.columns
+    offsets = columns[layout.OFFSET]
+    is_weighted = columns[layout.STATE] == WEIGHTED
+    # Those of other documents mean nothing, and equal databases shall have equal dumps.
+    vectors = np.where(is_weighted[:, None], columns[layout.VECTOR], np.uint8(0))
+    parts: list[tuple[npt.NDArray[Any], str]] = [
+        (columns[layout.FINGERPRINT], "<u8"),
+        (offsets - offsets[0], "<u4"),
+        (columns[layout.STATE], "u1"),
+        (vectors, "u1"),
+        (columns[layout.ID], "u1"),
+    ]
+    counts = _COUNTS.pack(len(segment), vectors.shape[1])
+    return counts + b"".join(np.ascontiguousarray(part, kind).tobytes() for part, kind in parts)
+
+
+def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
+    """The documents of a frame, their ids decoded, checked and hashed; CorruptError."""
+    if len(payload) < _COUNTS.size:
+        raise CorruptError(f"{place} has no counts")
+    count, found = _COUNTS.unpack_from(payload)
+    if found != width:
+        raise CorruptError(f"{place} has vectors of {found} bytes, the options say {width}")
+    at = _COUNTS.size
+    columns = []
+    for kind, length in (("<u8", count), ("<u4", count + 1), ("u1", count), ("u1", count * width)):
+        stop = at + np.dtype(kind).itemsize * length
+        if stop > len(payload):
+            raise CorruptError(f"{place} is too short for {count} documents")
+        columns.append(np.frombuffer(payload, kind, length, at))
+        at = stop
+    fingerprints, starts, states, vectors = columns
+    content = np.frombuffer(payload, np.uint8, offset=at)
+    offsets = starts.astype(np.int64)
+    if offsets[0] != 0 or offsets[-1] != len(content) or (np.diff(offsets) < 0).any():
+        raise CorruptError(f"{place} has offsets of ids that do not fit their bytes")
+    if (states > WEIGHTED).any():
+        raise CorruptError(f"{place} has documents of a state that there is not")
+    ids = kernel.decode_ids(offsets, content)
+    return Batch(
+        fingerprints.astype(np.uint64),
+        states,
+        vectors.reshape(count, width),
+        kernel.encode_ids(ids)[2],
+        offsets,
+        content,
+    )
+
+
+def parts_of(segment: Segment, count: int) -> Iterator[Segment]:
+    """A segment in parts of so many documents."""
+    for start in range(0, len(segment), count):
+        yield segment.part(start, min(start + count, len(segment)))

@@ -1,0 +1,77 @@
+"""The verbs that look after a database: dump, load."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+import simdb
+
+
+@pytest.fixture
+def db(simdb_run):
+    """A database of three documents, one of them deleted again."""
+    with simdb.open("db") as database:
+        database.insert_many(["x", 2, b"y"], ["red green blue", "grey", 17], [{"n": 1}, None, "m"])
+        database.delete(2)
+    return "db"
+
+
+def test_a_dump_is_loaded_into_a_new_database(simdb_run, db):
+    ran = simdb_run("dump", db, "-o", "file")
+    loaded = simdb_run("load", "file", "new")
+
+    assert ran.rows == [{"path": "file", "documents": 2, "bytes": os.path.getsize("file")}]
+    assert loaded.rows == [{"path": "new", "documents": 2}]
+    with simdb.open("new", "r") as database:
+        assert [(each, database.get(each).metadata) for each in database] == [
+            ("x", {"n": 1}), (b"y", "m"),
+        ]  # fmt: skip
+
+
+def test_only_the_owner_may_read_a_dump_and_a_loaded_database(simdb_run, db):
+    simdb_run("dump", db, "-o", "file")
+    simdb_run("load", "file", "new")
+
+    paths = ["file", *(os.path.join("new", name) for name in os.listdir("new"))]
+    assert {stat.S_IMODE(os.stat(path).st_mode) for path in paths} == {0o600}
+    assert stat.S_IMODE(os.stat("new").st_mode) == 0o700
+
+
+def test_dump_and_load_work_in_a_pipe(tmp_path, simdb_run, db):
+    simdb_call = [sys.executable, "-m", "simdb"]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(simdb.__file__))}
+
+    dumped = subprocess.run(
+        [*simdb_call, "dump", db], capture_output=True, check=True, env=environment
+    )
+    loaded = subprocess.run(
+        [*simdb_call, "load", "-", "new"],
+        input=dumped.stdout, capture_output=True, check=True, env=environment,
+    )  # fmt: skip
+
+    assert dumped.stderr == b"dumped 2 documents\n"
+    assert b'"documents": 2' in loaded.stdout
+    with simdb.open("new", "r") as database:
+        assert len(database) == 2
+
+
+def test_a_damaged_dump_ends_with_3_and_leaves_nothing(simdb_run, db, tmp_path):
+    simdb_run("dump", db, "-o", "file")
+    with open("file", "r+b") as file:
+        file.truncate(os.path.getsize("file") - 9)
+
+    ran = simdb_run("load", "file", "new")
+
+    assert ran.code == 3
+    assert "cut off" in ran.notes
+    assert sorted(os.listdir(tmp_path)) == ["db", "file"]
+
+
+def test_load_does_not_touch_what_is_there(simdb_run, db):
+    simdb_run("dump", db, "-o", "file")
+
+    assert simdb_run("load", "file", db).code == 3
+    assert simdb_run("load", "none", "new").code == 3

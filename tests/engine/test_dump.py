@@ -1,0 +1,344 @@
+"""What is dumped and loaded is the same database, or nothing."""
+
+import io
+import os
+import random
+import threading
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from soundness import TINY, assert_sound
+from strategies import fingerprints, ids, metadata, options, texts
+
+import simdb
+from simdb.engine import dump as dumping
+from simdb.engine import load as loading
+from simdb.storage import codec, frames
+
+entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)
+batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
+
+
+def dumped(database):
+    """The bytes of a dump."""
+    stream = io.BytesIO()
+    database.dump(stream)
+    return stream.getvalue()
+
+
+def everything(database):
+    """What the database says, however it is stored."""
+    known = list(database)
+    found = [database.get(id) for id in known]
+    weighted = [each.id for each in found if each.fingerprint.weights is not None]
+    return {
+        "options": database.options,
+        "ids": [(type(id), id) for id in known],
+        "fingerprints": [each.fingerprint for each in found],
+        "metadata": [each.metadata for each in found],
+        "near": [database.query(id=id, distance=5) for id in known],
+        "similar": [database.query(id=id, similarity=0.5, recall=1.0) for id in weighted],
+        "clusters": [each.ids for each in database.find_clusters(distance=3)],
+    }
+
+
+@pytest.fixture
+def small_groups(monkeypatch):
+    """Frames of a few documents, and commits of a few frames."""
+    monkeypatch.setattr(dumping, "GROUP_DOCUMENTS", 3)
+    monkeypatch.setattr(loading, "COMMIT_DOCUMENTS", 7)
+
+
+@pytest.fixture
+def filled(database):
+    """Runs, a delta, deleted documents, metadata and ids of several kinds."""
+    bits = np.arange(40, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    database.insert_many(range(40), bits, [{"n": at} for at in range(40)])
+    database.insert_many(["red", b"blue", "e"], ["red green", "blue grey", ""])
+    database.delete_many([0, 17, 39, "red"])
+    database.insert("red", "red green blue", ["again", None, b"\0", 2.5])
+    return database
+
+
+@settings(max_examples=15)
+@given(chosen=options(), first=batches, second=batches, gone=st.lists(ids, max_size=8))
+def test_a_loaded_database_answers_as_the_dumped_one(tmp_path_factory, chosen, first, second, gone):
+    path = tmp_path_factory.mktemp("dump")
+    with simdb.open(path / "db", options=chosen, durability="none") as database:
+        for batch in (first, second):
+            columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+            database.insert_many(*columns, replace=True)
+        database.delete_many(gone)
+        content, expected = dumped(database), everything(database)
+
+    count = simdb.load(io.BytesIO(content), path / "new")
+
+    with simdb.open(path / "new", "r") as database:
+        assert everything(database) == expected
+        assert count == len(database)
+        assert dumped(database) == content
+    assert_sound(path / "new")
+
+
+def test_many_small_groups_are_the_same_database(filled, tmp_path, small_groups):
+    expected = everything(filled)
+
+    filled.dump(tmp_path / "dump")
+    simdb.load(tmp_path / "dump", tmp_path / "new")
+
+    with simdb.open(tmp_path / "new", "r") as database:
+        assert everything(database) == expected
+    assert_sound(tmp_path / "new")
+
+
+def test_metadata_larger_than_a_commit_is_loaded_in_parts(database, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "COMMIT_BYTES", 1000)
+    database.insert_many(range(500), range(500), ["x" * 700] * 500)
+
+    simdb.load(io.BytesIO(dumped(database)), tmp_path / "new")
+
+    with simdb.open(tmp_path / "new", "r") as loaded:
+        assert {loaded.get(id).metadata for id in loaded} == {"x" * 700}
+    assert_sound(tmp_path / "new")
+
+
+def test_the_calibration_and_the_plans_are_kept(open_database, tmp_path):
+    database = open_database(options=simdb.Options(sketch=simdb.Simhash(shingle=1)))
+    words = [f"w{at}" for at in range(30)]
+    chance = random.Random(3)
+    texts = [" ".join(chance.sample(words, 25)) for _ in range(300)]
+    database.insert_many(range(300), texts)
+    database.calibrate()
+    expected = database.plan(similarity=0.8)
+
+    simdb.load(io.BytesIO(dumped(database)), tmp_path / "new")
+
+    with simdb.open(tmp_path / "new", "r") as loaded:
+        assert loaded.plan(similarity=0.8) == expected
+
+
+def test_the_idf_table_and_the_stop_words_are_kept(open_database, tmp_path):
+    sketch = simdb.Simhash(shingle=1, weighting="tf-idf", stop_words=["the"])
+    database = open_database(options=simdb.Options(sketch=sketch))
+    database.fit_idf(["red green the", "green blue", "blue pink"])
+    database.insert("a", "red green blue the")
+
+    simdb.load(io.BytesIO(dumped(database)), tmp_path / "new")
+
+    with simdb.open(tmp_path / "new", "r") as loaded:
+        assert loaded.options == database.options
+        assert loaded.query("red green blue")[0].similarity > 0.99
+    assert_sound(tmp_path / "new")
+
+
+def test_kept_clusters_are_kept(open_database, tmp_path, small_groups):
+    database = open_database(options=simdb.Options(keep_clusters="distance", delta_documents=4))
+    database.insert_many(range(40), [each // 3 << 40 | each // 12 for each in range(40)])
+    database.delete_many([1, 2, 30])
+    expected = [database.cluster(id) for id in database]
+
+    simdb.load(io.BytesIO(dumped(database)), tmp_path / "new")
+
+    with simdb.open(tmp_path / "new") as loaded:
+        assert [loaded.cluster(id) for id in loaded] == expected
+        assert max(map(len, expected)) > 2
+        loaded.insert("more", 0)
+        assert set(loaded.cluster("more")) == {"more", *expected[0]}
+    assert_sound(tmp_path / "new")
+
+
+def test_a_dump_shows_one_state_while_others_write(database):
+    class Slow(io.BytesIO):
+        """Inserts something whenever a frame is written."""
+
+        def write(self, content):
+            thread = threading.Thread(target=database.insert, args=(f"late{self.tell()}", 1))
+            thread.start()
+            thread.join()
+            return super().write(content)
+
+    database.insert_many(range(10), range(10))
+    stream = Slow()
+
+    count = database.dump(stream)
+
+    assert count == 10
+    assert len(database) > 15
+
+
+def test_a_stream_that_takes_and_gives_little_at_a_time_is_dumped_and_loaded(filled, tmp_path):
+    class Narrow(io.BytesIO):
+        """Takes and gives a few bytes at a time, as pipes may."""
+
+        def write(self, content):
+            return super().write(bytes(content[:7]))
+
+        def read(self, size=-1):
+            return super().read(min(size, 5))
+
+    stream = Narrow()
+    filled.dump(stream)
+    stream.seek(0)
+
+    assert simdb.load(stream, tmp_path / "new") == len(filled)
+
+
+def test_every_cut_of_a_dump_is_refused_and_leaves_nothing(filled, tmp_path):
+    content = dumped(filled)
+
+    for size in [*range(100), *range(100, len(content), 37), len(content) - 1]:
+        with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"byte \d+|no dump"):
+            simdb.load(io.BytesIO(content[:size]), tmp_path / "new")
+        (tmp_path / "cut").write_bytes(content[:size])
+        with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"cut|no dump|byte \d+"):
+            simdb.load(tmp_path / "cut", tmp_path / "new")
+
+    assert sorted(os.listdir(tmp_path)) == ["cut", "db"]
+
+
+def test_every_flipped_byte_is_refused_and_leaves_nothing(filled, tmp_path):
+    content = dumped(filled)
+    chance = random.Random(5)
+    for at in [*range(80), *chance.sample(range(len(content)), 80)]:
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << chance.randrange(8)
+
+        with pytest.raises((simdb.CorruptError, simdb.FormatError)):
+            simdb.load(io.BytesIO(flipped), tmp_path / "new")
+
+    assert os.listdir(tmp_path) == ["db"]
+
+
+def test_what_follows_the_end_is_refused(filled, tmp_path):
+    with pytest.raises(simdb.CorruptError, match="goes on after its end"):
+        simdb.load(io.BytesIO(dumped(filled) + b"x"), tmp_path / "new")
+
+
+def rewritten(content, change):
+    """A dump whose frames are those that `change` makes of (kind, payload), checksums and all."""
+    reader = frames.FrameReader(io.BytesIO(content), "dump")
+    stream = io.BytesIO()
+    writer = frames.FrameWriter(stream)
+    for kind, payload in change([(kind, bytes(each)) for kind, each in reader.frames()]):
+        writer.write(kind, payload)
+    return stream.getvalue()
+
+
+def with_head(**changes):
+    """Changes the head of a dump."""
+
+    def change(found):
+        head = {**codec.unpack(found[0][1], "head"), **changes}
+        return [(b"head", codec.pack(head)), *found[1:]]
+
+    return change
+
+
+def twice(found):
+    """All documents once more, and counted."""
+    at = next(place for place, (kind, _) in enumerate(found) if kind == b"docs")
+    return [*found[: at + 1], found[at], *found[at + 1 :]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found[1:],
+        lambda found: [found[0], *found],
+        lambda found: [found[0], (b"meta", b"\1\0\0\0"), *found[1:]],
+        lambda found: [found[0], (b"docs", b"\xff" * 8), *found[1:]],
+        lambda found: [found[0], (b"docs", b""), *found[1:]],
+        lambda found: [found[0], (b"cali", codec.pack({"model": 1})), *found[1:]],
+        lambda found: [found[0], (b"idft", b"some bytes"), *found[1:]],
+        lambda found: [found[0], (b"what", b""), *found[1:]],
+        lambda found: [*found[:-1], (b"end ", codec.pack({"documents": 1}))],
+        lambda found: [(b"head", b"\x81\x90\x01"), *found[1:]],
+        lambda found: [(b"head", b"\xdd\xff\xff\xff\xff"), *found[1:]],
+        lambda found: [*found[:-1], found[-2], found[-1]],
+        twice,
+        with_head(options=[]),
+        with_head(options={"sketch": {"idf": 1}}),
+        with_head(options={"sketch": {"idf": None, "shingle": -1}}),
+        with_head(options={"sketch": {"idf": None}, "invented": 1}),
+        with_head(resources={"stop_words": [1]}),
+        with_head(resources=7),
+        with_head(documents=-1),
+        with_head(documents="many"),
+    ],
+)
+def test_a_well_formed_dump_of_nonsense_is_refused_and_leaves_nothing(filled, tmp_path, change):
+    content = rewritten(dumped(filled), change)
+
+    with pytest.raises((simdb.CorruptError, simdb.FormatError)):
+        simdb.load(io.BytesIO(content), tmp_path / "new")
+
+    assert os.listdir(tmp_path) == ["db"]
+
+
+def test_a_dump_of_a_newer_version_is_refused_with_the_remedy(filled, tmp_path):
+    content = bytearray(dumped(filled))
+    content[8] = 2
+
+    with pytest.raises(simdb.FormatError, match="newer simdb"):
+        simdb.load(io.BytesIO(content), tmp_path / "new")
+
+
+@pytest.mark.parametrize("content", [b"", b"simd", b"simdbidf" + bytes(60), b"PK\3\4" * 50])
+def test_another_kind_of_file_is_no_dump(tmp_path, content):
+    with pytest.raises((simdb.FormatError, simdb.CorruptError)):
+        simdb.load(io.BytesIO(content), tmp_path / "new")
+
+
+def test_nothing_is_loaded_over_what_is_there(filled, tmp_path):
+    content = dumped(filled)
+    (tmp_path / "empty").mkdir()
+
+    for name in ("db", "empty"):
+        with pytest.raises(simdb.ExistsError, match="new directory"):
+            simdb.load(io.BytesIO(content), tmp_path / name)
+
+
+def test_a_dump_that_fails_leaves_the_older_one(filled, tmp_path, monkeypatch):
+    filled.dump(tmp_path / "dump")
+    before = (tmp_path / "dump").read_bytes()
+    filled.insert("more", 1)
+    monkeypatch.setattr(dumping, "pack_documents", lambda segment: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        filled.dump(tmp_path / "dump")
+
+    assert (tmp_path / "dump").read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["db", "dump"]
+
+
+def test_a_path_that_cannot_be_is_named(filled, tmp_path):
+    with pytest.raises(simdb.NotFoundError, match="no dump"):
+        simdb.load(tmp_path / "none", tmp_path / "new")
+    with pytest.raises(simdb.InputError):
+        simdb.load(tmp_path, tmp_path / "new")
+    with pytest.raises(simdb.InputError):
+        simdb.load(17.5, tmp_path / "new")
+    with pytest.raises(simdb.InputError):
+        filled.dump(17.5)
+    with pytest.raises(simdb.Error):
+        filled.dump(tmp_path / "none" / "dump")
+
+
+def test_progress_counts_documents(filled, tmp_path, small_groups):
+    dumped_counts, loaded_counts = [], []
+
+    filled.dump(tmp_path / "dump", dumped_counts.append)
+    simdb.load(tmp_path / "dump", tmp_path / "new", progress=loaded_counts.append)
+
+    assert dumped_counts[-1] == loaded_counts[-1] == len(filled)
+    assert len(loaded_counts) > 10
+
+
+def test_an_empty_database_is_dumped_and_loaded(open_database, tmp_path):
+    content = dumped(open_database(options=TINY))
+
+    assert simdb.load(io.BytesIO(content), tmp_path / "new") == 0
+    with simdb.open(tmp_path / "new") as loaded:
+        assert loaded.options == TINY
