@@ -49,6 +49,7 @@ from simdb.reports import (
     Finding,
     Plan,
     Probe,
+    Rebuild,
     Statistics,
 )
 from simdb.values import (
@@ -101,6 +102,7 @@ __all__ = [
     "Plan",
     "Probe",
     "ReadOnlyError",
+    "Rebuild",
     "Simhash",
     "Snapshot",
     "Statistics",

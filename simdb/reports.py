@@ -77,6 +77,26 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebuild:
+    """What `rebuild` did.
+
+    `document_count` documents are there now.  `losses`: what could not be read, in words;
+    `dropped`: ids of the documents that went with it, and `unknown_count`: how many more, whose ids
+    were lost, too.  `notes`: what was damaged and no document depended on.  `before_bytes` and
+    `after_bytes` of the file, and why it did not shrink (`note`), if so.
+    """
+
+    document_count: int
+    dropped: tuple[Id, ...]
+    unknown_count: int
+    losses: tuple[str, ...]
+    notes: tuple[str, ...]
+    before_bytes: int
+    after_bytes: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How a question will be answered.
 

@@ -11,10 +11,11 @@ from simdb.engine.compaction import compact, copy
 from simdb.engine.dump import dump
 from simdb.engine.incoming import Progress, sketch_queries
 from simdb.engine.inspection import check, statistics
+from simdb.engine.rebuild import rebuild
 from simdb.engine.store import Store
 from simdb.errors import ClosedError, OptionError, ReadOnlyError
 from simdb.plan.calibration import Calibration
-from simdb.reports import Compaction, Finding, Statistics
+from simdb.reports import Compaction, Finding, Rebuild, Statistics
 
 
 class Upkeep:
@@ -80,6 +81,17 @@ class Upkeep:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
         self._check_open()
         copy(self._store, os.fspath(path))
+
+    def rebuild(self, *, drop_damaged: bool = False) -> Rebuild:
+        """Make all tables anew from the stored columns, when `check` has found them damaged.
+
+        Fingerprints, ids, vectors and metadata are verified as they are read.  Where some of them
+        are damaged, CorruptError names them and nothing is changed; with `drop_damaged` the
+        documents that they belong to are removed, and the report has their ids.  Metadata that
+        cannot be read goes, and its documents stay.  Otherwise it ends as `compact` does.
+        """
+        self._check_writable()
+        return rebuild(self._store, drop_damaged=drop_damaged)
 
     def dump(self, target: Any, progress: Progress | None = None) -> int:
         """Write everything that the database holds, as of now, to a path or a binary stream.

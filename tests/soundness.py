@@ -37,3 +37,19 @@ def stray_values(database):
     }
     source.end()
     return sorted(found ^ expected)
+
+
+def everything(database):
+    """What the database says, however it is stored."""
+    known = list(database)
+    found = [database.get(id) for id in known]
+    weighted = [each.id for each in found if each.fingerprint.weights is not None]
+    return {
+        "options": database.options,
+        "ids": [(type(id), id) for id in known],
+        "fingerprints": [each.fingerprint for each in found],
+        "metadata": [each.metadata for each in found],
+        "near": [database.query(id=id, distance=5) for id in known],
+        "similar": [database.query(id=id, similarity=0.5, recall=1.0) for id in weighted],
+        "clusters": [each.ids for each in database.find_clusters(distance=3)],
+    }

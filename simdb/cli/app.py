@@ -40,12 +40,13 @@ from simdb.cli.load import load
 from simdb.cli.pairs import pairs
 from simdb.cli.plan import plan
 from simdb.cli.query import query
+from simdb.cli.rebuild import rebuild
 from simdb.cli.render import plain
 from simdb.cli.stats import stats
 
 COMMANDS = (
     dedup, create, idf, insert, delete, get, query, pairs, clusters, cluster, fingerprint, explain,
-    plan, calibrate, stats, check, compact, copy, dump, load, demo,
+    plan, calibrate, stats, check, compact, copy, rebuild, dump, load, demo,
 )  # fmt: skip
 
 

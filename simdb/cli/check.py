@@ -12,7 +12,7 @@ from simdb.cli.arguments import Database, Json
 from simdb.cli.codes import FINDINGS
 from simdb.cli.render import Row, print_rows
 
-RESTORE = "restore the database from a copy, or build it again"
+RESTORE = "simdb rebuild, or restore the database from a copy or a dump"
 
 
 def check(

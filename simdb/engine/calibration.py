@@ -16,8 +16,14 @@ from simdb.engine.store import Store
 from simdb.engine.stored import stored_sketches
 from simdb.engine.timing import measured_delays
 from simdb.engine.view import View
+from simdb.errors import CorruptError, FormatError
 from simdb.plan import volatility
-from simdb.plan.calibration import QUERIES_LEAST, Calibration, encode_calibration
+from simdb.plan.calibration import (
+    QUERIES_LEAST,
+    Calibration,
+    decode_calibration,
+    encode_calibration,
+)
 from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
@@ -101,6 +107,16 @@ def put_calibration(store: Store, stored: dict[str, Any]) -> None:
             store.environment.grow(GROWTH_BYTES)
     finally:
         store.end_write()
+
+
+def problem_of(stored: Any) -> str | None:
+    """Why a stored calibration cannot be read; None where it can, or where there is none."""
+    try:
+        if stored is not None:
+            decode_calibration(dict(stored))
+    except (CorruptError, FormatError, TypeError, ValueError, KeyError, AttributeError) as error:
+        return f"the calibration cannot be read: {error}"
+    return None
 
 
 def _try_to_store(store: Store, stored: dict[str, Any]) -> bool:

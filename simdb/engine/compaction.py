@@ -41,12 +41,12 @@ def compact(store: Store) -> Compaction:
     """Compact the database; what could not be done is said in the note."""
     store.begin_write()
     try:
-        before = _file_bytes(store)
+        before = file_bytes(store)
         while not _rewrite(store):
             store.forget_views()
             store.environment.grow(before)
-        note = _shrink(store)
-        return Compaction(before, _file_bytes(store), note)
+        note = shrink(store)
+        return Compaction(before, file_bytes(store), note)
     finally:
         store.end_write()
 
@@ -60,6 +60,53 @@ def copy(store: Store, target: str) -> None:
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
+
+
+def shrink(store: Store) -> str:
+    """Put a copy without free pages in the place of the data file; says why where it cannot."""
+    environment = store.environment
+    if environment.presence_lock is None or environment.writer_lock is None:
+        return "the file was not shrunk: its lock files could not be made"
+    if not environment.is_idle:
+        return "the file was not shrunk: snapshots of this process are open"
+    copy = os.path.join(environment.path, COPY_FILE)
+    with alone(environment.presence_lock) as is_alone:
+        if not is_alone:
+            return "the file was not shrunk: other processes have the database open"
+        try:
+            _remove(copy)
+            environment.copy_to(copy)
+            store.forget_views()
+            environment.reopen(copy)
+        except BusyError:
+            return "the file was not shrunk: snapshots of this process are open"
+        except OSError as error:
+            translate(error, copy)
+        finally:
+            with suppress(OSError):  # one that stays is removed the next time
+                _remove(copy)
+    return ""
+
+
+def renumber_metadata(
+    writer: Writer, found: Iterator[tuple[int, bytes]], kept: npt.NDArray[np.uint32]
+) -> None:
+    """Store the metadata, as `found`, of the documents `kept` under their new ordinals."""
+    for group in _groups(found):
+        ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
+        places = np.searchsorted(kept, ordinals)
+        entries = [
+            (int(place), packed)
+            for place, (ordinal, packed) in zip(places, group, strict=True)
+            if place < len(kept) and kept[place] == ordinal
+        ]
+        for key, value in encode_blocks(entries):
+            writer.put(layout.METADATA, key, value)
+
+
+def file_bytes(store: Store) -> int:
+    """Bytes of the data file on the disk."""
+    return os.stat(os.path.join(store.environment.path, DATA_FILE)).st_blocks * 512
 
 
 def _rewrite(store: Store) -> bool:
@@ -106,7 +153,10 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
         drop_run(writer, run)
     writer.clear(layout.DELTA)
     writer.clear(layout.DELETED)
-    _renumber_metadata(writer, source, kept)
+    handle = store.environment.subdatabase(layout.METADATA)
+    if statistics_of(source.transaction, handle)["entries"]:
+        writer.clear(layout.METADATA)
+        renumber_metadata(writer, read_all(source.transaction, handle), kept)
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, kept, manifest)
     writer.put_manifest(
@@ -121,24 +171,6 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
             deleted_count=0,
         )
     )
-
-
-def _renumber_metadata(writer: Writer, source: Source, kept: npt.NDArray[np.uint32]) -> None:
-    """Store the metadata of the documents `kept` under their new ordinals."""
-    handle = writer.store.environment.subdatabase(layout.METADATA)
-    if not statistics_of(source.transaction, handle)["entries"]:
-        return
-    writer.clear(layout.METADATA)
-    for group in _groups(read_all(source.transaction, handle)):
-        ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
-        places = np.searchsorted(kept, ordinals)
-        entries = [
-            (int(place), packed)
-            for place, (ordinal, packed) in zip(places, group, strict=True)
-            if place < len(kept) and kept[place] == ordinal
-        ]
-        for key, value in encode_blocks(entries):
-            writer.put(layout.METADATA, key, value)
 
 
 def _renumber_clusters(
@@ -167,36 +199,6 @@ def _groups(entries: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, by
         yield group
 
 
-def _shrink(store: Store) -> str:
-    """Put a copy without free pages in the place of the data file; says why where it cannot."""
-    environment = store.environment
-    if environment.presence_lock is None or environment.writer_lock is None:
-        return "the file was not shrunk: its lock files could not be made"
-    if not environment.is_idle:
-        return "the file was not shrunk: snapshots of this process are open"
-    copy = os.path.join(environment.path, COPY_FILE)
-    with alone(environment.presence_lock) as is_alone:
-        if not is_alone:
-            return "the file was not shrunk: other processes have the database open"
-        try:
-            _remove(copy)
-            environment.copy_to(copy)
-            store.forget_views()
-            environment.reopen(copy)
-        except BusyError:
-            return "the file was not shrunk: snapshots of this process are open"
-        except OSError as error:
-            translate(error, copy)
-        finally:
-            with suppress(OSError):  # one that stays is removed the next time
-                _remove(copy)
-    return ""
-
-
 def _remove(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def _file_bytes(store: Store) -> int:
-    return os.stat(os.path.join(store.environment.path, DATA_FILE)).st_blocks * 512

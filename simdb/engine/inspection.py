@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from simdb.engine.calibration import problem_of
 from simdb.engine.criteria import of_kept
 from simdb.engine.kept import check_clusters
 from simdb.engine.store import Store
@@ -15,11 +16,14 @@ from simdb.options import encode_options
 from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
 from simdb.storage import codec
 from simdb.storage.check import (
+    REBUILD,
     RESTORE,
     check_counts,
+    check_delta,
     check_idf,
     check_metadata,
     check_runs,
+    check_strays,
     check_values,
 )
 from simdb.storage.contents import all_names, idf_checksum, load
@@ -28,6 +32,8 @@ from simdb.storage.pages import problems_of_pages
 from simdb.storage.place import DATA_FILE
 from simdb.storage.reading import get_value, statistics_of
 from simdb.storage.run import Run, Source
+
+CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 
 
 def statistics(store: Store) -> Statistics:
@@ -86,6 +92,9 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 for number in range(run.segment_count):
                     run.segment(number, source)
             yield from check_counts(contents, source)
+            problem = problem_of(contents.calibration)
+            if problem is not None:
+                yield Finding("calibration", problem, CALIBRATE)
             yield from check_idf(
                 store.environment.path, idf_checksum(store.environment, transaction)
             )
@@ -96,11 +105,13 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 )
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
+                yield from check_delta(contents)
+                yield from check_strays(contents, source, store.options.table_count)
                 yield from check_runs(
                     contents, source, store.permutations.write_keys, store.options.table_count
                 )
         except (CorruptError, FormatError) as error:
-            yield Finding("database", str(error), RESTORE)
+            yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
     finally:
         source.end()
 

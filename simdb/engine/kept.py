@@ -17,13 +17,13 @@ from simdb.engine.linking import EXACT_MAX, parts_of
 from simdb.engine.view import View
 from simdb.plan.question import Criterion
 from simdb.reports import Finding
+from simdb.storage.check import REBUILD
 from simdb.storage.manifest import Manifest
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.storage.tombstones import is_deleted
 
 PLACE = "clusters"
-REBUILD = "insert the documents into a new database, or restore this one from a copy"
 
 U32 = npt.NDArray[np.uint32]
 

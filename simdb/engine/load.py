@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.calibration import put_calibration
+from simdb.engine.calibration import problem_of, put_calibration
 from simdb.engine.commit import Writer, write_staged
 from simdb.engine.compaction import compact
 from simdb.engine.dump import CALIBRATION, CLUSTERS, DOCUMENTS, HEAD, IDF, METADATA, Progress
@@ -35,7 +35,6 @@ from simdb.errors import (
 )
 from simdb.idf import IdfTable
 from simdb.options import Options, decode_options
-from simdb.plan.calibration import decode_calibration
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout, registry
 from simdb.storage.batch import Batch, concatenate
@@ -180,12 +179,11 @@ def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameRea
 
 
 def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, Any]:
-    try:
-        stored = dict(codec.unpack(bytes(payload), reader.place))
-        decode_calibration(stored)
-    except MALFORMED as error:
-        raise CorruptError(f"{reader.place} has no readable calibration: {error}") from error
-    return stored
+    stored = codec.unpack(bytes(payload), reader.place)
+    problem = problem_of(stored)
+    if problem is not None or stored is None:
+        raise CorruptError(f"{reader.place}: {problem}")
+    return dict(stored)
 
 
 def _create(environment: Environment, head: _Head) -> Store:
@@ -274,7 +272,11 @@ class _Filling:
         sizes = np.unique(numbers[numbers > 0], return_counts=True)[1]
         if len(numbers) != self.count or (sizes < 2).any():
             raise CorruptError(f"{self._reader.place} ends clusters that are none")
-        put_clusters(self._store, numbers)
+        self._store.begin_write()
+        try:
+            put_clusters(self._store, numbers)
+        finally:
+            self._store.end_write()
 
     def commit(self) -> None:
         """Store what was added; a new database gives ordinals as a dump numbers documents."""

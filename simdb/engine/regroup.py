@@ -11,6 +11,7 @@ from simdb.engine.store import Store
 from simdb.storage.contents import read_manifest
 from simdb.storage.environment import MapFull
 from simdb.storage.membership import Membership, groups_of, rings
+from simdb.storage.run import Source
 
 GROWTH_BYTES = 1 << 20
 
@@ -18,31 +19,37 @@ U32 = npt.NDArray[np.uint32]
 
 
 def put_clusters(store: Store, numbers: U32) -> None:
-    """Make these the clusters: a number for every ordinal, 0 for those in none; uint32[n]."""
+    """Commit these clusters; the caller has the right to write.  See `write_anew`."""
+    while not _try_to_put(store, numbers):
+        store.forget_views()
+        store.environment.grow(GROWTH_BYTES)
+
+
+def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
+    """Make these the clusters, numbered from 1, in a transaction; returns how many there are.
+
+    `numbers`: a number for every ordinal that its cluster shares, 0 for those in none; uint32[n].
+    """
     members = np.flatnonzero(numbers).astype(np.uint32)
     named, which = np.unique(numbers[members], return_inverse=True)
     order, offsets = groups_of(which)
     members = members[order]
     settled, following = np.zeros_like(numbers), np.zeros_like(numbers)
     settled[members] = which[order] + 1
-    following[members] = rings(members, offsets) if len(members) else members
-    store.begin_write()
-    try:
-        while not _try_to_put(store, settled, following, len(named)):
-            store.forget_views()
-            store.environment.grow(GROWTH_BYTES)
-    finally:
-        store.end_write()
+    if len(members):
+        following[members] = rings(members, offsets)
+    membership = Membership(source)
+    membership.replace(settled, following)
+    write_clusters(writer, membership)
+    return len(named)
 
 
-def _try_to_put(store: Store, numbers: U32, following: U32, count: int) -> bool:
+def _try_to_put(store: Store, numbers: U32) -> bool:
     """Whether it is done; False when the map has no room for it."""
     store.membership = None
     _, source = store.enter()
     try:
-        membership = Membership(source)
-        membership.replace(numbers, following)
-        store.environment.write(lambda transaction: _put(store, transaction, membership, count))
+        store.environment.write(lambda transaction: _put(store, transaction, source, numbers))
     except MapFull:
         return False
     finally:
@@ -50,8 +57,8 @@ def _try_to_put(store: Store, numbers: U32, following: U32, count: int) -> bool:
     return True
 
 
-def _put(store: Store, transaction: Any, membership: Membership, count: int) -> None:
+def _put(store: Store, transaction: Any, source: Source, numbers: U32) -> None:
     writer = Writer(store, transaction)
-    write_clusters(writer, membership)
+    count = write_anew(writer, source, numbers)
     manifest = read_manifest(store.environment, transaction)
     writer.put_manifest(replace(manifest, cluster_count=count, last_cluster=count))

@@ -20,6 +20,7 @@ from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
 from simdb.storage.idf_file import problems_of
+from simdb.storage.merge import run_keys
 from simdb.storage.metadata import decode_block
 from simdb.storage.place import IDF_FILE
 from simdb.storage.reading import values_from
@@ -27,7 +28,11 @@ from simdb.storage.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits
 from simdb.storage.tombstones import is_deleted
 from simdb.values import BARE, EMPTY
 
-RESTORE = "restore the database from a copy, or rebuild it from the documents"
+RESTORE = (
+    "restore the database from a copy or a dump, or give up what cannot be read:"
+    " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
+)
+REBUILD = "make it anew from the stored columns: rebuild(), simdb rebuild"
 U32 = npt.NDArray[np.uint32]
 MakeKeys = Callable[[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int], None]
 
@@ -44,7 +49,7 @@ def check_values(
                 if finding is not None:
                     yield finding
         except (CorruptError, FormatError) as error:
-            yield Finding(name.decode(), str(error), RESTORE)
+            yield Finding(name.decode(), str(error), _remedy(name))
 
 
 def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
@@ -63,7 +68,7 @@ def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
     for name, count in found.items():
         if count != getattr(manifest, name):
             message = f"{name} is {getattr(manifest, name)}, counted {count}"
-            yield Finding("manifest", message, RESTORE)
+            yield Finding("manifest", message, REBUILD)
 
 
 def check_idf(directory: str, checksum: int | None) -> Iterator[Finding]:
@@ -84,6 +89,28 @@ def check_runs(
                 name, partial(_check_table, run, table, source, make_keys, contents)
             )
         yield from _guarded(layout.IDS, partial(_check_ids, run, source, contents))
+
+
+def check_strays(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
+    """Findings for stored values that belong to no run: nobody would ever read or remove them."""
+    expected = {each for run in contents.runs for each in run_keys(run, tables, source.width)}
+    for name in (*layout.table_names(tables), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
+        for key, _ in source.every(name):
+            if (name, key) not in expected:
+                message = f"the value under key {key.hex()} belongs to no run"
+                yield Finding(name.decode(), message, REBUILD)
+
+
+def check_delta(contents: Contents) -> Iterator[Finding]:
+    """Findings where the documents of the delta have ids that cannot be, or hashes of others."""
+    batch = contents.loose.batch
+    try:
+        hashes = kernel.encode_ids(kernel.decode_ids(batch.offsets, batch.content))[2]
+    except CorruptError as error:
+        yield Finding("delta", str(error), RESTORE)
+        return
+    if not np.array_equal(hashes, batch.hashes):
+        yield Finding("delta", "has hashes that are not those of its ids", REBUILD)
 
 
 def check_metadata(
@@ -108,15 +135,21 @@ def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:
     try:
         codec.verify_value(key, value)
     except CorruptError as error:
-        return Finding(name.decode(), str(error), RESTORE)
+        return Finding(name.decode(), str(error), _remedy(name))
     return None
+
+
+def _remedy(name: bytes) -> str:
+    """What helps against damage in a sub-database: tables can be made anew."""
+    is_derived = name in (layout.IDS, layout.CLUSTERS) or name.startswith(b"table/")
+    return REBUILD if is_derived else RESTORE
 
 
 def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
     except (CorruptError, ValueError) as error:  # the kernel refuses damaged columns so
-        yield Finding(name.decode(), str(error), RESTORE)
+        yield Finding(name.decode(), str(error), _remedy(name))
 
 
 def _check_table(
@@ -151,13 +184,16 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
 def _check_sorted(place: str, table: Table, header_offset: int) -> Iterator[Finding]:
     descent = kernel.first_descent(table.keys)
     if descent >= 0:
-        yield Finding(place, f"not sorted at entry {descent}", RESTORE)
+        yield Finding(place, f"not sorted at entry {descent}", REBUILD)
         return
+    same = table.keys[1:] == table.keys[:-1]
+    if (table.ordinals[1:][same] <= table.ordinals[:-1][same]).any():
+        yield Finding(place, "the ordinals of equal keys are out of order", REBUILD)
     bits = header_bits(len(table.keys), header_offset)
     directory = np.empty((1 << bits) + 1, np.uint32)
     kernel.directory(table.keys, bits, directory)
     if not np.array_equal(directory, table.directory):
-        yield Finding(place, "the directory does not fit the keys", RESTORE)
+        yield Finding(place, "the directory does not fit the keys", REBUILD)
 
 
 def _check_members(
@@ -172,16 +208,16 @@ def _check_members(
     start = np.uint32(run.info.start)
     inside = (table.ordinals >= start) & (table.ordinals < run.info.stop)
     if not inside.all():
-        yield Finding(place, f"has ordinals outside {start} .. {run.info.stop}", RESTORE)
+        yield Finding(place, f"has ordinals outside {start} .. {run.info.stop}", REBUILD)
         return
     if not np.array_equal(keys[table.ordinals - start], table.keys):
-        yield Finding(place, "has keys that do not fit the columns", RESTORE)
+        yield Finding(place, "has keys that do not fit the columns", REBUILD)
     live = expected[~is_deleted(contents.dead, expected)]
     missing = np.setdiff1d(live, table.ordinals)
     alien = np.setdiff1d(table.ordinals, expected)
     if len(missing) or len(alien) or len(np.unique(table.ordinals)) != len(table.ordinals):
         message = f"lacks {len(missing)} live documents and has {len(alien)} that it should not"
-        yield Finding(place, message, RESTORE)
+        yield Finding(place, message, REBUILD)
 
 
 def _whole_column(run: Run, column: int, source: Source) -> npt.NDArray[Any]:

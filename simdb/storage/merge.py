@@ -43,17 +43,17 @@ def write_run(
         found = [run.table(table, source) for run in runs]
         merged = _merged(found, dead, kept, source.header_offset)
         entry_count = len(merged.keys)
-        _put_table(layout.table_name(table), number, merged, put)
+        put_table(layout.table_name(table), number, merged, put)
     merged = _merged([run.id_table(source) for run in runs], dead, kept, ID_HEADER_OFFSET)
     id_count = len(merged.keys)
-    _put_table(layout.IDS, number, merged, put)
+    put_table(layout.IDS, number, merged, put)
     weighted_count = _weighted_count(runs, source, kept)
     has_vectors = source.width > 0 and weighted_count > 0
     segments = (
         _aligned_segments(runs, source) if kept is None else _kept_segments(runs, source, kept)
     )
     for at, segment in enumerate(segments):
-        _put_segment(number, at, segment, put, has_vectors=has_vectors)
+        put_segment(number, at, segment, put, has_vectors=has_vectors)
     if kept is not None:
         start, stop = 0, len(kept)
     return RunInfo(number, start, stop, entry_count, id_count, weighted_count)
@@ -140,6 +140,40 @@ def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
     return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
+def put_table(name: bytes, number: int, table: Table, put: Put) -> None:
+    """Write a table of run `number`."""
+    columns: dict[int, npt.NDArray[Any]] = {
+        layout.KEYS: table.keys,
+        layout.ORDINALS: table.ordinals,
+        layout.DIRECTORY: table.directory,
+    }
+    for column, array in columns.items():
+        key = layout.table_key(number, column)
+        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
+
+
+def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
+    """Write segment `at` of run `number`."""
+    for column, array in segment.columns.items():
+        if column == layout.VECTOR and not has_vectors:
+            continue
+        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+        key = layout.segment_key(number, column, at)
+        put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
+
+
+def joined(parts: list[Segment], start: int) -> Segment:
+    """One segment from parts that follow each other."""
+    lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
+    offsets = offsets_of(np.concatenate(lengths)).astype(np.uint32)
+    columns = {
+        column: _allocated_join([part.columns[column] for part in parts])
+        for column in layout.COLUMN_KINDS
+        if column != layout.OFFSET
+    }
+    return Segment(start, {**columns, layout.OFFSET: offsets})
+
+
 def _merged(
     tables: Sequence[Table],
     dead: Bitmap | None,
@@ -165,32 +199,12 @@ def _without(table: Table, dead: Bitmap) -> Table:
     return Table(keys[:count], ordinals[:count], table.directory)
 
 
-def _put_table(name: bytes, number: int, table: Table, put: Put) -> None:
-    columns: dict[int, npt.NDArray[Any]] = {
-        layout.KEYS: table.keys,
-        layout.ORDINALS: table.ordinals,
-        layout.DIRECTORY: table.directory,
-    }
-    for column, array in columns.items():
-        key = layout.table_key(number, column)
-        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
-
-
-def _put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
-    for column, array in segment.columns.items():
-        if column == layout.VECTOR and not has_vectors:
-            continue
-        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
-        key = layout.segment_key(number, column, at)
-        put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
-
-
 def _aligned_segments(runs: Sequence[Run], source: Source) -> Iterator[Segment]:
     """The documents of `runs` in segments counted from the first ordinal of all."""
     start, stop = runs[0].info.start, runs[-1].info.stop
     for first in range(start, stop, layout.SEGMENT_ORDINALS):
         last = min(first + layout.SEGMENT_ORDINALS, stop)
-        yield _joined(list(_slices(runs, source, first, last)), first)
+        yield joined(list(_slices(runs, source, first, last)), first)
 
 
 def _kept_segments(
@@ -203,7 +217,7 @@ def _kept_segments(
         for part in _slices(runs, source, int(chosen[0]), int(chosen[-1]) + 1):
             low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
             parts.append(taken(part, chosen[low:high] - np.uint32(part.start)))
-        yield _joined(parts, first)
+        yield joined(parts, first)
 
 
 def _slices(runs: Sequence[Run], source: Source, start: int, stop: int) -> Iterator[Segment]:
@@ -214,18 +228,6 @@ def _slices(runs: Sequence[Run], source: Source, start: int, stop: int) -> Itera
             low, high = max(start, first), min(stop, last)
             if low < high:
                 yield run.segment(number, source).part(low - first, high - first)
-
-
-def _joined(parts: list[Segment], start: int) -> Segment:
-    """One segment from parts that follow each other."""
-    lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
-    offsets = offsets_of(np.concatenate(lengths)).astype(np.uint32)
-    columns = {
-        column: _allocated_join([part.columns[column] for part in parts])
-        for column in layout.COLUMN_KINDS
-        if column != layout.OFFSET
-    }
-    return Segment(start, {**columns, layout.OFFSET: offsets})
 
 
 def _allocated_join(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The verbs that look after a database: dump, load."""
+"""The verbs that look after a database: dump, load, rebuild."""
 
 import os
 import stat
@@ -75,3 +75,28 @@ def test_load_does_not_touch_what_is_there(simdb_run, db):
 
     assert simdb_run("load", "file", db).code == 3
     assert simdb_run("load", "none", "new").code == 3
+
+
+def test_rebuild_keeps_every_document(simdb_run, db):
+    ran = simdb_run("rebuild", db)
+
+    assert ran.code == 0
+    assert (ran.rows[0]["document_count"], ran.rows[0]["losses"]) == (2, [])
+    with simdb.open(db, "r") as database:
+        assert list(database) == ["x", b"y"]
+
+
+def test_rebuild_says_what_was_given_up(simdb_run, db):
+    with simdb.open(db, "w") as database:
+        environment = database._store.environment
+        handle = environment.subdatabase(b"metadata")
+        environment.write(lambda writer: writer.put(b"\0\0\0\0", b"x" * 60, db=handle))
+
+    refused = simdb_run("rebuild", db)
+    ran = simdb_run("rebuild", db, "--drop-damaged")
+
+    assert refused.code == 3
+    assert "--drop-damaged" in refused.notes
+    assert ran.code == 1
+    assert "lose their metadata" in ran.notes
+    assert ran.rows[0]["document_count"] == 2

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from soundness import TINY, assert_sound
+from soundness import TINY, assert_sound, everything
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
@@ -26,22 +26,6 @@ def dumped(database):
     stream = io.BytesIO()
     database.dump(stream)
     return stream.getvalue()
-
-
-def everything(database):
-    """What the database says, however it is stored."""
-    known = list(database)
-    found = [database.get(id) for id in known]
-    weighted = [each.id for each in found if each.fingerprint.weights is not None]
-    return {
-        "options": database.options,
-        "ids": [(type(id), id) for id in known],
-        "fingerprints": [each.fingerprint for each in found],
-        "metadata": [each.metadata for each in found],
-        "near": [database.query(id=id, distance=5) for id in known],
-        "similar": [database.query(id=id, similarity=0.5, recall=1.0) for id in weighted],
-        "clusters": [each.ids for each in database.find_clusters(distance=3)],
-    }
 
 
 @pytest.fixture

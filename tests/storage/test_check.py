@@ -175,3 +175,60 @@ def test_a_checksum_that_differs_is_found_by_deep_and_names_the_value(damaged):
 
     assert findings(damaged, deep=False) == []
     assert "table/00: the value 'keys' under key" in findings(damaged)[0]
+
+
+def test_values_of_runs_that_are_not_live_are_found(damaged):
+    environment = damaged._store.environment
+    key = layout.table_key(77, layout.KEYS)
+
+    def write(transaction):
+        value = codec.encode_array(b"keys", key, np.zeros(3, np.uint64))
+        transaction.put(key, value, db=environment.subdatabase(layout.table_name(1)))
+
+    environment.write(write)
+
+    assert any("belongs to no run" in finding for finding in findings(damaged))
+
+
+def test_equal_keys_out_of_order_are_found(damaged):
+    damaged.insert_many(["a", "b"], [5, 5])
+    damaged.compact()
+    key = run_key(damaged, layout.ORDINALS)
+
+    def swap(ordinals):
+        at = np.flatnonzero(np.isin(ordinals, [41, 42]))
+        ordinals[at] = ordinals[at[::-1]]
+        return ordinals
+
+    rewrite(damaged, layout.table_name(0), b"ords", key, swap, "<u4")
+
+    assert any("equal keys are out of order" in finding for finding in findings(damaged))
+
+
+def test_hashes_of_other_ids_in_the_delta_are_found(damaged):
+    def change(payload):
+        payload[8 + 2 * 8] ^= 1  # the first hash, after the counts and two fingerprints
+        return payload
+
+    rewrite(damaged, layout.DELTA, b"delt", layout.number_key(40), change, "u1")
+
+    assert any("hashes that are not those" in finding for finding in findings(damaged))
+
+
+def test_a_calibration_that_is_none_is_found_without_deep(damaged):
+    environment = damaged._store.environment
+    damaged.calibrate()
+    value = codec.encode_object(b"cali", layout.CALIBRATION_KEY, {"model": 1})
+    handle = environment.subdatabase(layout.META)
+    environment.write(lambda writer: writer.put(layout.CALIBRATION_KEY, value, db=handle))
+
+    assert any(each.startswith("calibration:") for each in findings(damaged, deep=False))
+
+
+def test_tables_that_can_be_made_anew_have_another_remedy_than_columns(damaged):
+    key = run_key(damaged, layout.KEYS)
+    remove(damaged, layout.table_name(0), key)
+
+    (finding,) = damaged.check()
+
+    assert "rebuild" in finding.remedy

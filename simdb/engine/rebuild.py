@@ -1,0 +1,291 @@
+"""Rebuilding: everything that can be derived is made anew from what cannot.
+
+The columns by ordinal are the truth: fingerprints, states, ids, volatility vectors.  The tables of
+fingerprints and of ids, the counters and kept clusters follow from them.  What is left becomes one
+run, in one transaction, as `compact` leaves it; where a column itself is damaged nothing is
+changed, unless the caller lets its documents go.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.calibration import problem_of
+from simdb.engine.cluster import connected_labels
+from simdb.engine.commit import Writer
+from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
+from simdb.engine.criteria import of_kept
+from simdb.engine.regroup import put_clusters, write_anew
+from simdb.engine.store import Store
+from simdb.errors import CorruptError, FormatError
+from simdb.reports import Rebuild
+from simdb.storage import codec, contents, layout
+from simdb.storage.environment import MapFull
+from simdb.storage.idf_file import problems_of
+from simdb.storage.manifest import RunInfo
+from simdb.storage.membership import Membership
+from simdb.storage.merge import joined, put_segment, put_table, taken
+from simdb.storage.place import IDF_FILE
+from simdb.storage.portable import parts_of
+from simdb.storage.run import ID_HEADER_OFFSET, Segment, Source, make_table
+from simdb.storage.survey import Part, Survey, ids_of, sound_metadata, survey
+from simdb.values import BARE, EMPTY, WEIGHTED
+
+SHOWN_LOSSES = 3
+HASHED_DOCUMENTS = 1 << 16
+# Stands in the manifest, and a check finds it wrong, until clusters have been made anew.
+UNKNOWN_COUNT = 1
+
+U32 = npt.NDArray[np.uint32]
+
+
+def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
+    """Make all tables anew; CorruptError, and nothing is changed, where documents are lost."""
+    store.begin_write()
+    try:
+        before = file_bytes(store)
+        made = None
+        while made is None:
+            store.forget_views()
+            store.membership = None
+            made = _try_to_rebuild(store, drop_damaged)
+            if made is None:
+                store.environment.grow(before)
+        store.forget_views()
+        _regroup(store)
+        note = shrink(store)
+        return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
+    finally:
+        store.end_write()
+
+
+def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild | None:
+    """What was done; None when the map has no room for it."""
+    source = Source(store.environment, store.width, store.options.header_offset)
+    try:
+        found = survey(store.environment, source)
+        if found.losses and not drop_damaged:
+            raise _refusal(found)
+        found.notes += _other_damage(store, source)
+        kept = _kept(found)
+        dropped, unknown = _dropped(found, kept)
+        try:
+            store.environment.write(
+                lambda transaction: _write(Writer(store, transaction), source, found, kept)
+            )
+        except MapFull:
+            return None
+        return Rebuild(
+            document_count=len(kept),
+            dropped=tuple(dropped),
+            unknown_count=unknown,
+            losses=tuple(loss.message for loss in found.losses),
+            notes=tuple(found.notes),
+            before_bytes=0,
+            after_bytes=0,
+            note="",
+        )
+    finally:
+        source.end()
+
+
+def _refusal(found: Survey) -> CorruptError:
+    shown = "; ".join(loss.message for loss in found.losses[:SHOWN_LOSSES])
+    more = len(found.losses) - SHOWN_LOSSES
+    others = f"; and {more} more" if more > 0 else ""
+    return CorruptError(
+        f"this cannot be made anew, and nothing was changed: {shown}{others}.  Restore the"
+        " database from a copy or a dump, or give up what is lost: rebuild(drop_damaged=True),"
+        " simdb rebuild --drop-damaged"
+    )
+
+
+def _other_damage(store: Store, source: Source) -> Iterator[str]:
+    """What is damaged and no document depends on."""
+    transaction = source.transaction
+    problem = _calibration_problem(source)
+    if problem is not None:
+        yield f"the calibration was removed, calibrate again: {problem}"
+    checksum = contents.idf_checksum(store.environment, transaction)
+    if checksum is not None:
+        yield from problems_of(os.path.join(store.environment.path, IDF_FILE), checksum)
+
+
+def _calibration_problem(source: Source) -> str | None:
+    """Why the calibration cannot be read; None where it can, or where there is none."""
+    kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
+    value = source.find(layout.META, key)
+    try:
+        return problem_of(None if value is None else codec.decode_object(kind, key, value))
+    except (CorruptError, FormatError) as error:
+        return str(error)
+
+
+def _kept(found: Survey) -> U32:
+    """The ordinals of all documents that stay."""
+    is_kept = np.zeros(found.next_ordinal, np.bool_)
+    for part in found.parts:
+        is_kept[part.start : part.stop] = True
+    for loss in found.losses:
+        if loss.takes_documents:
+            is_kept[loss.start : loss.stop] = False
+    return np.flatnonzero(is_kept & ~found.is_dead).astype(np.uint32)
+
+
+def _dropped(found: Survey, kept: U32) -> tuple[list[Any], int]:
+    """The ids of the documents that go, where known, and how many are not known."""
+    is_lost = ~found.is_dead
+    is_lost[kept] = False
+    ids = []
+    for part in found.named:
+        chosen = np.flatnonzero(is_lost[part.start : part.stop])
+        if len(chosen):
+            known = ids_of(part.segment)
+            ids += [known[at] for at in chosen]
+            is_lost[part.start : part.stop] = False
+    return ids, int(np.count_nonzero(is_lost))
+
+
+def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
+    store = writer.store
+    manifest = found.manifest
+    numbers = _readable_clusters(store, source, found, kept)
+    for name in contents.all_names(store.options):
+        if name not in (layout.META, layout.MANIFEST, layout.METADATA):
+            writer.clear(name)
+    states = np.empty(0, np.uint8)
+    rows: tuple[RunInfo, ...] = ()
+    count = UNKNOWN_COUNT if store.options.keeps_clusters else 0
+    if len(kept):
+        info, states = _write_run(writer, found, kept)
+        rows = (info,)
+    writer.clear(layout.METADATA)
+    renumber_metadata(writer, sound_metadata(source), kept)
+    if numbers is not None:
+        count = write_anew(writer, source, numbers)
+    is_calibrated = _keep_calibration(writer, source)
+    writer.put_manifest(
+        replace(
+            manifest,
+            runs=rows,
+            next_run=manifest.next_run + 1,
+            next_ordinal=len(kept),
+            delta_start=len(kept),
+            delta_version=manifest.delta_version + 1,
+            deleted_version=manifest.deleted_version + 1,
+            deleted_count=0,
+            document_count=len(kept),
+            empty_count=int(np.count_nonzero(states == EMPTY)),
+            bare_count=int(np.count_nonzero(states == BARE)),
+            calibration=max(manifest.calibration, 1) if is_calibrated else 0,
+            cluster_count=count,
+            last_cluster=0 if numbers is None else count,
+        )
+    )
+
+
+def _write_run(writer: Writer, found: Survey, kept: U32) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
+    """Write one run of the documents `kept`; returns its row and the states of all."""
+    number = found.manifest.next_run
+    weighted_count = _weighted_count(found.parts, kept)
+    columns: dict[str, list[npt.NDArray[Any]]] = {"bits": [], "states": [], "hashes": []}
+    for at, segment in enumerate(_segments(found.parts, kept)):
+        put_segment(number, at, segment, writer.put, has_vectors=weighted_count > 0)
+        columns["bits"].append(segment.columns[layout.FINGERPRINT])
+        columns["states"].append(segment.columns[layout.STATE])
+        columns["hashes"] += _hashes(segment)
+    bits, states, hashes = (np.concatenate(parts) for parts in columns.values())
+    searchable = np.flatnonzero(states != EMPTY).astype(np.uint32)
+    bits = bits[searchable]
+    store = writer.store
+    for table in range(store.options.table_count):
+        keys = codec.allocate(np.uint64, len(bits))
+        store.permutations.write_keys(bits, keys, table)
+        made = make_table(keys, _copied(searchable), store.options.header_offset)
+        put_table(layout.table_name(table), number, made, writer.put)
+    every = np.arange(len(kept), dtype=np.uint32)
+    made = make_table(_copied(hashes), _copied(every), ID_HEADER_OFFSET)
+    put_table(layout.IDS, number, made, writer.put)
+    return RunInfo(number, 0, len(kept), len(bits), len(kept), weighted_count), states
+
+
+def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
+    """The documents `kept`, renumbered from 0, in segments as they are stored."""
+    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
+        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
+        found = []
+        for part in parts:
+            low, high = np.searchsorted(chosen, [part.start, part.stop])
+            if low < high:
+                found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
+        yield joined(found, first)
+
+
+def _weighted_count(parts: Sequence[Part], kept: U32) -> int:
+    count = 0
+    for part in parts:
+        low, high = np.searchsorted(kept, [part.start, part.stop])
+        states = part.segment.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
+        count += int(np.count_nonzero(states == WEIGHTED))
+    return count
+
+
+def _hashes(segment: Segment) -> Iterator[npt.NDArray[np.uint64]]:
+    """Hashes of the ids, of a few thousand at a time, since each becomes an object."""
+    for part in parts_of(segment, HASHED_DOCUMENTS):
+        yield kernel.encode_ids(ids_of(part))[2]
+
+
+def _copied(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array = codec.allocate(values.dtype, len(values))
+    array[...] = values
+    return array
+
+
+def _keep_calibration(writer: Writer, source: Source) -> bool:
+    """Whether there is a calibration that can be read; another one is removed."""
+    is_there = source.find(layout.META, layout.CALIBRATION_KEY) is not None
+    if is_there and _calibration_problem(source) is not None:
+        writer.delete(layout.META, layout.CALIBRATION_KEY)
+        return False
+    return is_there
+
+
+def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -> U32 | None:
+    """The number of each kept document's cluster; None where they are to be made anew.
+
+    Clusters that the documents alone decide always are, and so are those that lose a member.
+    """
+    options = store.options
+    is_decided = of_kept(options).similarity is None or options.recall == 1.0
+    if not options.keeps_clusters or is_decided or found.losses:
+        return None
+    try:
+        numbers, _ = Membership(source).whole(found.next_ordinal)
+    except (CorruptError, FormatError):
+        return None
+    numbers = numbers[kept]
+    is_sound = len(np.unique(numbers[numbers > 0])) == found.manifest.cluster_count
+    return numbers if is_sound else None
+
+
+def _regroup(store: Store) -> None:
+    """Make kept clusters anew, where they could not be kept."""
+    if not store.options.keeps_clusters:
+        return
+    view, source = store.enter()
+    try:
+        manifest = store.contents(source).manifest
+        if manifest.last_cluster or not manifest.cluster_count:
+            return
+        labels = connected_labels(view, source, of_kept(store.options))
+        sizes = np.bincount(labels, minlength=len(labels))
+        numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)
+    finally:
+        source.end()
+    put_clusters(store, numbers)

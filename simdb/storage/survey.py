@@ -1,0 +1,249 @@
+"""Surveys: what of a damaged database can still be read, and what cannot.
+
+Every stored value is verified by itself.  Tables are not looked at, since they can be made anew
+from the columns; without a manifest the runs are found by their columns: later ones have larger
+numbers and follow the others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import CorruptError, FormatError
+from simdb.storage import codec, layout
+from simdb.storage.batch import decode_batch
+from simdb.storage.contents import read_manifest
+from simdb.storage.environment import Environment
+from simdb.storage.loose import as_loose
+from simdb.storage.manifest import Manifest, RunInfo
+from simdb.storage.metadata import decode_block
+from simdb.storage.run import Run, Segment, Source, as_segment
+from simdb.storage.tombstones import CHUNK_BYTES
+from simdb.values import ORDINALS_MAX, WEIGHTED
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that cannot be read: what, and the ordinals start .. stop that it concerns.
+
+    `takes_documents`: whether these documents are lost with it, or only what was kept of them.
+    """
+
+    message: str
+    start: int
+    stop: int
+    takes_documents: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Consecutive documents that can be read, the ordinals start .. stop, or only their ids."""
+
+    start: int
+    stop: int
+    segment: Segment
+
+
+@dataclass(slots=True)
+class Survey:
+    """All that can be read, and all that cannot.
+
+    `parts` are those of whose documents everything is there, `named` those of which at least the
+    ids are.  `is_dead` bool by ordinal.  `notes` say what was lost and can be made anew.
+    """
+
+    manifest: Manifest
+    next_ordinal: int = 0
+    parts: list[Part] = field(default_factory=list)
+    named: list[Part] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_dead: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+
+def survey(environment: Environment, source: Source) -> Survey:
+    """Look at everything but the tables."""
+    try:
+        manifest = read_manifest(environment, source.transaction)
+        found = Survey(manifest, manifest.next_ordinal)
+    except (CorruptError, FormatError) as error:
+        found = Survey(_guessed_manifest(source))
+        found.notes.append(f"{error}; the runs were found by their columns")
+    for info in found.manifest.runs:
+        _look_at_run(found, Run(info), source)
+    _look_at_delta(found, source)
+    found.next_ordinal = max(found.next_ordinal, found.manifest.delta_start)
+    _look_at_tombstones(found, source)
+    _look_at_metadata(found, source)
+    return found
+
+
+def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
+    """(ordinal, packed metadata) of all blocks that can be read."""
+    for key, value in source.every(layout.METADATA):
+        try:
+            yield from _readable_block(key, value)
+        except CorruptError:
+            continue  # the survey has named it
+
+
+def ids_of(segment: Segment) -> list[Any]:
+    """The ids of a segment; CorruptError for what is none."""
+    offsets = segment.columns[layout.OFFSET].astype(np.int64)
+    content = segment.columns[layout.ID]
+    if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):
+        raise CorruptError("the offsets of the ids do not fit their bytes")
+    return kernel.decode_ids(offsets, content)
+
+
+def _look_at_run(found: Survey, run: Run, source: Source) -> None:
+    for number in range(run.segment_count):
+        start, stop = run.segment_range(number)
+        before = len(found.losses)
+        for column in layout.COLUMN_KINDS:
+            try:
+                run.verify_column(column, number, source)
+            except (CorruptError, FormatError) as error:
+                found.losses.append(Loss(str(error), start, stop))
+        try:
+            named = _only_ids(run, number, source)
+            ids_of(named)
+            found.named.append(Part(start, stop, named))
+        except (CorruptError, FormatError) as error:
+            if len(found.losses) == before:
+                message = f"the ids of segment {number} of run {run.info.number}: {error}"
+                found.losses.append(Loss(message, start, stop))
+        if len(found.losses) == before:
+            found.parts.append(Part(start, stop, run.segment(number, source)))
+
+
+def _only_ids(run: Run, number: int, source: Source) -> Segment:
+    """A segment that has only the columns of its ids."""
+    columns = {}
+    for column in (layout.OFFSET, layout.ID):
+        run.verify_column(column, number, source)
+        columns[column] = run.column(column, number, source)
+    return Segment(run.segment_range(number)[0], columns)
+
+
+def _look_at_delta(found: Survey, source: Source) -> None:
+    at = found.manifest.delta_start
+    for key, value in source.every(layout.DELTA):
+        start = layout.key_number(key)
+        try:
+            batch = decode_batch(key, value)
+            segment = as_segment(as_loose(start, batch))
+            if start < at or batch.vectors.shape[1] != source.width:
+                raise CorruptError(f"the delta has documents at ordinal {start} that do not fit")
+            ids_of(segment)
+        except (CorruptError, FormatError) as error:
+            found.losses.append(Loss(str(error), start, start))
+            continue
+        _close_gap(found, at, start)
+        part = Part(start, start + len(batch), segment)
+        found.parts.append(part)
+        found.named.append(part)
+        at = part.stop
+    _close_gap(found, at, found.next_ordinal)
+    found.next_ordinal = max(found.next_ordinal, at)
+
+
+def _close_gap(found: Survey, start: int, stop: int) -> None:
+    if start < stop:
+        message = f"the delta has no readable documents from ordinal {start} to {stop}"
+        found.losses.append(Loss(message, start, stop))
+
+
+def _look_at_tombstones(found: Survey, source: Source) -> None:
+    found.is_dead = np.zeros(found.next_ordinal, np.bool_)
+    for key, value in source.every(layout.DELETED):
+        start = layout.key_number(key) * layout.CHUNK_ORDINALS
+        stop = min(start + layout.CHUNK_ORDINALS, found.next_ordinal)
+        try:
+            bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
+            if len(bits) != CHUNK_BYTES or start > found.next_ordinal:
+                raise CorruptError(
+                    f"{codec.name(layout.DELETED_KIND, key)} is not where it belongs"
+                )
+            is_dead = np.unpackbits(bits, bitorder="little").astype(np.bool_)
+            found.is_dead[start:stop] = is_dead[: stop - start]
+        except (CorruptError, FormatError) as error:
+            message = f"{error}; which documents of {start} .. {stop} are deleted is not known"
+            found.losses.append(Loss(message, min(start, stop), stop))
+    count = int(np.count_nonzero(found.is_dead))
+    if count != found.manifest.deleted_count and not found.losses:
+        wanted = found.manifest.deleted_count
+        found.notes.append(
+            f"the manifest counts {wanted} deleted documents, the tombstones {count}"
+        )
+
+
+def _look_at_metadata(found: Survey, source: Source) -> None:
+    broken: tuple[int, str] | None = None
+    for key, value in source.every(layout.METADATA):
+        start = layout.key_number(key)
+        _note_metadata(found, broken, start)
+        broken = None
+        try:
+            _readable_block(key, value)
+        except (CorruptError, FormatError) as error:
+            broken = (start, str(error))
+    _note_metadata(found, broken, found.next_ordinal)
+
+
+def _note_metadata(found: Survey, broken: tuple[int, str] | None, stop: int) -> None:
+    if broken is not None:
+        message = f"{broken[1]}; documents of {broken[0]} .. {stop} lose their metadata"
+        found.losses.append(Loss(message, broken[0], stop, takes_documents=False))
+
+
+def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
+    entries = decode_block(key, value)
+    for ordinal, packed in entries:
+        codec.unpack(packed, f"metadata of ordinal {ordinal}")
+    return entries
+
+
+def _guessed_manifest(source: Source) -> Manifest:
+    """A manifest of the runs whose columns are there; CorruptError when that cannot be known."""
+    lengths: dict[int, list[int]] = {}
+    weighted: dict[int, int] = {}
+    for key, value in source.every(layout.DOCUMENTS):
+        if key == layout.segment_key(layout.key_number(key), layout.STATE, _segment_of(key)):
+            kind = layout.COLUMN_KINDS[layout.STATE]
+            states = codec.decode_array(kind, key, value, np.uint8, verify=True)
+            run = layout.key_number(key)
+            lengths.setdefault(run, []).append(len(states))
+            weighted[run] = weighted.get(run, 0) + int(np.count_nonzero(states == WEIGHTED))
+        elif layout.key_number(key) not in lengths and key[4] > layout.STATE:
+            raise CorruptError(
+                f"neither the manifest nor the states of run {layout.key_number(key)} can be read;"
+                " restore the database from a copy or a dump"
+            )
+    at, rows = 0, []
+    for run in sorted(lengths):
+        stop = at + sum(lengths[run])
+        rows.append(RunInfo(run, at, stop, 0, 0, weighted[run]))
+        at = stop
+    if at > ORDINALS_MAX:
+        raise CorruptError(f"the runs have {at} documents, more than there can be")
+    # No counter can be greater than the number of commits, so readers take these for new.
+    commits = int(source.transaction.id()) + 1
+    return replace(
+        Manifest(),
+        runs=tuple(rows),
+        next_run=max([commits, *(run + 1 for run in lengths)]),
+        next_ordinal=at,
+        delta_start=at,
+        delta_version=commits,
+        deleted_version=commits,
+        calibration=commits,
+    )
+
+
+def _segment_of(key: bytes) -> int:
+    return int.from_bytes(key[5:9], "big")

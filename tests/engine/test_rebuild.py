@@ -1,0 +1,292 @@
+"""Damage of every kind: what can be made anew is, and nothing else is lost without a word."""
+
+import numpy as np
+import pytest
+from soundness import TINY, assert_sound, everything
+
+import simdb
+from simdb.storage import codec, layout
+
+OPTIONS = simdb.Options(delta_documents=30, growth=2, sketch=simdb.Simhash(shingle=1))
+WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Runs of 100 and 41 documents, and a delta of 3 and 2; metadata, deletions, calibration."""
+    with simdb.open(tmp_path / "db", options=OPTIONS) as database:
+        bits = np.arange(100, dtype=np.uint64) << np.uint64(20)
+        database.insert_many(range(100), bits, [{"n": at} for at in range(100)])
+        database.compact()
+        texts = [" ".join(WORDS[at % 3 : 3 + at % 6]) for at in range(41)]
+        database.insert_many([f"t{at}" for at in range(41)], texts)
+        database.insert_many(["d1", "d2", "d3"], [5, "red", ""], [1, None, 3])
+        database.delete_many([3, "t7", "d1"])
+        database.calibrate()
+        database.insert_many(["d4", b"d5"], ["blue pink", 9])
+        assert len(database.stats().runs) == 2
+    return tmp_path / "db"
+
+
+def edit(path, name, change):
+    """Put back what `change` makes of (key, value) pairs of a sub-database: key and bytes."""
+    with simdb.open(path, "w") as database:
+        environment = database._store.environment
+
+        def write(transaction):
+            handle = environment.subdatabase(name)
+            stored = [(bytes(key), bytes(value)) for key, value in transaction.cursor(handle)]
+            for key, value in stored:
+                changed = change(key, value)
+                if changed is None:
+                    transaction.delete(key, db=handle)
+                elif changed != value:
+                    transaction.put(key, changed, db=handle)
+
+        environment.write(write)
+
+
+def flip(path, name, kind):
+    """Flip a bit in every value of a kind of a sub-database; in its last payload byte."""
+
+    def change(key, value):
+        is_meant = codec.HEADER.unpack_from(value)[1] == kind
+        return value[:-1] + bytes([value[-1] ^ 4]) if is_meant else value
+
+    edit(path, name, change)
+
+
+def remove(path, name, kind):
+    edit(path, name, lambda key, value: None if value[4:8] == kind else value)
+
+
+def said(path):
+    with simdb.open(path, "r") as database:
+        return everything(database)
+
+
+TABLES = [
+    (name, kind)
+    for name in (layout.table_name(0), layout.table_name(3), layout.IDS)
+    for kind in layout.TABLE_KINDS.values()
+]
+COLUMNS = [
+    (layout.VOLATILITY if kind == b"vect" else layout.DOCUMENTS, kind)
+    for kind in layout.COLUMN_KINDS.values()
+]
+
+
+@pytest.mark.parametrize("harm", [flip, remove])
+@pytest.mark.parametrize(("name", "kind"), TABLES)
+def test_damaged_and_missing_tables_are_made_anew(path, name, kind, harm):
+    expected = said(path)
+    harm(path, name, kind)
+    with simdb.open(path, "w") as database:
+        assert list(database.check(deep=True))
+
+        report = database.rebuild()
+
+    assert (report.losses, report.dropped, report.unknown_count) == ((), (), 0)
+    assert report.document_count == len(expected["ids"])
+    assert said(path) == expected
+    assert_sound(path)
+
+
+def test_a_sound_database_is_the_same_after_a_rebuild(path):
+    expected = said(path)
+
+    with simdb.open(path, "w") as database:
+        report = database.rebuild()
+        assert everything(database) == expected
+
+    assert report.notes == ()
+    assert_sound(path)
+
+
+def test_tables_that_are_well_formed_and_wrong_are_made_anew(path):
+    expected = said(path)
+
+    def swap(key, value):
+        if value[4:8] != b"ords":
+            return value
+        array = codec.decode_array(b"ords", key, value, "<u4")[::-1]
+        return codec.encode_array(b"ords", key, array).tobytes()
+
+    edit(path, layout.table_name(1), swap)
+    edit(path, layout.IDS, swap)
+    with simdb.open(path, "w") as database:
+        database.rebuild()
+
+    assert said(path) == expected
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("harm", [flip, remove])
+@pytest.mark.parametrize(("name", "kind"), COLUMNS)
+def test_lost_columns_are_refused_by_name_and_nothing_is_changed(path, name, kind, harm):
+    harm(path, name, kind)
+    before = (path / "data.mdb").read_bytes()
+
+    with (
+        simdb.open(path, "w") as database,
+        pytest.raises(simdb.CorruptError, match=f"'{kind.decode()}'.*drop_damaged=True"),
+    ):
+        database.rebuild()
+
+    assert (path / "data.mdb").read_bytes() == before
+
+
+@pytest.mark.parametrize("harm", [flip, remove])
+@pytest.mark.parametrize(("name", "kind"), COLUMNS)
+def test_documents_of_lost_columns_are_dropped_when_asked_and_named(path, name, kind, harm):
+    expected = said(path)
+    known = {id for _, id in expected["ids"]}
+    harm(path, name, kind)
+
+    with simdb.open(path, "w") as database:
+        report = database.rebuild(drop_damaged=True)
+        left = set(database)
+
+    assert left == {"d2", "d3", "d4", b"d5"} or kind == b"vect"
+    assert report.losses
+    assert left < known
+    if kind in (b"offs", b"iden"):
+        assert report.unknown_count == len(known) - len(left)
+    else:
+        assert set(report.dropped) == known - left
+        assert report.unknown_count == 0
+    assert_sound(path)
+
+
+def test_a_damaged_part_of_the_delta_is_dropped_alone(path):
+    known = {id for _, id in said(path)["ids"]}
+    first = True
+
+    def change(key, value):
+        nonlocal first
+        first, is_first = False, first
+        return value[:-1] + b"\0" if is_first else value
+
+    edit(path, layout.DELTA, change)
+    with simdb.open(path, "w") as database:
+        with pytest.raises(simdb.CorruptError, match="delta"):
+            database.rebuild()
+        report = database.rebuild(drop_damaged=True)
+
+        assert set(database) == known - {"d2", "d3"}
+
+    assert report.unknown_count == 2
+    assert_sound(path)
+
+
+def test_documents_stay_when_only_their_metadata_is_lost(path):
+    expected = said(path)
+    flip(path, layout.METADATA, b"meta")
+
+    with simdb.open(path, "w") as database:
+        with pytest.raises(simdb.CorruptError, match="lose their metadata"):
+            database.rebuild()
+        report = database.rebuild(drop_damaged=True)
+        found = everything(database)
+
+    assert found["ids"] == expected["ids"]
+    assert found["fingerprints"] == expected["fingerprints"]
+    assert set(map(str, found["metadata"])) == {"None"}
+    assert report.dropped == ()
+    assert len(report.losses) == 2
+    assert_sound(path)
+
+
+def test_deletions_that_are_lost_bring_no_document_back(path):
+    known = {id for _, id in said(path)["ids"]}
+    flip(path, layout.DELETED, b"dead")
+
+    with simdb.open(path, "w") as database:
+        with pytest.raises(simdb.CorruptError, match="are deleted is not known"):
+            database.rebuild()
+        report = database.rebuild(drop_damaged=True)
+
+        assert len(database) == 0
+
+    assert known < set(report.dropped)
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("harm", [flip, remove])
+def test_a_lost_manifest_is_made_anew(path, harm):
+    expected = said(path)
+    harm(path, layout.MANIFEST, b"mani")
+
+    with simdb.open(path, "w") as database:
+        with pytest.raises(simdb.CorruptError, match="mani"):
+            len(database)
+        report = database.rebuild()
+
+    assert "found by their columns" in report.notes[0]
+    assert said(path) == expected
+    assert_sound(path)
+
+
+def test_without_manifest_and_states_nothing_is_guessed(path):
+    flip(path, layout.MANIFEST, b"mani")
+    remove(path, layout.DOCUMENTS, b"stat")
+
+    with simdb.open(path, "w") as database, pytest.raises(simdb.CorruptError, match="from a copy"):
+        database.rebuild(drop_damaged=True)
+
+
+def test_a_damaged_calibration_is_removed_and_said(path):
+    expected = said(path)
+    flip(path, layout.META, b"cali")
+
+    with simdb.open(path, "w") as database:
+        report = database.rebuild()
+        assert database.plan(similarity=0.8)
+
+    assert "calibrate again" in report.notes[0]
+    assert said(path)["ids"] == expected["ids"]
+    assert_sound(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"keep_clusters": "distance"}, {"keep_clusters": "similarity", "similarity": 0.5}],
+)
+@pytest.mark.parametrize("is_harmed", [True, False])
+def test_kept_clusters_are_made_anew(tmp_path, options, is_harmed):
+    path = tmp_path / "db"
+    sketch = simdb.Simhash(shingle=1)
+    settings = simdb.Options(delta_documents=4, growth=2, sketch=sketch, **options)
+    with simdb.open(path, options=settings) as database:
+        texts = [" ".join(WORDS[at % 3 : 3 + at % 6]) for at in range(40)]
+        database.insert_many(range(40), texts)
+        database.delete_many([1, 2, 30])
+        expected = [database.cluster(id) for id in database]
+    if is_harmed:
+        flip(path, layout.CLUSTERS, b"clus")
+
+    with simdb.open(path, "w") as database:
+        database.rebuild()
+
+        assert [database.cluster(id) for id in database] == expected
+        assert max(map(len, expected)) > 1
+    assert_sound(path)
+
+
+def test_what_is_open_elsewhere_goes_on_with_its_snapshot(open_database):
+    database = open_database(options=TINY)
+    database.insert_many(range(20), range(20))
+    other = open_database()
+    snapshot = other.read()
+
+    report = database.rebuild()
+
+    assert "snapshots" in report.note
+    assert list(snapshot) == list(range(20))
+    snapshot.close()
+    assert [each.id for each in other.query(3, distance=0)] == [3]
+
+
+def test_only_who_may_write_may_rebuild(path):
+    with simdb.open(path, "r") as database, pytest.raises(simdb.ReadOnlyError):
+        database.rebuild()
