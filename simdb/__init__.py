@@ -42,6 +42,7 @@ from simdb.index.vosh import vosh
 from simdb.options import Options, Simhash
 from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
 from simdb.reports import (
+    Advice,
     Compaction,
     DifferingBit,
     Explanation,
@@ -66,6 +67,7 @@ from simdb.values import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "ArrayClusters",
     "ArrayPairs",
     "BusyError",

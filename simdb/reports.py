@@ -68,6 +68,16 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """What would do a database good: about what, what is so, why it matters, and what to do."""
+
+    topic: str
+    message: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Compaction:
     """What `compact` did: bytes of the file before and after, and why it did not shrink, if so."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.engine.advice import advice
 from simdb.engine.calibration import calibrate, is_due
 from simdb.engine.compaction import compact, copy
 from simdb.engine.dump import dump
@@ -15,7 +16,7 @@ from simdb.engine.rebuild import rebuild
 from simdb.engine.store import Store
 from simdb.errors import ClosedError, OptionError, ReadOnlyError
 from simdb.plan.calibration import Calibration
-from simdb.reports import Compaction, Finding, Rebuild, Statistics
+from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics
 
 
 class Upkeep:
@@ -37,6 +38,16 @@ class Upkeep:
         """
         self._check_open()
         return check(self._store, deep=deep)
+
+    def advice(self) -> Iterator[Advice]:
+        """What would do the database good, and why; nothing when all is well.
+
+        On readers that are gone or stay long, deleted documents, runs, sizes, free space, headers
+        that many documents share, the calibration, packages, permissions and the file system.
+        Nothing is changed; damage is for `check`.
+        """
+        self._check_open()
+        return advice(self._store)
 
     def calibrate(
         self, sample: Any = None, *, seed: int = 0, errors: str = "strict"

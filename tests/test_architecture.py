@@ -48,7 +48,7 @@ FOLDERS = {
         "pairs", "components", "order", "star", "equal", "cluster", "linking", "keeping", "kept",
         "groupings", "oneshot", "incoming", "chunks", "matching", "trace", "explanation",
         "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
-        "transaction", "compaction", "inspection", "regroup", "rebuild", "dump", "load",
+        "transaction", "compaction", "inspection", "advice", "regroup", "rebuild", "dump", "load",
     ],
     "compat": ["decimal", "simhash", "programs"],
     "cli": None,

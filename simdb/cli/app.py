@@ -30,6 +30,7 @@ from simdb.cli.create import create
 from simdb.cli.dedup import dedup
 from simdb.cli.delete import delete
 from simdb.cli.demo import demo
+from simdb.cli.doctor import doctor
 from simdb.cli.dump import dump
 from simdb.cli.explain import explain
 from simdb.cli.fingerprint import fingerprint
@@ -46,7 +47,7 @@ from simdb.cli.stats import stats
 
 COMMANDS = (
     dedup, create, idf, insert, delete, get, query, pairs, clusters, cluster, fingerprint, explain,
-    plan, calibrate, stats, check, compact, copy, rebuild, dump, load, demo,
+    plan, calibrate, stats, check, doctor, compact, copy, rebuild, dump, load, demo,
 )  # fmt: skip
 
 

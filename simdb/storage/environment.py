@@ -249,9 +249,10 @@ class Environment:
             )
         return max(file_bytes, min(used, file_bytes)), live, self.map_bytes
 
-    def readers(self) -> list[tuple[int, int, int]]:
-        """(process, thread, transaction) of each reader slot that is in use."""
-        self._lmdb.reader_check()
+    def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
+        """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
+        if clears:
+            self._lmdb.reader_check()
         rows = []
         for line in self._lmdb.readers().splitlines()[1:]:
             parts = line.split()

@@ -1,13 +1,18 @@
-"""The verbs that look after a database: dump, load, rebuild."""
+"""The verbs that look after a database: dump, load, rebuild, doctor."""
 
 import os
 import stat
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import simdb
+from simdb.engine import advice
+from simdb.storage import place
+
+doctor = import_module("simdb.cli.doctor")
 
 
 @pytest.fixture
@@ -100,3 +105,28 @@ def test_rebuild_says_what_was_given_up(simdb_run, db):
     assert ran.code == 1
     assert "lose their metadata" in ran.notes
     assert ran.rows[0]["document_count"] == 2
+
+
+def test_doctor_gives_advice_and_says_so_by_its_code(simdb_run, db, monkeypatch):
+    monkeypatch.setattr(advice, "file_system", lambda path: "ext4")
+    quiet = simdb_run("doctor", db)
+    os.chmod(os.path.join(db, "data.mdb"), 0o666)
+
+    ran = simdb_run("doctor", db)
+
+    assert (quiet.code, quiet.rows) == (0, [])
+    assert ran.code == 1
+    (row,) = ran.rows
+    assert row["topic"] == "permissions"
+    assert row["remedy"].startswith("chmod 600")
+
+
+def test_doctor_does_not_open_what_lies_where_it_must_not(simdb_run, db, monkeypatch):
+    for module in (advice, doctor, place):
+        monkeypatch.setattr(module, "file_system", lambda path: "nfs4")
+
+    ran = simdb_run("doctor", db)
+
+    assert ran.code == 1
+    assert "lies on nfs4" in ran.rows[0]["message"]
+    assert simdb_run("stats", db).code == 2

@@ -1,0 +1,221 @@
+"""Advice: what would do a database good, and why; nothing is changed by asking.
+
+Unlike a check it is not about damage: a database that gets advice keeps all its promises.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+
+import numpy as np
+
+from simdb.engine.calibration import DUE_DOCUMENTS
+from simdb.engine.store import Store
+from simdb.engine.view import View
+from simdb.reports import Advice
+from simdb.sketch.packages import CONCERNS, installed_versions
+from simdb.storage.contents import read_resources
+from simdb.storage.manifest import Manifest
+from simdb.storage.place import NETWORK_TYPES, OWN_FILES, file_system
+from simdb.storage.run import Source
+
+# A reader that many commits have passed by is no query; it keeps all pages freed since.
+LAG_COMMITS = 100
+DELETED_LEAST = 1000
+DELETED_SHARE = 0.2
+# Sizes grow by a factor from run to run, so that a billion documents need no more than this.
+RUNS_MANY = 12
+MAP_SHARE = 0.9
+FREE_LEAST_BYTES = 1 << 24
+FREE_FACTOR = 2
+# A look-up reads all documents of a header; the usual few cost less than finding the header.
+HEADER_DOCUMENTS = 4096
+FILE_MODE, FOREIGN_WRITE = 0o600, 0o022
+VOLATILE_TYPES = {"tmpfs", "ramfs"}
+
+
+def advice(store: Store) -> Iterator[Advice]:
+    """All advice there is for an open database, the most urgent first."""
+    path = store.environment.path
+    yield from advice_on_place(path)
+    yield from _on_modes(path)
+    yield from _on_packages(store)
+    view, source = store.enter()
+    try:
+        contents = store.contents(source)
+        file_bytes, live_bytes, map_bytes = store.environment.sizes(source.transaction)
+        yield from _on_readers(store, contents.transaction_number)
+        yield from _on_sizes(path, file_bytes, live_bytes, map_bytes)
+        yield from _on_runs(path, contents.manifest)
+        yield from _on_headers(store, view, source)
+        yield from _on_calibration(store, view, contents.manifest)
+    finally:
+        source.end()
+
+
+def advice_on_place(path: str) -> Iterator[Advice]:
+    """Advice on the file system that `path` lies on; a database need not be there."""
+    kind = file_system(path)
+    if kind in NETWORK_TYPES or kind.startswith("fuse."):
+        yield Advice(
+            "file system",
+            f"{path} lies on {kind}",
+            "memory maps and locks of file systems over a network or in user space may not be those"
+            " of one machine: two writers, or readers of half a commit, are possible",
+            "move the directory to a local disk",
+        )
+    if kind in VOLATILE_TYPES:
+        yield Advice(
+            "file system",
+            f"{path} lies in memory ({kind})",
+            "everything is gone when the machine stops, whatever durability says",
+            f"simdb copy {path} TARGET, on a disk",
+        )
+
+
+def _on_modes(path: str) -> Iterator[Advice]:
+    wide = []
+    for name in sorted(OWN_FILES):
+        try:
+            mode = stat.S_IMODE(os.stat(os.path.join(path, name)).st_mode)
+        except FileNotFoundError:
+            continue
+        if mode & ~FILE_MODE:
+            wide.append(f"{name} {mode:04o}")
+    why = "others may read the ids and metadata, or change what is stored"
+    if wide:
+        yield Advice(
+            "permissions",
+            f"files are open to others: {', '.join(wide)}",
+            why,
+            f"chmod 600 {path}/*",
+        )
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    if mode & FOREIGN_WRITE:
+        what = f"others may put files into the directory, whose mode is {mode:04o}"
+        yield Advice("permissions", what, why, f"chmod 700 {path}")
+
+
+def _on_packages(store: Store) -> Iterator[Advice]:
+    made = read_resources(store.environment).versions
+    installed = installed_versions(store.options.sketch)
+    for name, version in made.items():
+        found = installed.get(name)
+        if found != version:
+            state = "is not installed" if found is None else f"is here in version {found}"
+            yield Advice(
+                "packages",
+                f"{name} {version} made the database and {state}",
+                f"{CONCERNS.get(name, 'fingerprints')} may differ, and with them what matches",
+                f"install {name} {version}, or build the database anew",
+            )
+
+
+def _on_readers(store: Store, newest: int) -> Iterator[Advice]:
+    path = store.environment.path
+    for process, _, number in store.environment.readers(clears=False):
+        behind = newest - number
+        if not _is_alive(process):
+            yield Advice(
+                "readers",
+                f"process {process} is gone and still counts as a reader",
+                f"no page freed in the last {behind} commits is used again: the file grows",
+                f"simdb stats {path}, which drops such readers",
+            )
+        elif behind >= LAG_COMMITS:
+            yield Advice(
+                "readers",
+                f"process {process} has been reading while {behind} commits were made",
+                "no page freed since is used again: the file grows",
+                f"close the snapshots of process {process}",
+            )
+
+
+def _on_sizes(path: str, file_bytes: int, live_bytes: int, map_bytes: int) -> Iterator[Advice]:
+    unused = file_bytes - live_bytes
+    if file_bytes > FREE_FACTOR * live_bytes and unused > FREE_LEAST_BYTES:
+        yield Advice(
+            "size",
+            f"{unused} bytes of the file of {file_bytes} hold nothing",
+            "later commits use them again, but a copy or a backup of the directory carries them",
+            f"simdb compact {path}",
+        )
+    if file_bytes > MAP_SHARE * map_bytes:
+        yield Advice(
+            "size",
+            f"the file has {file_bytes} bytes, and the map of this process {map_bytes}",
+            "it can grow only when this process has no snapshot open",
+            "open with a larger map_size=",
+        )
+    free = shutil.disk_usage(path).free
+    needed = max(0, live_bytes - max(0, unused))
+    if free < needed:
+        yield Advice(
+            "disk",
+            f"{free} bytes are free, and the largest commit needs {needed}",
+            "a commit that merges all runs writes everything a second time before the first is"
+            " given back; without room it fails, and nothing is changed",
+            f"free some space on the disk of {path}",
+        )
+
+
+def _on_runs(path: str, manifest: Manifest) -> Iterator[Advice]:
+    deleted, stored = manifest.deleted_count, manifest.document_count
+    if deleted >= DELETED_LEAST and deleted > DELETED_SHARE * (deleted + stored):
+        yield Advice(
+            "deleted documents",
+            f"{deleted} of {deleted + stored} documents are deleted",
+            "they take room, and time of every search that comes by them",
+            f"simdb compact {path}",
+        )
+    if len(manifest.runs) > RUNS_MANY:
+        yield Advice(
+            "runs",
+            f"there are {len(manifest.runs)} runs",
+            "a query asks the tables of each of them",
+            f"simdb compact {path}",
+        )
+
+
+def _on_headers(store: Store, view: View, source: Source) -> Iterator[Advice]:
+    """Advice when one header has so many documents that look-ups by it are slow."""
+    worst, where = HEADER_DOCUMENTS, ""
+    for run in view.runs:
+        for number in range(store.options.table_count):
+            directory = run.table(number, source).directory
+            most = int(np.diff(directory).max()) if len(directory) > 2 else 0
+            if most > worst:
+                worst, where = most, f"table {number} of run {run.info.number}"
+    if where:
+        yield Advice(
+            "headers",
+            f"{worst} documents share one header in {where}",
+            "a query whose header it is compares all of them: there is a large group of equal or"
+            " nearly equal documents",
+            f"simdb clusters {store.environment.path} --distance 0, and insert by add_if_new",
+        )
+
+
+def _on_calibration(store: Store, view: View, manifest: Manifest) -> Iterator[Advice]:
+    weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
+    known = 0 if view.calibration is None else view.calibration.document_count
+    if not store.width or weighted < max(DUE_DOCUMENTS, 2 * known):
+        return
+    what = f"the calibration is of {known} documents, and now there are {weighted}"
+    yield Advice(
+        "calibration",
+        what if view.calibration is not None else f"{weighted} documents were never calibrated on",
+        "queries by similarity ask for more, or find less, than they have to",
+        f"simdb calibrate {store.environment.path}",
+    )
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
