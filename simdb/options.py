@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from simdb.bits import FINGERPRINT_BITS
+from simdb.decoding import a_map, expecting
 from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
 
@@ -276,9 +277,14 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
 
 def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
     """The opposite; an option that this version does not know is a FormatError."""
+    with expecting("the options of the database"):
+        return _decoded_options(a_map(stored), idf)
+
+
+def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
     names = {each.name for each in fields(Options)}
     sketch_names = {each.name for each in fields(Simhash)}
-    unknown = (set(stored) - names) | (set(stored.get("sketch", {})) - sketch_names)
+    unknown = (set(stored) - names) | (set(a_map(stored.get("sketch", {}))) - sketch_names)
     if unknown:
         raise FormatError(
             f"the database was made with options that this version does not know:"
@@ -291,8 +297,13 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
     """Stored `feature_settings`; those that were not stored yet have their defaults."""
+    with expecting(f"what {where} says of its features"):
+        return _decoded_settings(a_map(stored), where)
+
+
+def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
     known = Simhash().feature_settings
-    unknown = set(stored) - set(known) if isinstance(stored, Mapping) else {type(stored).__name__}
+    unknown = set(stored) - set(known)
     if unknown:
         raise FormatError(
             f"{where} was made with options that this version does not know:"

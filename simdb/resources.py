@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from simdb.decoding import a_map, a_text, expecting
 from simdb.errors import FormatError
 
 
@@ -27,10 +28,19 @@ def encode_resources(resources: Resources) -> dict[str, Any]:
 
 def decode_resources(stored: Mapping[str, Any]) -> Resources:
     """The opposite; what this version does not know is a FormatError."""
+    with expecting("what packages gave the database"):
+        return _decoded(a_map(stored))
+
+
+def _decoded(stored: Mapping[str, Any]) -> Resources:
     unknown = set(stored) - {"stop_words", "versions"}
     if unknown:
         raise FormatError(
             f"the database keeps resources that this version does not know:"
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
-    return Resources(tuple(stored.get("stop_words", ())), dict(stored.get("versions", {})))
+    versions = a_map(stored.get("versions", {}))
+    return Resources(
+        tuple(a_text(word) for word in stored.get("stop_words", ())),
+        {name: a_text(version) for name, version in versions.items()},
+    )

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent / "simdb"
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "errors", "arrow", "bits", "idf", "options", "resources", "values", "clusters",
+        "errors", "decoding", "arrow", "bits", "idf", "options", "resources", "values", "clusters",
         "positions", "reports",
     ],
     [

@@ -159,6 +159,7 @@ def whole_table(view: View, source: Source, number: int) -> Table:
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
     merged = merge_tables(runs)
+    view.check_known(merged.ordinals)
     if view.dead is None:
         return merged
     keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
@@ -201,6 +202,7 @@ def look_up(
         after = asked if later_only else None
         rows = search(view, source, sketches, criterion, after=after, plan=plan)
         if len(rows.ordinals):
+            view.check_known(rows.ordinals)
             yield _from_rows(rows, asked)
         start += size
         suggested = CHUNK_PAIRS * len(asked) // max(len(rows.ordinals), 1)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
+from simdb.errors import CorruptError
 from simdb.index.permutation import Permutations
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.planner import choose
@@ -136,8 +137,16 @@ class View:
             found[asked[same]] = ordinals[same]
         return found
 
+    def check_known(self, ordinals: U32) -> None:
+        """Raise CorruptError for ordinals, found in a stored table, that no document has."""
+        if len(ordinals) and ordinals.max() >= self.next_ordinal:
+            raise CorruptError(
+                f"a table has ordinal {ordinals.max()}, and there are {self.next_ordinal}"
+            )
+
     def column(self, column: int, ordinals: U32, source: Source) -> npt.NDArray[Any]:
         """The values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
+        self.check_known(ordinals)
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = self.pieces.which(ordinals)
         for number in np.unique(which):

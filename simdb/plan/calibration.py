@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS
+from simdb.decoding import a_map, a_number, a_whole, expecting
 from simdb.errors import CorruptError
 from simdb.plan import recall, volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
@@ -34,6 +35,8 @@ SYNTHETIC_PAIRS = 4000
 # from documents whose fingerprints are so many bits further apart in the mean, for which their
 # order tells less.
 DISTANCE_CAUTION = 4
+# Ordinals are uint32.
+ORDINAL_COUNT_MAX = 1 << 32
 # Some documents are near by accident, and their bits differ in no order: one pair in so many.
 ACCIDENTS = 20
 
@@ -160,11 +163,16 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
 
 def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
     """What `encode_calibration` wrote; CorruptError for arrays that do not fit together."""
+    with expecting("the stored calibration"):
+        return _decoded(a_map(stored))
+
+
+def _decoded(stored: Mapping[str, Any]) -> Calibration:
     queries = np.frombuffer(stored["queries"], "<u8").astype(np.uint64)
     others = np.frombuffer(stored["stored"], "<u8").astype(np.uint64)
     levels = np.frombuffer(stored["levels"], np.uint8)
     similarities = np.frombuffer(stored["similarities"], "<f4").astype(np.float32)
-    are_stored = np.frombuffer(stored["are_stored"], np.bool_)
+    are_stored = np.frombuffer(stored["are_stored"], np.uint8) != 0
     count = len(queries)
     if (
         not len(others) == len(similarities) == len(are_stored) == count
@@ -177,13 +185,21 @@ def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
         pairs,
         similarities,
         are_stored,
-        stored["document_count"],
-        stored["query_count"],
-        _decode_delays(stored.get("delays", {})),
+        a_whole(stored["document_count"], ORDINAL_COUNT_MAX),
+        a_whole(stored["query_count"], ORDINAL_COUNT_MAX),
+        _decode_delays(a_map(stored.get("delays", {}))),
     )
 
 
 def _decode_delays(stored: Mapping[str, Any]) -> Delays:
     """The delays; the usual ones where an older version measured none, or not all of them."""
     known = {each.name for each in fields(Delays)}
-    return replace(USUAL_DELAYS, **{name: stored[name] for name in known & set(stored)})
+    return replace(USUAL_DELAYS, **{name: _delay(stored[name]) for name in known & set(stored)})
+
+
+def _delay(stored: Any) -> float:
+    """The seconds that something takes, some at least."""
+    seconds = a_number(stored)
+    if seconds <= 0:
+        raise ValueError(f"nothing takes {seconds} seconds")
+    return seconds

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
+from simdb.decoding import a_map, a_number, a_whole
 from simdb.errors import CorruptError, FormatError, InputError, OptionError
 
 VERSION = 1
@@ -167,7 +168,7 @@ def encode(model: VolatilityModel) -> dict[str, Any]:
 
 def decode(stored: Mapping[str, Any]) -> VolatilityModel:
     """What `encode` wrote; FormatError for another version, CorruptError for what is no model."""
-    version = stored.get("version")
+    version = a_map(stored).get("version")
     if version != VERSION:
         raise FormatError(
             f"the volatility model has version {version}, and this program reads {VERSION};"
@@ -178,8 +179,13 @@ def decode(stored: Mapping[str, Any]) -> VolatilityModel:
     is_falling = len(chances) == LEVELS and bool((chances[1:] <= chances[:-1]).all())
     if not is_falling or not 0.0 <= chances[-1] <= chances[0] <= 0.5:
         raise CorruptError("the volatility model is no falling table of 256 probabilities")
+    similarity, distance = stored["similarity"], stored["distance"]
     return VolatilityModel(
-        chances, stored["pairs"], stored["documents"], stored["similarity"], stored["distance"]
+        chances,
+        a_whole(stored["pairs"], 1 << 64),
+        a_whole(stored["documents"], 1 << 64),
+        None if similarity is None else a_number(similarity),
+        None if distance is None else a_whole(distance, FINGERPRINT_BITS + 1),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.decoding import a_map, a_whole, expecting
 from simdb.errors import CorruptError, FormatError
 from simdb.options import Options, decode_options, encode_options
 from simdb.resources import Resources, decode_resources, encode_resources
@@ -129,8 +130,10 @@ def _stored_options(
     value = get_value(transaction, meta, layout.FORMAT_KEY)
     if value is None:
         raise FormatError(f"{environment.path} is an LMDB directory, but no simdb database")
-    stored = codec.decode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, value)
-    version = stored.get("version")
+    with expecting("the format of the database"):
+        version = a_map(codec.decode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, value))[
+            "version"
+        ]
     if not isinstance(version, int) or version > codec.FORMAT_VERSION:
         raise FormatError(
             f"{environment.path} has format version {version}; this simdb reads up to"
@@ -139,8 +142,10 @@ def _stored_options(
     value = get_value(transaction, meta, layout.OPTIONS_KEY)
     if value is None:
         raise CorruptError(f"{environment.path} has lost its options")
-    stored = codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value)
-    return stored, stored.get("sketch", {}).get("idf")
+    with expecting("the options of the database"):
+        options = a_map(codec.decode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, value))
+        checksum = a_map(options.get("sketch", {})).get("idf")
+        return dict(options), None if checksum is None else a_whole(checksum, 1 << 64)
 
 
 def load(
@@ -148,6 +153,11 @@ def load(
 ) -> Contents:
     """What `transaction` sees; `width` is the bytes of a volatility vector."""
     manifest = read_manifest(environment, transaction)
+    if manifest.next_ordinal * layout.DOCUMENT_BYTES_LEAST > environment.used_bytes():
+        raise CorruptError(
+            f"{environment.path} has no room for the {manifest.next_ordinal} documents of its"
+            " manifest"
+        )
     if previous is not None and previous.generation != environment.generation:
         previous = None
     known = {run.info.number: run for run in previous.runs} if previous else {}
@@ -192,7 +202,8 @@ def _load_calibration(
     value = get_value(transaction, environment.subdatabase(layout.META), key)
     if value is None:
         raise CorruptError(f"{environment.path} has lost its calibration")
-    return dict(codec.decode_object(kind, key, value))
+    with expecting("the stored calibration"):
+        return dict(a_map(codec.decode_object(kind, key, value)))
 
 
 def _load_delta(

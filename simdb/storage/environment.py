@@ -235,10 +235,14 @@ class Environment:
         finally:
             os.close(descriptor)
 
+    def used_bytes(self) -> int:
+        """Bytes of the data file up to the last page that was ever written."""
+        return int((self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"])
+
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
         page_bytes = self._lmdb.stat()["psize"]
-        used = (self._lmdb.info()["last_pgno"] + 1) * page_bytes
+        used = self.used_bytes()
         file_bytes = os.stat(os.path.join(self.path, DATA_FILE)).st_blocks * 512
         live = 2 * page_bytes
         main = self._lmdb.open_db(None, txn=transaction)

@@ -63,6 +63,8 @@ COLUMN_KINDS = {
 
 COLUMN_TYPES = {FINGERPRINT: "<u8", STATE: "u1", OFFSET: "<u4", ID: "u1", VECTOR: "u1"}
 
+# Of any document there are a fingerprint, a state and an offset, in a run as in the delta.
+DOCUMENT_BYTES_LEAST = 8 + 1 + 4
 # 64 MiB of vectors to a value: PROTOTYPE measurements put the best reuse of freed pages there,
 # and id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
 SEGMENT_ORDINALS = 1 << 20

@@ -1,8 +1,9 @@
 """The manifest: which runs are live, and the counters that change with every commit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from simdb.decoding import a_map, a_whole, expecting
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
 
@@ -55,6 +56,9 @@ class Manifest:
     last_cluster: int = 0
 
 
+# Ordinals, and the numbers of runs, are uint32; the rest counts commits.
+NUMBER_STOP = (1 << 32) + 1
+COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only where they say something.
 YOUNGER = ("cluster_count", "last_cluster")
 
@@ -75,16 +79,30 @@ def encode_manifest(manifest: Manifest) -> bytes:
 def decode_manifest(value: Any) -> Manifest:
     """The opposite; CorruptError unless it describes a possible state."""
     stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
-    try:
-        rows = tuple(RunInfo(*row) for row in stored.pop("runs"))
-        manifest = replace(Manifest(**stored), runs=rows)
-    except (TypeError, AttributeError, KeyError) as error:
-        raise CorruptError(f"the manifest has other fields than it should: {error}") from error
+    with expecting("the manifest"):
+        fields = dict(a_map(stored))
+        rows = tuple(_decode_run(row) for row in fields.pop("runs"))
+        for number in fields.values():
+            a_whole(number, COUNTER_STOP)
+        manifest = Manifest(runs=rows, **fields)
+        a_whole(max(manifest.next_ordinal, manifest.next_run), NUMBER_STOP)
     at = 0
     for run in rows:
         if run.start != at or run.stop <= at:
             raise CorruptError(f"run {run.number} covers {run.start}..{run.stop}, not from {at}")
+        if max(run.entry_count, run.id_count, run.weighted_count) > len(run):
+            raise CorruptError(f"run {run.number} of {len(run)} documents has more in a table")
+        if run.number >= manifest.next_run:
+            raise CorruptError(f"run {run.number} is there before run {manifest.next_run} is made")
         at = run.stop
+    if len({run.number for run in rows}) != len(rows):
+        raise CorruptError("two runs have one number")
+    if max(manifest.document_count, manifest.deleted_count) > manifest.next_ordinal:
+        raise CorruptError(f"more is counted than the {manifest.next_ordinal} documents there are")
     if at != manifest.delta_start or at > manifest.next_ordinal:
         raise CorruptError(f"the runs end at {at} and the delta starts at {manifest.delta_start}")
     return manifest
+
+
+def _decode_run(row: Any) -> RunInfo:
+    return RunInfo(*(a_whole(number, NUMBER_STOP) for number in row))

@@ -174,9 +174,14 @@ class Run:
         return array
 
     def segment(self, number: int, source: Source) -> Segment:
-        """All columns of one segment."""
+        """All columns of one segment; CorruptError where the ids do not follow each other."""
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in layout.COLUMN_KINDS}
+        offsets = columns[layout.OFFSET]
+        if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+            raise CorruptError(
+                f"the ids of segment {number} of run {self.info.number} do not follow each other"
+            )
         return Segment(start, columns)
 
     def verify_column(self, column: int, number: int, source: Source) -> None:
