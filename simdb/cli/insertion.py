@@ -14,6 +14,7 @@ from simdb.values import Id
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SIZE = re.compile("([0-9]{1,12})([KMGT]?)B?")
 
 
 def insert_batch(
@@ -97,16 +98,16 @@ def matching_options(
         raise simdb.OptionError(f"--match is first or all, not {match}")
     if replace:
         raise simdb.OptionError("insert takes --match or --replace, not both")
-    return {"match": match, **given, "memory_limit": _as_bytes(memory_limit)}
+    return {"match": match, **given, "memory_limit": size_bytes(memory_limit)}
 
 
-def _as_bytes(size: str | None) -> int | None:
+def size_bytes(size: str | None) -> int | None:
     """A number of bytes from text like 512M; None where nothing was given."""
     if size is None:
         return None
-    parts = re.fullmatch(r"(\d+)([KMGT]?)B?", size.strip().upper())
+    parts = SIZE.fullmatch(size.strip().upper())
     if parts is None or not int(parts[1]):
-        raise simdb.OptionError(f"--memory-limit is a size like 512M or 2G, not {size!r}")
+        raise simdb.OptionError(f"--memory-limit is a size like 512M or 2G, not {size[:40]!r}")
     return int(parts[1]) * MULTIPLES[parts[2]]
 
 

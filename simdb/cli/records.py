@@ -195,7 +195,7 @@ def as_int_id(id: str | int | float) -> int:
     """A number given as an id; InputError when it is not a whole one."""
     try:
         number = int(id)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(f"the id {id!r} is no whole number; leave out --int-ids") from error
     if isinstance(id, float) and number != id:
         raise InputError(f"the id {id!r} is no whole number; leave out --int-ids")

@@ -262,6 +262,16 @@ def test_fields_of_other_names_are_taken_and_whole_number_ids_kept():
     assert len(problems) == 1
 
 
+@pytest.mark.parametrize("id", ["Infinity", "-Infinity", "NaN", "1e999", "1.5"])
+def test_an_id_that_is_no_whole_number_is_a_problem_of_its_line(id):
+    write("a.jsonl", f'{{"id": {id}, "text": "one"}}\n{{"id": 1, "text": "two"}}\n'.encode())
+
+    records, problems = read("a.jsonl", has_int_ids=True)
+
+    assert ids_and_texts(records) == [(1, "two")]
+    assert "no whole number" in problems[0].reason
+
+
 def test_a_missing_text_field_is_reported_with_the_fields_there_are():
     write("a.jsonl", b'{"id": 7, "body": "one"}\n')
 

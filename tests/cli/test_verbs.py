@@ -149,6 +149,8 @@ def test_insert_with_matches_of_an_id_that_is_taken_changes_nothing(simdb_run, d
         ["--match", "all", "--replace"],
         ["--match", "all", "--memory-limit", "lots"],
         ["--match", "all", "--memory-limit", "0"],
+        ["--match", "all", "--memory-limit", "9" * 5000],
+        ["--match", "all", "--memory-limit", "\u0b6dM"],
         ["--memory-limit", "1G"],
         ["--similarity", "0.9"],
     ],
