@@ -5,7 +5,11 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.c */*.h))
 
-.PHONY: help demo test test-all coverage lint bench build clean
+# `make fuzz SECONDS=300 TARGETS="page database"`
+SECONDS ?= 30
+TARGETS ?=
+
+.PHONY: help demo test test-all coverage fuzz lint bench build clean
 
 help:  ## list what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +25,10 @@ test-all: $(VENV)/.developed  ## all tests, the long ones too
 
 coverage: $(VENV)/.developed  ## the tests of `make test` and what they reach
 	$(BIN)/python -m pytest -q -m "not slow" --cov=simdb --cov-report=term-missing:skip-covered
+
+fuzz: $(VENV)/.developed  ## bytes of any kind for whatever decodes or parses: SECONDS, TARGETS
+	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
+	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
 lint: $(VENV)/.developed  ## style, types, architecture
 	$(BIN)/ruff check .

@@ -1,0 +1,133 @@
+"""Harnesses: columns of runs, damaged in any way, handed to the kernel.
+
+Only a deep check reads their checksums, so the kernel must be safe with whatever they hold.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+from taking import Taking
+
+from simdb import kernel
+from simdb.bits import leading_masks
+
+WIDTH = 32
+
+
+def tables(data):
+    """Look-ups, probes and sweeps of runs whose keys, ordinals and directories are anything."""
+    taking = Taking(data)
+    masks = leading_masks(3, 1)
+    runs = [[a_table(taking) for _ in masks] for _ in range(taking.number(3))]
+    loose = taking.array(np.uint64, taking.number(5))
+    dead = taking.array(np.uint8, taking.number(40)) if taking.flag() else None
+    windows = [a_window(taking, run) for run in runs] if taking.flag() else None
+    own = np.arange(len(loose), dtype=np.uint32)
+    found = kernel.Tables(masks, runs, (loose, own), dead, windows)
+    ask(found, taking)
+    for run in runs:
+        sweep(taking, run[0], masks)
+
+
+def a_table(taking):
+    """Columns that fit together in length, as the store has made sure."""
+    count = taking.number(40)
+    bits = taking.number(7)
+    keys = taking.array(np.uint64, count)
+    if taking.flag():
+        keys.sort()
+    directory = taking.array(np.uint32, (1 << bits) + 1)
+    if taking.flag():
+        kernel.directory(keys, bits, directory)
+    return keys, taking.array(np.uint32, count), directory
+
+
+def a_window(taking, run):
+    slots = min(len(directory) for _, _, directory in run) - 1
+    start = taking.number(slots)
+    return start, start + 1 + taking.number(slots - start)
+
+
+def ask(found, taking):
+    """Every question."""
+    queries = taking.array(np.uint64, 1 + taking.number(9))
+    after = taking.array(np.uint32, len(queries)) if taking.flag() else None
+    levels = taking.array(np.uint8, 64 * len(queries)).reshape(-1, 64)
+    costs = taking.array(np.uint8, 256)
+    shared = {"distance": taking.number(65), "first": taking.flag()}
+    flipping = {"costs": costs, "theta": taking.number(1 << 16), "tables": None}
+    found.lookup(queries, flips=taking.number(3), after=after, **shared)
+    found.scan(queries, after=after, **shared)
+    found.probe(queries, levels, cap=1 + taking.number(300), after=after, **shared, **flipping)
+    found.lookup_one(int(queries[0]), shared["distance"], 0, shared["first"])
+    found.probe_one(
+        int(queries[0]), levels[0], costs, flipping["theta"], 8, shared["distance"], False
+    )
+    found.count_probes(levels, cap=20, **flipping)
+
+
+def sweep(taking, table, masks):
+    keys, ordinals, _ = table
+    left, right = np.empty(16, np.uint32), np.empty(16, np.uint32)
+    distances = np.empty(16, np.uint8)
+    cursor = (0, 1)
+    for _ in range(20):
+        written, *cursor = kernel.sweep(
+            keys, ordinals, masks, 0, taking.number(65), tuple(cursor), left, right, distances
+        )
+        if not written:
+            return
+
+
+def vectors(data):
+    """Volatility vectors of any bytes, asked for ordinals that may not be there."""
+    taking = Taking(data)
+    segments, first = [], 0
+    for _ in range(1 + taking.number(3)):
+        first += taking.number(5)
+        count = taking.number(9)
+        segments.append((first, taking.array(np.uint8, WIDTH * count).reshape(count, WIDTH)))
+        first += count
+    found = kernel.Vectors(WIDTH, segments)
+    queries = taking.array(np.uint8, 2 * WIDTH).reshape(2, WIDTH)
+    ordinals = taking.array(np.uint8, taking.number(9)).astype(np.uint32)
+    skip = taking.array(np.uint8, taking.number(9)) if taking.flag() else None
+    kernel.levels_of_vectors(queries)
+    found.scan(queries, similarity=taking.number(256) / 255, skip=skip, after=None)
+    found.gather(ordinals)
+    found.between(ordinals, ordinals[::-1].copy())
+    found.similarity(queries, np.array([0, len(ordinals) // 2, len(ordinals)]), ordinals)
+
+
+def ids(data):
+    """Offsets and bytes of ids that do not fit each other."""
+    taking = Taking(data)
+    offsets = np.cumsum(taking.array(np.uint8, 1 + taking.number(9)), dtype=np.uint32)
+    if taking.flag():
+        offsets = taking.array(np.uint32, len(offsets))
+    asked = taking.array(np.uint8, taking.number(5)).astype(np.uint32) % (len(offsets) + 1)
+    content = np.frombuffer(taking.rest(), np.uint8)
+    found = kernel.Identifiers([(0, offsets, content)])
+    found.decode_one(len(data) % len(offsets))
+    forms = found.gather(asked)
+    found.equal(asked, *forms)
+    found.decode(asked)
+    kernel.encode_ids(kernel.decode_ids(offsets.astype(np.int64), content))
+
+
+def merging(data):
+    """Tables that are merged, thinned out and given a directory without being sorted."""
+    taking = Taking(data)
+    (left, left_ordinals, _), (right, right_ordinals, _) = a_table(taking), a_table(taking)
+    keys = np.empty(len(left) + len(right), np.uint64)
+    ordinals = np.empty(len(keys), np.uint32)
+    kernel.merge(left, left_ordinals, right, right_ordinals, keys, ordinals)
+    bits = taking.number(9)
+    kernel.directory(keys, bits, np.empty((1 << bits) + 1, np.uint32))
+    kernel.first_descent(keys)
+    forest = kernel.Forest(taking.number(300))
+    dead = taking.array(np.uint8, taking.number(300))
+    kernel.keep(keys, ordinals % np.uint32(1200), dead, np.empty_like(keys), ordinals.copy())
+    with suppress(ValueError):  # of numbers that it does not have
+        forest.join(ordinals % np.uint32(300), ordinals[::-1] % np.uint32(300))
+    forest.labels()

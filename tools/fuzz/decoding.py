@@ -1,0 +1,156 @@
+"""Harnesses: what decodes stored values.
+
+A checksum keeps out what happened by accident, not what somebody wrote on purpose; so all but the
+first sign what the fuzzer found before they hand it over.
+"""
+
+import os
+import tempfile
+
+import numpy as np
+import xxhash
+from taking import Taking
+
+import simdb
+from simdb.options import decode_options
+from simdb.plan.calibration import decode_calibration
+from simdb.resources import decode_resources
+from simdb.storage import codec, idf_file, layout
+from simdb.storage.batch import decode_batch
+from simdb.storage.manifest import decode_manifest
+from simdb.storage.membership import Membership
+from simdb.storage.metadata import decode_block, read_metadata
+from simdb.storage.tombstones import read_tombstones
+
+KEY = layout.number_key(0)
+
+
+def signed(kind, key, payload):
+    """The stored form of any payload, with the checksum that it should have."""
+    return codec.encode_array(kind, key, np.frombuffer(payload, np.uint8)).tobytes()
+
+
+def an_object(kind, key, payload):
+    """A payload that should be a msgpack object, decoded."""
+    return codec.decode_object(kind, key, signed(kind, key, payload))
+
+
+def value(data):
+    """The header of every value."""
+    codec.verify_value(KEY, data)
+
+
+def array(data):
+    """A column, of any item size."""
+    taking = Taking(data)
+    dtype = ("u1", "<u4", "<u8")[taking.number(3)]
+    codec.decode_array(b"keys", KEY, taking.rest(), dtype, verify=taking.flag())
+
+
+def manifest(data):
+    decode_manifest(signed(layout.MANIFEST_KIND, layout.MANIFEST_KEY, data))
+
+
+def options(data):
+    decode_options(an_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, data))
+
+
+def resources(data):
+    decode_resources(an_object(layout.RESOURCES_KIND, layout.RESOURCES_KEY, data))
+
+
+def calibration(data):
+    decode_calibration(an_object(layout.CALIBRATION_KIND, layout.CALIBRATION_KEY, data))
+
+
+def batch(data):
+    decode_batch(KEY, signed(layout.DELTA_KIND, KEY, data))
+
+
+class OneValue:
+    """A transaction, and its cursor, that sees a single value."""
+
+    def __init__(self, key, value):
+        self._pair = (key, value)
+
+    def cursor(self, handle):
+        return self
+
+    def __iter__(self):
+        return iter([self._pair])
+
+    def set_range(self, key):
+        return self._pair[0] >= key
+
+    def last(self):
+        return True
+
+    def prev(self):
+        return False
+
+    def key(self):
+        return self._pair[0]
+
+    def value(self):
+        return self._pair[1]
+
+
+def metadata(data):
+    """A block of metadata, and the objects in it."""
+    stored = signed(layout.METADATA_KIND, KEY, data)
+    for ordinal, _ in decode_block(KEY, stored):
+        read_metadata(OneValue(KEY, stored), None, ordinal)
+
+
+def tombstones(data):
+    taking = Taking(data)
+    key = taking.bytes(4).ljust(4, b"\0")
+    stored = signed(layout.DELETED_KIND, key, taking.rest())
+    read_tombstones(OneValue(key, stored), None, 1000)
+
+
+class OneCluster:
+    """A source that has one value for every key."""
+
+    def __init__(self, payload):
+        self._payload = payload
+
+    def find(self, name, key):
+        return signed(layout.CLUSTERS_KIND, key, self._payload)
+
+    def every(self, name):
+        key = layout.number_key(0)
+        yield key, self.find(name, key)
+
+
+def clusters(data):
+    """A chunk of kept clusters, whose rings somebody follows."""
+    room = 2 * layout.MEMBER_ORDINALS * 4
+    kept = Membership(OneCluster(data if len(data) % 4 else data.ljust(room, b"\0")))
+    kept.whole(layout.MEMBER_ORDINALS)
+    kept.members(3, layout.MEMBER_ORDINALS)
+    kept.ring(3, most=50)
+
+
+def idf(data):
+    """A file of an IDF table, whose checksums are made to agree."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "table.idf")
+        with open(path, "wb") as file:
+            file.write(signed_idf(data))
+        table, _ = idf_file.read_idf(path, is_verified=len(data) % 2 == 1)
+        list(idf_file.problems_of(path, None))
+        simdb.fingerprint("some words", simdb.Simhash(weighting="tf-idf", idf=table))
+
+
+def signed_idf(data):
+    """The bytes of a file with the checksums that it should have, where it is long enough."""
+    header = idf_file.HEADER
+    if len(data) < header.size:
+        return data
+    fields = list(header.unpack_from(data))
+    settings_stop = -(-(header.size + fields[7]) // 64) * 64
+    fields[8] = xxhash.xxh3_64_intdigest(data[settings_stop:])
+    plain = header.pack(*fields)[:-8]
+    head = xxhash.xxh3_64_intdigest(plain + data[header.size : settings_stop])
+    return plain + head.to_bytes(8, "little") + data[header.size :]

@@ -1,0 +1,164 @@
+"""Harnesses: what reads the bytes that a user gives."""
+
+import gzip
+import io
+import os
+import tempfile
+from functools import cache, partial
+
+import numpy as np
+import pyarrow.parquet
+from taking import Taking
+
+import simdb
+from simdb.cli.arguments import given_bits, given_ids
+from simdb.cli.content import known_encoding
+from simdb.cli.insertion import size_bytes
+from simdb.cli.records import Problem, Reading
+from simdb.cli.sources import read_sources, read_texts
+from simdb.compat.decimal import read_numbers, write_arrays
+from simdb.sketch.sketcher import Sketcher
+
+ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis", "gb18030", "utf-7")
+ERRORS = ("strict", "replace")
+
+
+def json_lines(data):
+    read_as(data, ".jsonl")
+
+
+def json_array(data):
+    read_as(data, ".json")
+
+
+def comma_separated(data):
+    read_as(data, ".csv")
+
+
+def tab_separated(data):
+    read_as(data, ".tsv")
+
+
+def compressed(data):
+    read_as(data, ".jsonl.gz")
+
+
+def parquet(data):
+    read_as(data, ".parquet")
+
+
+def document(data):
+    read_as(data, ".txt")
+
+
+def lines(data):
+    read_as(data, ".txt", by_lines=True)
+
+
+def read_as(data, ending, *, by_lines=False):
+    """What is in a file, with one of many ways to read it; then as documents."""
+    steering, content = data[:1] or b"\0", data[1:]
+    errors, has_int_ids = ERRORS[steering[0] & 1], bool(steering[0] & 2)
+    encoding = known_encoding(ENCODINGS[(steering[0] >> 2) % len(ENCODINGS)])
+    reading = Reading(encoding=encoding, errors=errors, has_int_ids=has_int_ids)
+    path = os.path.join(folder().name, "given" + ending)
+    with open(path, "wb") as file:
+        file.write(content)
+    read = partial(read_texts, by_lines=True) if by_lines else read_sources
+    for each in read([path], reading):
+        assert each.source is not None
+        if not isinstance(each, Problem):
+            sketcher(0).sketch([each.text])
+
+
+@cache
+def folder():
+    """Where the one file stands that is read, as long as this process lives."""
+    return tempfile.TemporaryDirectory(prefix="simdb-fuzz-")
+
+
+def arguments(data):
+    """Numbers, sizes and names on the command line."""
+    text = data.decode("utf-8", "surrogateescape")
+    for parse in (given_bits, size_bytes, known_encoding, lambda id: given_ids([id], True)):
+        try:
+            parse(text)
+        except simdb.Error:
+            continue
+
+
+def numbers(data):
+    """Lines of decimal numbers of simhash's programs, against Python's own."""
+    try:
+        found = [int(number) for part in read_numbers(io.BytesIO(data)) for number in part]
+    except simdb.InputError:
+        return
+    wanted = [int(line) % 2**64 for line in data.split(b"\n") if line.strip()]
+    assert found == wanted
+    array = np.array(found, np.uint64)
+    write_arrays(array, np.ones(len(array), np.bool_), is_closed=True)
+
+
+SKETCHES = (
+    {},
+    {"unit": "characters", "shingle": 4, "normalisation": "nfkc"},
+    {"lowercase": False, "shingle": 1, "weighting": "log-tf", "dimensions": 64},
+    {"stop_words": "english", "stemming": "english"},
+    {"markup": "html", "html_title": True, "html_links": True},
+    {"unit": "moz", "lowercase": False, "weighting": "tf", "dimensions": 64},
+)
+
+
+@cache
+def sketcher(number):
+    return Sketcher(simdb.Simhash(**SKETCHES[number]))
+
+
+def text(data):
+    """Any bytes as a document, and their text, in every kind of sketch but that of pages."""
+    for number in (0, 1, 2, 3, 5):
+        sketch(number, data)
+
+
+def page(data):
+    """Any bytes as an HTML page."""
+    sketch(4, data)
+
+
+def sketch(number, data):
+    given = data.decode("utf-8", "surrogateescape"), data.decode("utf-16", "replace"), data
+    for each in given:
+        for errors in ERRORS:
+            try:
+                sketcher(number).sketch([each, "another"], errors=errors)
+            except simdb.Error:
+                continue
+
+
+def tokens(data):
+    """Documents as lists of tokens and as features with weights."""
+    taking = Taking(data)
+    hashes = taking.array(np.uint64, taking.number(20))
+    weights = taking.array(np.float32, len(hashes))
+    parts = taking.rest().split(b" ")
+    given = [
+        part.decode("utf-8", "surrogateescape" if len(part) % 2 else "ignore") for part in parts
+    ]
+    for document in (given, parts, simdb.Features(hashes, weights), weights, hashes):
+        try:
+            sketcher(0).sketch([document])
+        except simdb.Error:
+            continue
+
+
+def zipped(content):
+    """A seed."""
+    return gzip.compress(content, mtime=0)
+
+
+def in_columns():
+    """A seed: a small Parquet file."""
+    rows = {"id": ["a", "b"], "text": ["red", None], "n": [1, 2]}
+    made = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(rows), made)
+    return made.getvalue()

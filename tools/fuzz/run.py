@@ -1,0 +1,86 @@
+"""Fuzz one harness, or all, with atheris (`pip install 'simdb[fuzz]'`).
+
+    python tools/fuzz/run.py --seconds 60 manifest page
+    python tools/fuzz/run.py --list
+
+Inputs that found something new are kept below --corpus, and what crashed in its folder
+`crashes`; an input alone is run again by `--input FILE`.  libFuzzer runs every harness in a process
+of its own, with limits to its memory and to the time that one input may take.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MEMORY_MIB = 3000
+INPUT_SECONDS = 10
+LONGEST = {"page": 1 << 16, "parquet": 1 << 14, "calibration": 1 << 16}
+LONGEST_ELSE = 1 << 13
+EXECUTIONS = re.compile(r"stat::number_of_executed_units: +(\d+)")
+
+
+def main():
+    sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="all where none is named")
+    parser.add_argument("--seconds", type=int, default=30, help="for each harness")
+    parser.add_argument("--corpus", type=Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--list", action="store_true", help="the names of the harnesses")
+    parser.add_argument("--input", type=Path, help="one input for the one TARGET named")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    given, rest = parser.parse_known_args()
+    if given.inside:
+        return fuzz_here(given.targets[0], rest)
+    known = import_module("targets").TARGETS
+    if given.list:
+        print("\n".join(known))
+        return 0
+    if given.input:
+        return known[given.targets[0]].run(given.input.read_bytes())
+    return max(fuzz(known[name], given) for name in given.targets or known)
+
+
+def fuzz(target, given):
+    """Run one harness in a process of its own; 1 where it found a bug, else 0."""
+    corpus, crashes = given.corpus / target.name, given.corpus / "crashes"
+    write_seeds(target, corpus)
+    crashes.mkdir(exist_ok=True)
+    command = [
+        sys.executable, __file__, "--inside", target.name, str(corpus),
+        f"-max_total_time={given.seconds}", f"-timeout={INPUT_SECONDS}",
+        f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={crashes}/{target.name}-",
+        f"-max_len={LONGEST.get(target.name, LONGEST_ELSE)}", "-print_final_stats=1",
+    ]  # fmt: skip
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    done = EXECUTIONS.search(ended.stderr)
+    outcome = "nothing found" if ended.returncode == 0 else "FOUND SOMETHING"
+    print(f"{target.name}: {done[1] if done else '?'} executions, {outcome}", flush=True)
+    if ended.returncode:
+        print("\n".join((ended.stdout + ended.stderr).splitlines()[-40:]), flush=True)
+    return int(ended.returncode != 0)
+
+
+def write_seeds(target, corpus):
+    """Put the seeds of a harness among the inputs it starts from."""
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(target.seeds()):
+        (corpus / f"seed-{number}").write_bytes(seed)
+
+
+def fuzz_here(name, arguments):
+    """Run libFuzzer in this process; it does not return."""
+    atheris = import_module("atheris")
+    # What is imported inside is watched: which lines an input reaches.
+    with atheris.instrument_imports(include=["simdb"]):
+        target = import_module("targets").TARGETS[name]
+    target.seeds()  # what is made once is made before the clock starts
+    atheris.Setup([sys.argv[0], *arguments], target)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""A small database with every kind of value, from which harnesses start."""
+
+import os
+import tempfile
+from functools import cache
+
+import lmdb
+
+import simdb
+from simdb.engine import calibration
+from simdb.plan.cost import USUAL_DELAYS
+from simdb.storage import codec
+from simdb.storage.place import IDF_FILE
+
+OPTIONS = {"blocks": 3, "delta_documents": 4, "growth": 2, "keep_clusters": "distance"}
+WORDS = ("red", "green", "blue", "grey", "pink", "black", "white")
+
+
+@cache
+def sample():
+    """Bytes of the data file and of the IDF table."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "db")
+        fill(path)
+        return tuple(open_bytes(os.path.join(path, name)) for name in ("data.mdb", IDF_FILE))
+
+
+def fill(path):
+    """Runs, a delta, deletions, metadata, kept clusters, a calibration, an IDF table."""
+    measured, calibration.measured_delays = calibration.measured_delays, lambda: USUAL_DELAYS
+    texts = [" ".join(WORDS[at % 3 : 3 + at % 5]) for at in range(30)]
+    table = simdb.fit_idf(texts, simdb.Simhash(shingle=1))
+    sketch = simdb.Simhash(shingle=1, weighting="tf-idf", idf=table)
+    try:
+        with simdb.open(path, options=simdb.Options(**OPTIONS, sketch=sketch)) as database:
+            database.insert_many(range(30), texts, [{"at": at} for at in range(30)])
+            database.insert_many(["a", b"b", 2**64 - 1], ["", 7, "red"])
+            database.insert_many(range(40, 46), range(40, 46))
+            database.delete_many([3, 4, 20])
+            database.calibrate(texts)
+            database.insert("later", "green grass", [None, 1.5])
+    finally:
+        calibration.measured_delays = measured
+
+
+def open_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+@cache
+def values():
+    """(sub-database, key, value) of all that is stored, in order."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "data.mdb")
+        with open(path, "wb") as file:
+            file.write(sample()[0])
+        with (
+            lmdb.open(path, subdir=False, lock=False, readonly=True, max_dbs=64) as environment,
+            environment.begin() as transaction,
+        ):
+            names = [bytes(name) for name, _ in transaction.cursor()]
+            handles = [environment.open_db(name, transaction, create=False) for name in names]
+            return [
+                (name, bytes(key), bytes(value))
+                for name, handle in zip(names, handles, strict=True)
+                for key, value in transaction.cursor(db=handle)
+            ]
+
+
+def payloads(kind):
+    """What is stored of one kind, without headers."""
+    return [value[codec.HEADER_BYTES :] for _, _, value in values() if value[4:8] == kind]
