@@ -53,6 +53,7 @@ from simdb.reports import (
     Rebuild,
     Statistics,
 )
+from simdb.text_sketch import TextSketch
 from simdb.values import (
     Document,
     Features,
@@ -108,6 +109,7 @@ __all__ = [
     "Simhash",
     "Snapshot",
     "Statistics",
+    "TextSketch",
     "WriteTransaction",
     "__version__",
     "distance",

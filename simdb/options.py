@@ -5,30 +5,21 @@ database (durability, largest size, waiting time) is not stored and belongs to `
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from simdb.bits import FINGERPRINT_BITS
+from simdb.checks import flag, one_of, share, whole
 from simdb.decoding import a_map, expecting
 from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
+from simdb.text_sketch import TextSketch
 
-UNITS = ("words", "characters", "whitespace", "moz")
-NORMALISATIONS = ("none", "nfc", "nfkc")
-MARKUPS = ("none", "html")
-# How often a feature stands in a document counts as 1, as it is, or as 1 + ln of it; with "idf"
-# that is multiplied by the weight of an `IdfTable`.
-WEIGHTINGS = ("binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf")
 DIMENSIONS = (64, 128)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 PROBING_METHODS = ("psm", "multiprobe")  # these go by the weights of a query
 METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS, "rotation")
-FEATURE_OPTIONS = (
-    "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
-    "stop_words", "stemming", "shingle", "seed",
-)  # fmt: skip
-SHINGLE_MAX = 64
 VECTOR_LENGTH_MAX = 2**31 - 1
 # Narrower headers take no quarter of a byte a document already, and point at 16 to 32 entries.
 HEADER_OFFSET_LEAST = -4
@@ -41,68 +32,40 @@ _OF_SKETCH: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simhash:
+class Simhash(TextSketch):
     """How a document becomes 64 bits and a volatility vector (Sood & Loguinov 2011, section 3).
 
-    A text goes through these steps, each set by the options beside it:
+    A text goes through the steps of `TextSketch`, of which the last is:
 
-    1. `markup`: "none", or "html": the visible text is taken, with the title unless `html_title`
-       is False, and with the targets of links where `html_links` is True.
-    2. `normalisation`: "none", "nfc" or "nfkc".
-    3. `unit`: "words" (Unicode words; each CJK character is one), "characters" (white space
-       folded), "whitespace" (what stands between white space) or "moz" (see `moz`); or
-       `tokeniser`, the name "package.module:function" of a callable from str to a list of str,
-       which `simdb.open` imports only if it is among those allowed.
-    4. `lowercase`: by the one-to-one Unicode mapping.
-    5. `stop_words`: a language ("english") or the words themselves: tokens to leave out.
-    6. `stemming`: a language of Snowball, whose stems take the place of the tokens.
-    7. `shingle`: how many consecutive tokens make a feature.
     8. `weighting`: what a feature of a document counts: "binary" 1, "tf" the number of times it
        stands there, "log-tf" 1 + ln of that; "binary-idf", "tf-idf" and "log-tf-idf" the same
        times its weight in `idf`, an `IdfTable`.
 
-    A list of tokens enters at step 5.  `vector_length`: of dense or sparse vectors given as
-    documents; 0 for any.  `seed` of the feature hash and of the projection of vectors.
-    `dimensions` of the volatility vector, 4 bits each: 128 or 64.  `store_volatility`: keep the
-    vectors; without them there is no `similarity=`.
+    `vector_length`: of dense or sparse vectors given as documents; 0 for any.  `seed` of the
+    feature hash and of the projection of vectors.  `dimensions` of the volatility vector, 4 bits
+    each: 128 or 64.  `store_volatility`: keep the vectors; without them there is no `similarity=`.
     """
 
-    markup: str = "none"
-    html_title: bool = True
-    html_links: bool = False
-    normalisation: str = "none"
-    unit: str = "words"
-    tokeniser: str = ""
-    lowercase: bool = True
-    stop_words: str | tuple[str, ...] = ""
-    stemming: str = ""
-    shingle: int = 3
+    WEIGHTINGS: ClassVar[tuple[str, ...]] = (
+        "binary", "tf", "log-tf", "binary-idf", "tf-idf", "log-tf-idf",
+    )  # fmt: skip
+
     weighting: str = "binary"
-    idf: IdfTable | None = None
     vector_length: int = 0
-    seed: int = 0
     dimensions: int = 128
     store_volatility: bool = True
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value that cannot be."""
-        _one_of("markup", self.markup, MARKUPS)
-        _flag("html_title", self.html_title)
-        _flag("html_links", self.html_links)
-        _one_of("normalisation", self.normalisation, NORMALISATIONS)
-        _one_of("unit", self.unit, UNITS)
-        _callable_name("tokeniser", self.tokeniser)
-        _flag("lowercase", self.lowercase)
-        if not isinstance(self.stop_words, str):
-            object.__setattr__(self, "stop_words", _words("stop_words", self.stop_words))
-        _language("stemming", self.stemming)
-        _whole("shingle", self.shingle, 1, SHINGLE_MAX)
-        _one_of("weighting", self.weighting, WEIGHTINGS)
-        _whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
-        _whole("seed", self.seed, 0, 2**32 - 1)
-        _one_of("dimensions", self.dimensions, DIMENSIONS)
-        _flag("store_volatility", self.store_volatility)
-        self._check_together()
+        self._check_steps()
+        whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
+        one_of("dimensions", self.dimensions, DIMENSIONS)
+        flag("store_volatility", self.store_volatility)
+        if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
+            raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
+        if self.unit == "moz" and (self.lowercase or self.seed):
+            raise OptionError("unit='moz' has lowercase=False and seed=0 only; use Simhash.moz()")
+        self._check_idf()
 
     @classmethod
     def paper(cls, idf: IdfTable | None = None, *, language: str = "english") -> "Simhash":
@@ -133,68 +96,10 @@ class Simhash:
         return self.dimensions // 2 if self.store_volatility else 0
 
     @property
-    def uses_idf(self) -> bool:
-        """Whether features are weighted by an IDF table."""
-        return self.weighting.endswith("idf")
-
-    @property
     def usual_similarity(self) -> float:
         """What counts as similar where nobody says: 0.90 for single words by tf-idf, else 0.88."""
         is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
-
-    @property
-    def python_steps(self) -> tuple[str, ...]:
-        """Steps that run in Python, not in the kernel, in order.
-
-        "markup", "normalisation" (of texts that are not ASCII), "tokeniser" and "stemming" (once
-        for each distinct word).
-        """
-        is_used = {
-            "markup": self.markup != "none",
-            "normalisation": self.normalisation != "none",
-            "tokeniser": bool(self.tokeniser),
-            "stemming": bool(self.stemming),
-        }
-        return tuple(name for name, used in is_used.items() if used)
-
-    @property
-    def feature_settings(self) -> dict[str, Any]:
-        """The options that decide what a feature is: all but the weights and what is stored."""
-        return {name: getattr(self, name) for name in FEATURE_OPTIONS}
-
-    def _check_together(self) -> None:
-        is_cut = bool(self.tokeniser)
-        if is_cut and self.unit != "words":
-            raise OptionError(f"unit={self.unit!r} has no meaning beside a tokeniser; leave it out")
-        has_words = self.unit in ("words", "whitespace")
-        for name in ("stop_words", "stemming"):
-            if getattr(self, name) and not has_words:
-                raise OptionError(f"{name} need words, but unit is {self.unit!r}")
-        if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
-            raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
-        if self.unit == "moz" and (self.lowercase or self.seed):
-            raise OptionError("unit='moz' has lowercase=False and seed=0 only; use Simhash.moz()")
-        if self.idf is not None:
-            self._check_idf(self.idf)
-
-    def _check_idf(self, idf: IdfTable) -> None:
-        if not isinstance(idf, IdfTable):
-            raise OptionError(
-                f"idf is an IdfTable, as simdb.fit_idf makes, not {type(idf).__name__}"
-            )
-        if not self.uses_idf:
-            raise OptionError(f"weighting={self.weighting!r} takes no idf; use 'tf-idf'")
-        differing = [
-            f"{name} was {idf.settings.get(name)!r}, not {value!r}"
-            for name, value in self.feature_settings.items()
-            if idf.settings.get(name) != value
-        ]
-        if differing:
-            raise OptionError(
-                f"the IDF table was fitted with other options: {'; '.join(differing)}; fit one"
-                " with simdb.fit_idf(documents, sketch)"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,23 +133,26 @@ class Options:
     def __post_init__(self) -> None:
         """Raise OptionError for a value that cannot be."""
         if not isinstance(self.sketch, Simhash):
-            raise OptionError(f"sketch is a simdb.Simhash, not {type(self.sketch).__name__}")
+            raise OptionError(
+                f"sketch is a simdb.Simhash, not {type(self.sketch).__name__}; a database keeps no"
+                " other"
+            )
         if self.similarity is _OF_SKETCH:
             object.__setattr__(self, "similarity", self.sketch.usual_similarity)
-        _whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
-        _whole("leading", self.leading, 1, self.blocks)
+        whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
+        whole("leading", self.leading, 1, self.blocks)
         if self.table_count > TABLES_MAX:
             raise OptionError(
                 f"blocks={self.blocks}, leading={self.leading} make {self.table_count} tables;"
                 f" at most {TABLES_MAX} are kept: choose fewer blocks, or leading nearer to 1"
             )
-        _share("similarity", self.similarity)
-        _whole("distance", self.distance, 0, FINGERPRINT_BITS)
-        _share("recall", self.recall)
-        _whole("delta_documents", self.delta_documents, 1, 2**20)
-        _whole("growth", self.growth, 2, 1000)
-        _whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
-        _one_of("keep_clusters", self.keep_clusters, KEPT)
+        share("similarity", self.similarity)
+        whole("distance", self.distance, 0, FINGERPRINT_BITS)
+        share("recall", self.recall)
+        whole("delta_documents", self.delta_documents, 1, 2**20)
+        whole("growth", self.growth, 2, 1000)
+        whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
+        one_of("keep_clusters", self.keep_clusters, KEPT)
         if self.keep_clusters == BY_SIMILARITY and not self.sketch.store_volatility:
             raise OptionError(
                 "keep_clusters='similarity' needs Simhash(store_volatility=True), whose vectors"
@@ -343,45 +251,3 @@ def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
         else:
             pairs.append((each.name, old, new))
     return pairs
-
-
-def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if value not in allowed:
-        raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}, not {value!r}")
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> None:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= most:
-        raise OptionError(f"{name} is a whole number from {least} to {most}, not {value!r}")
-
-
-def _flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} is True or False, not {value!r}")
-
-
-def _callable_name(name: str, value: Any) -> None:
-    module, _, function = value.partition(":") if isinstance(value, str) else ("", "", "")
-    is_named = all(part.isidentifier() for part in (*module.split("."), function))
-    if value != "" and not is_named:
-        raise OptionError(f"{name} is a name like 'package.module:function', not {value!r}")
-
-
-def _words(name: str, value: Any) -> tuple[str, ...]:
-    is_many = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
-    words = tuple(value) if is_many else (None,)
-    if not all(isinstance(word, str) and word for word in words):
-        raise OptionError(f"{name} is a language or a list of words, not {value!r}")
-    return tuple(sorted(set(words)))
-
-
-def _language(name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise OptionError(f"{name} is the name of a language or '', not {value!r}")
-
-
-def _share(name: str, value: Any) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= 1:
-        raise OptionError(f"{name} is above 0 and at most 1, not {value!r}")

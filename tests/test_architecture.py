@@ -10,13 +10,18 @@ ROOT = Path(__file__).parent.parent / "simdb"
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "errors", "decoding", "arrow", "bits", "idf", "options", "resources", "values", "clusters",
-        "positions", "reports",
+        "errors", "decoding", "arrow", "bits", "idf", "checks", "text_sketch", "minhash", "options",
+        "resources", "values", "clusters", "signatures", "positions", "reports",
     ],
     [
-        "fallback.unicode_table", "fallback.text", "fallback.vocabulary", "fallback.bags",
-        "fallback.moz", "fallback.sketch", "fallback.vectors", "fallback.keys", "fallback.sweep",
-        "fallback.flips", "fallback.search", "fallback.arrange",
+        "errors", "bits", "idf", "checks", "text_sketch", "minhash", "options", "resources",
+        "values", "signatures", "positions", "reports",
+    ],
+    [
+        "fallback.mix", "fallback.minima", "fallback.unicode_table", "fallback.text",
+        "fallback.vocabulary", "fallback.bags", "fallback.moz", "fallback.sketch",
+        "fallback.vectors", "fallback.keys", "fallback.sweep", "fallback.flips", "fallback.search",
+        "fallback.arrange",
     ],
     ["kernel"],
     ["sketch", "index", "plan", "storage"],
@@ -29,10 +34,10 @@ FLOORS = [
 FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "normalisation_table", "normalisation", "language",
-        "markup", "tokeniser", "vocabulary", "packages", "naming", "pipeline", "sketcher",
-        "fitting",
+        "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline",
+        "sketcher", "signer", "fitting",
     ],
-    "index": ["permutation", "rotation", "vosh"],
+    "index": ["permutation", "rotation", "vosh", "banding"],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "question", "probing",
         "rotation", "arrangement", "planner", "compaction",

@@ -15,9 +15,11 @@ Every public name of `simdb`, with its signature.  Made by `tools/reference.py` 
 `make test` says when it is out of date.  The command line is in [CLI.md](CLI.md).
 """
 # Names first that a reader looks for first; the others follow in alphabetical order.
-FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash"]
+FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash", "TextSketch"]
 # What several classes share stands once, with the class that the reader knows.
 SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
+# Classes whose options others have, too.
+BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `cluster`"
 # Modules that are imported by themselves.
 MODULES = ["simdb.compat.simhash"]
@@ -68,7 +70,10 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
         yield from signature(f"simdb.{name}", node)
         return
     yield (ast.get_docstring(node) or "") + "\n"
-    if fields := [ast.unparse(each) for each in node.body if isinstance(each, ast.AnnAssign)]:
+    bases = [each.id for each in node.bases if isinstance(each, ast.Name) and each.id in BASES]
+    if bases:
+        yield f"It has the options of {' and '.join(f'`{each}`' for each in bases)}, too.\n"
+    if fields := [ast.unparse(each) for each in node.body if is_field(each)]:
         yield "```python\n" + "\n".join(fields) + "\n```\n"
     members = public_functions(node)
     if name in SHARED:
@@ -80,6 +85,11 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
     for member in members:
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)
+
+
+def is_field(node: ast.AST) -> bool:
+    """Whether this is a field of a dataclass."""
+    return isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.unparse(node.annotation)
 
 
 def describe_module(name: str) -> Iterator[str]:

@@ -11,8 +11,8 @@ from importlib import import_module, metadata
 from typing import Any
 
 from simdb.errors import InputError, OptionError
-from simdb.options import Simhash
 from simdb.sketch.encoding import decoded, page_encoding
+from simdb.text_sketch import TextSketch
 
 REMEDY = "pip install 'simdb[html]'"
 
@@ -38,7 +38,7 @@ SOFT_HYPHEN = "\u00ad"
 class Markup:
     """The step from pages to texts."""
 
-    def __init__(self, options: Simhash) -> None:
+    def __init__(self, options: TextSketch) -> None:
         """OptionError where the parser is not installed."""
         self._parser = _load()
         self._has_title = options.html_title

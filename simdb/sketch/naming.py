@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.fallback import bags, moz
-from simdb.options import Simhash
+from simdb.text_sketch import TextSketch
 from simdb.values import Features, NamedFeatures
 
 
-def name_features(tokens: Sequence[bytes], options: Simhash, vocabulary: Any) -> NamedFeatures:
+def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:
     """The features of a document that was cut into `tokens`, in the order of their first places."""
     kept = _kept(tokens, options, vocabulary)
     length = max(1, min(options.shingle, len(kept)))
@@ -66,7 +66,7 @@ def name_hashes(features: Features) -> NamedFeatures:
     return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
 
 
-def _kept(tokens: Sequence[bytes], options: Simhash, vocabulary: Any) -> list[bytes]:
+def _kept(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> list[bytes]:
     """The tokens without those that the vocabulary leaves out."""
     distinct = list(dict.fromkeys(tokens))
     offsets, _, _ = kernel.count_tokens(
@@ -78,7 +78,7 @@ def _kept(tokens: Sequence[bytes], options: Simhash, vocabulary: Any) -> list[by
 
 
 def _hashes(
-    shingles: list[tuple[bytes, ...]], length: int, options: Simhash, vocabulary: Any
+    shingles: list[tuple[bytes, ...]], length: int, options: TextSketch, vocabulary: Any
 ) -> Any:
     """The hash of each shingle, uint64[n]; a document of its tokens has no other feature."""
     _, hashes, _ = kernel.count_tokens(
@@ -89,7 +89,7 @@ def _hashes(
     return hashes
 
 
-def _weights(hashes: Any, counts: Any, options: Simhash) -> Any:
+def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:
     """What distinct features weigh: float64[n], as the kernel sums them."""
     counting = options.weighting.removesuffix("idf").removesuffix("-")
     table = options.idf

@@ -2,10 +2,10 @@
 
 import warnings
 
-from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.language import snowball_version, stop_words_of
 from simdb.sketch.markup import parser_version
+from simdb.text_sketch import TextSketch
 
 # What a version concerns, by the name under which it is kept.
 SNOWBALL = "Snowball"
@@ -13,14 +13,14 @@ PARSER = "selectolax"
 CONCERNS = {SNOWBALL: "the stems of words", PARSER: "the text of HTML pages"}
 
 
-def take_resources(options: Simhash) -> Resources:
+def take_resources(options: TextSketch) -> Resources:
     """What a new database of these options keeps; OptionError where a package is missing."""
     language = options.stop_words
     words = stop_words_of(language) if isinstance(language, str) and language else ()
     return Resources(words, installed_versions(options))
 
 
-def installed_versions(options: Simhash) -> dict[str, str]:
+def installed_versions(options: TextSketch) -> dict[str, str]:
     """Versions of the packages that these options need and that are installed."""
     versions = {
         SNOWBALL: snowball_version() if options.stemming else "",
@@ -29,7 +29,7 @@ def installed_versions(options: Simhash) -> dict[str, str]:
     return {name: version for name, version in versions.items() if version}
 
 
-def warn_of_changes(options: Simhash, resources: Resources, where: str) -> None:
+def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> None:
     """RuntimeWarning for each package that has another version than the database was made with."""
     for name, installed in installed_versions(options).items():
         kept = resources.versions.get(name, installed)

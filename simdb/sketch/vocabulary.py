@@ -2,13 +2,13 @@
 
 from simdb import kernel
 from simdb.errors import OptionError
-from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.language import stemming_of, stop_words_of
 from simdb.sketch.normalisation import lower_cased, normalised
+from simdb.text_sketch import TextSketch
 
 
-def make_vocabulary(options: Simhash, resources: Resources) -> kernel.Vocabulary | None:
+def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabulary | None:
     """What becomes of tokens; None where they stay.  Stop words are spelled as tokens are."""
     if not options.stop_words and not options.stemming:
         return None
@@ -23,6 +23,6 @@ def make_vocabulary(options: Simhash, resources: Resources) -> kernel.Vocabulary
         raise OptionError(f"a stop word has a lone surrogate: {error}") from error
 
 
-def _as_token(word: str, options: Simhash) -> str:
+def _as_token(word: str, options: TextSketch) -> str:
     word = normalised(word, options.normalisation)
     return lower_cased(word) if options.lowercase else word

@@ -82,7 +82,7 @@ def table_of(weights, sketch):
     return IdfTable(entries, directory, 5000, 100, sketch.feature_settings)
 
 
-@pytest.mark.parametrize("weighting", simdb.options.WEIGHTINGS)
+@pytest.mark.parametrize("weighting", simdb.Simhash.WEIGHTINGS)
 @pytest.mark.parametrize(
     "settings",
     [

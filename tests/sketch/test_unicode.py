@@ -96,7 +96,7 @@ def test_a_byte_order_mark_changes_no_words(document):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("normalisation", simdb.options.NORMALISATIONS)
+@pytest.mark.parametrize("normalisation", simdb.text_sketch.NORMALISATIONS)
 def test_text_and_its_utf_8_are_one_document_in_every_script(unit, normalisation):
     settings = {"unit": unit, "normalisation": normalisation}
 

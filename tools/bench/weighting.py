@@ -28,10 +28,10 @@ from corpus import (
 )
 from record import Record, options
 from simdb import kernel
-from simdb.options import WEIGHTINGS
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import WEIGHTED
 
+WEIGHTINGS = simdb.Simhash.WEIGHTINGS
 SHINGLES = {"words": (1, 2, 3, 4, 5), "characters": (3, 5, 8)}
 # Stop words and stems of English, beside the same setting without them.
 FILTERS = {"stop words": {"stop_words": "english"}, "stems": {"stemming": "english"}}

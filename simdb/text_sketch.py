@@ -1,0 +1,128 @@
+"""What every sketch of texts has in common: the steps from a document to its features.
+
+`Simhash` and `Minhash` are such sketches; what they make of the features differs.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from simdb.checks import callable_name, flag, language, one_of, whole, words
+from simdb.errors import OptionError
+from simdb.idf import IdfTable
+
+UNITS = ("words", "characters", "whitespace", "moz")
+NORMALISATIONS = ("none", "nfc", "nfkc")
+MARKUPS = ("none", "html")
+FEATURE_OPTIONS = (
+    "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
+    "stop_words", "stemming", "shingle", "seed",
+)  # fmt: skip
+SHINGLE_MAX = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSketch:
+    """How texts and lists of tokens become features, and what these weigh.
+
+    The steps, each set by the options beside it:
+
+    1. `markup`: "none", or "html": the visible text is taken, with the title unless `html_title`
+       is False, and with the targets of links where `html_links` is True.
+    2. `normalisation`: "none", "nfc" or "nfkc".
+    3. `unit`: "words" (Unicode words; each CJK character is one), "characters" (white space
+       folded), "whitespace" (what stands between white space) or "moz" (see `Simhash.moz`); or
+       `tokeniser`, the name "package.module:function" of a callable from str to a list of str,
+       which `simdb.open` imports only if it is among those allowed.
+    4. `lowercase`: by the one-to-one Unicode mapping.
+    5. `stop_words`: a language ("english") or the words themselves: tokens to leave out.
+    6. `stemming`: a language of Snowball, whose stems take the place of the tokens.
+    7. `shingle`: how many consecutive tokens make a feature.
+    8. `weighting`: what a feature of a document counts, by the kind of sketch, with the `idf`
+       table where it asks for one.
+
+    A list of tokens enters at step 5.  `seed` of the feature hash.
+    """
+
+    WEIGHTINGS: ClassVar[tuple[str, ...]] = ()
+
+    markup: str = "none"
+    html_title: bool = True
+    html_links: bool = False
+    normalisation: str = "none"
+    unit: str = "words"
+    tokeniser: str = ""
+    lowercase: bool = True
+    stop_words: str | tuple[str, ...] = ""
+    stemming: str = ""
+    shingle: int = 3
+    weighting: str = ""
+    idf: IdfTable | None = None
+    seed: int = 0
+
+    @property
+    def uses_idf(self) -> bool:
+        """Whether features are weighted by an IDF table."""
+        return self.weighting.endswith("idf")
+
+    @property
+    def python_steps(self) -> tuple[str, ...]:
+        """Steps that run in Python, not in the kernel, in order.
+
+        "markup", "normalisation" (of texts that are not ASCII), "tokeniser" and "stemming" (once
+        for each distinct word).
+        """
+        is_used = {
+            "markup": self.markup != "none",
+            "normalisation": self.normalisation != "none",
+            "tokeniser": bool(self.tokeniser),
+            "stemming": bool(self.stemming),
+        }
+        return tuple(name for name, used in is_used.items() if used)
+
+    @property
+    def feature_settings(self) -> dict[str, Any]:
+        """The options that decide what a feature is: all but the weights and what is stored."""
+        return {name: getattr(self, name) for name in FEATURE_OPTIONS}
+
+    def _check_steps(self) -> None:
+        """Raise OptionError for a step that cannot be, alone or beside the others."""
+        one_of("markup", self.markup, MARKUPS)
+        flag("html_title", self.html_title)
+        flag("html_links", self.html_links)
+        one_of("normalisation", self.normalisation, NORMALISATIONS)
+        one_of("unit", self.unit, UNITS)
+        callable_name("tokeniser", self.tokeniser)
+        flag("lowercase", self.lowercase)
+        if not isinstance(self.stop_words, str):
+            object.__setattr__(self, "stop_words", words("stop_words", self.stop_words))
+        language("stemming", self.stemming)
+        whole("shingle", self.shingle, 1, SHINGLE_MAX)
+        one_of("weighting", self.weighting, self.WEIGHTINGS)
+        whole("seed", self.seed, 0, 2**32 - 1)
+        if self.tokeniser and self.unit != "words":
+            raise OptionError(f"unit={self.unit!r} has no meaning beside a tokeniser; leave it out")
+        has_words = self.unit in ("words", "whitespace")
+        for name in ("stop_words", "stemming"):
+            if getattr(self, name) and not has_words:
+                raise OptionError(f"{name} need words, but unit is {self.unit!r}")
+
+    def _check_idf(self) -> None:
+        """Raise OptionError for a table that is not for these features."""
+        if self.idf is None:
+            return
+        if not isinstance(self.idf, IdfTable):
+            raise OptionError(
+                f"idf is an IdfTable, as simdb.fit_idf makes, not {type(self.idf).__name__}"
+            )
+        if not self.uses_idf:
+            raise OptionError(f"weighting={self.weighting!r} takes no idf; use 'tf-idf'")
+        differing = [
+            f"{name} was {self.idf.settings.get(name)!r}, not {value!r}"
+            for name, value in self.feature_settings.items()
+            if self.idf.settings.get(name) != value
+        ]
+        if differing:
+            raise OptionError(
+                f"the IDF table was fitted with other options: {'; '.join(differing)}; fit one"
+                " with simdb.fit_idf(documents, sketch)"
+            )
