@@ -52,6 +52,8 @@ levels_of_vectors = _search.levels_of_vectors
 sweep = _search.sweep
 
 Vocabulary = _sketch.Vocabulary
+agreements = _sketch.agreements
+band_keys = _sketch.band_keys
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
 murmur = _sketch.murmur
@@ -60,6 +62,10 @@ project_features = _sketch.project_features
 project_texts = _sketch.project_texts
 project_tokens = _sketch.project_tokens
 quantise = _sketch.quantise
+sign_features = _sketch.sign_features
+sign_texts = _sketch.sign_texts
+sign_tokens = _sketch.sign_tokens
+sign_weighted = _sketch.sign_weighted
 
 
 def variants() -> list[str]:

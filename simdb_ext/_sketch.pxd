@@ -1,6 +1,6 @@
 # C declarations of `sketch/`, and what of Python's is not in Cython's own, for `_sketch.pyx`.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "Python.h":
@@ -102,6 +102,56 @@ cdef extern from "vocabulary.h" nogil:
     uint64_t sketch_vocabulary_place(const sketch_vocabulary *vocabulary, uint64_t first)
 
 
+cdef extern from "minima.h" nogil:
+    enum:
+        MINIMA_MOST
+        MINIMA_STEP
+
+    enum minima_kind:
+        MINIMA_MULTIPLY_SHIFT
+        MINIMA_MERSENNE
+        MINIMA_ONE_PERMUTATION
+
+    struct minima_family:
+        minima_kind kind
+        int count
+        int is_narrow
+        const uint64_t *multipliers
+        const uint64_t *increments
+
+    int64_t minima_of_features(
+        const minima_family *family, const uint64_t *hashes, const uint32_t *counts,
+        int64_t count, uint32_t *row
+    )
+
+
+cdef extern from "consistent.h" nogil:
+    int64_t consistent_sign(
+        const uint64_t *keys, int permutations, const uint64_t *hashes, const float *weights,
+        int64_t count, uint32_t *row
+    )
+
+
+cdef extern from "agree.h" nogil:
+    ctypedef void agree_function(
+        const void *left, int is_one, const void *right, int64_t count, int width,
+        uint16_t *agreeing
+    )
+
+    struct agree_functions:
+        agree_function *narrow
+        agree_function *wide
+
+    agree_functions agree_counts
+
+
+cdef extern from "bands.h" nogil:
+    void bands_keys(
+        const void *minima, int size, int64_t count, int width, int bands, int rows,
+        uint64_t *keys
+    )
+
+
 cdef extern from "scratch.h" nogil:
     enum:
         SKETCH_SHINGLE_MAX
@@ -117,6 +167,7 @@ cdef extern from "scratch.h" nogil:
         SKETCH_BINARY
         SKETCH_LOG_TF
         SKETCH_COLLECT
+        SKETCH_SIGN
 
     struct sketch_settings:
         int shingle
@@ -127,6 +178,7 @@ cdef extern from "scratch.h" nogil:
         sketch_counting counting
         const sketch_vocabulary *vocabulary
         const sketch_idf *idf
+        const minima_family *family
 
     struct sketch_scratch:
         sketch_bag bag

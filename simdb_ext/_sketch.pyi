@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
@@ -171,4 +172,80 @@ def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     s the sum of squares in order of j, all in double precision; scale = 0 where s = 0.  A half is
     placed as `_search.Vectors` says.  So q >= 8 exactly where the bit is set.  Weights that are not
     finite are a ValueError.
+    """
+
+# (name, multipliers, increments) of p permutations, a multiple of 8 up to 1024.
+Family = tuple[str, U64, U64]
+
+def sign_texts(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    family: Family,
+    feature_bits: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[U32, I64]:
+    """MinHash signatures uint32[n, p] and the number of features int64[n] of each text.
+
+    Features are those of `project_texts`, by the first word of their hash, and so are the other
+    arguments and the errors.  Let x be fmix64 of that word; with `feature_bits` 32 its highest 32
+    bits only.  Minimum i is the least value of any feature, with a the multipliers and b the
+    increments:
+
+    "multiply-shift": (a[i] x + b[i] mod 2^64) >> 32, a odd.
+    "mersenne": ((a[i] y + b[i]) mod 2^61 - 1) >> 29, a not 0, both below 2^61 - 1; y is x, or of a
+    64-bit x the highest 61 bits.
+    "one-permutation": let z = fmix64(x + b[0]).  A feature has the value z mod 2^32 in bin
+    p (z >> 32) >> 32 and none in others.  A bin i without features takes the minimum of bin
+    p (d >> 32) >> 32, d = fmix64(b[1] + 2^32 i + t), for the least t = 0, 1 .. whose bin has any.
+
+    All bits are set in every minimum of a text without features.
+    """
+
+def sign_tokens(
+    documents: Sequence[Sequence[str | bytes]],
+    *,
+    shingle: int,
+    seed: int,
+    replace: bool,
+    start: int,
+    family: Family,
+    feature_bits: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[U32, I64]:
+    """The same for documents whose tokens are given, as `project_tokens` takes them."""
+
+def sign_features(
+    offsets: I64, hashes: U64, counts: U32 | None, *, family: Family, feature_bits: int
+) -> U32:
+    """The same signatures of documents given as features, of which each occurs so often.
+
+    hashes[offsets[i]:offsets[i + 1]] are document i's.  The k-th occurrence of a feature, from 0,
+    is the feature whose hash is k * 0x9E3779B97F4A7C15 more.  None: each occurs once.
+    """
+
+def sign_weighted(offsets: I64, hashes: U64, weights: F32, keys: U64) -> U32:
+    """Signatures uint32[n, p] of documents given as distinct features with finite weights.
+
+    Consistent weighted sampling: Ioffe 2010, section 3, where S is the weight.  A feature takes
+    part if that is above 0.  Let x be fmix64 of its hash and w = fmix64(x xor keys[j]), and let g_k
+    be fmix64(w + k c), c = 0x9E3779B97F4A7C15.  u(h) = (h + 1/2) / 2^32 for 32 bits h.  Then
+    r = -ln(u(low half of g_1) u(high half of g_1)), c likewise of g_2, beta = u(high half of g_3),
+    t = floor(ln S / r + beta) and ln a = ln c - r (t - beta + 1).  Minimum j is the highest 32 bits
+    of fmix64(x + t c) of the feature with the least ln a, all bits where there is none.
+    """
+
+def agreements(left: U8 | U32, right: U8 | U32) -> U16:
+    """In how many places each row of `right` [n, p] equals that of `left` [n, p] or [1, p]."""
+
+def band_keys(minima: U8 | U32, *, bands: int, rows: int) -> U64:
+    """Keys uint64[n, bands] of the bands of signatures [n, p], bands * rows <= p.
+
+    That of band b, of the minima m_0 .. m_(rows - 1) from b * rows on, is k_rows, with
+    k_0 = fmix64(b + 0x9E3779B97F4A7C15) and k_(j + 1) = fmix64(k_j xor m_j).
     """

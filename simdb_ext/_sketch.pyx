@@ -4,7 +4,7 @@ The contract is in `_sketch.pyi`.  This file checks arguments, collects where th
 calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -27,6 +27,7 @@ include "sketch/intake.pxi"
 include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
 include "sketch/moz.pxi"
+include "sketch/sign.pxi"
 
 
 def variants():

@@ -14,10 +14,6 @@ FLOORS = [
         "resources", "values", "clusters", "signatures", "positions", "reports",
     ],
     [
-        "errors", "bits", "idf", "checks", "text_sketch", "minhash", "options", "resources",
-        "values", "signatures", "positions", "reports",
-    ],
-    [
         "fallback.mix", "fallback.minima", "fallback.unicode_table", "fallback.text",
         "fallback.vocabulary", "fallback.bags", "fallback.moz", "fallback.sketch",
         "fallback.vectors", "fallback.keys", "fallback.sweep", "fallback.flips", "fallback.search",

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.fallback import bags, moz
+from simdb.fallback import bags, minima, moz
 from simdb.fallback.bags import Idf
+from simdb.fallback.minima import Family
+from simdb.fallback.mix import SECOND_WORD, fmix64
 from simdb.fallback.text import CUTS, code_points, contents_of, cut
 from simdb.fallback.vocabulary import Vocabulary
 
@@ -32,15 +34,16 @@ FEATURES_MAX = 2**31 - 1  # or a weight could overflow
 # Consecutive tokens of a shingle are told apart by rotating their hashes; 23 is coprime to 64.
 ROTATION = 23
 
-# The second word of a ready feature's hash is made from its first by way of this constant.
-SECOND_WORD = 0x9E3779B97F4A7C15
-
 # Standard deviations of a weight per step of its quantised value (Max 1960, 16 levels).
 QUANTISATION_STEP = 0.335
 
 _HASH_BATCH = 1 << 14  # features whose bits are unpacked at once
 
+agreements = minima.agreements
+band_keys = minima.band_keys
 project_moz = moz.project_moz
+sign_features = minima.sign_features
+sign_weighted = minima.sign_weighted
 
 
 def variants() -> list[str]:
@@ -138,7 +141,7 @@ def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
         total = np.zeros(DIMENSIONS)
         for first in range(offsets[document], offsets[document + 1], _HASH_BATCH):
             batch = slice(first, min(first + _HASH_BATCH, offsets[document + 1]))
-            words = np.stack([hashes[batch], _fmix64(hashes[batch] ^ np.uint64(SECOND_WORD))], 1)
+            words = np.stack([hashes[batch], fmix64(hashes[batch] ^ SECOND_WORD)], 1)
             signs = np.where(_bits(words) == 1, 1.0, -1.0)
             signed = signs * weights[batch, None]
             # A cumulative sum adds one row after the other, as the contract asks; a sum may not.
@@ -146,6 +149,43 @@ def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
         with np.errstate(over="ignore"):
             projected[document] = total
     return projected
+
+
+def sign_texts(
+    texts: Sequence[str | bytes],
+    *,
+    unit: str,
+    shingle: int,
+    lowercase: bool,
+    seed: int,
+    replace: bool,
+    start: int,
+    family: Family,
+    feature_bits: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[U32, I64]:
+    """Signatures uint32[n, p] and the number of features int64[n] of each text."""
+    return _signed(
+        _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary),
+        family,
+        feature_bits,
+    )
+
+
+def sign_tokens(
+    documents: Sequence[Sequence[str | bytes]],
+    *,
+    shingle: int,
+    seed: int,
+    replace: bool,
+    start: int,
+    family: Family,
+    feature_bits: int,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[U32, I64]:
+    """The same for documents whose tokens are given; each token is hashed as it is."""
+    features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
+    return _signed(features, family, feature_bits)
 
 
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:
@@ -188,14 +228,7 @@ def _features(tokens: U64, shingle: int) -> U64:
         turn = ROTATION * (length - 1 - place) % 64
         words = tokens[place : place + len(features)]
         features ^= words << np.uint64(turn) | words >> np.uint64(-turn % 64)
-    return _fmix64(features)
-
-
-def _fmix64(words: U64) -> U64:
-    """The finaliser of MurmurHash3_x64_128."""
-    words = (words ^ words >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
-    words = (words ^ words >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
-    return words ^ words >> np.uint64(33)
+    return fmix64(features)
 
 
 def _bits(words: U64) -> U8:
@@ -281,6 +314,16 @@ def _counted(documents: Iterator[U64]) -> tuple[I64, U64, U32]:
         np.concatenate(hashes),
         np.concatenate(counts).astype(np.uint32),
     )
+
+
+def _signed(documents: Iterator[U64], family: Family, feature_bits: int) -> tuple[U32, I64]:
+    """Signatures and numbers of features of documents given by their features."""
+    minima.check_family(family, feature_bits)
+    rows, counts = [], []
+    for features in documents:
+        rows.append(minima.minima_of(features[:, 0], family, feature_bits))
+        counts.append(len(features))
+    return np.array(rows, np.uint32).reshape(-1, len(family[1])), np.array(counts, np.int64)
 
 
 def _check_unit(unit: str) -> None:

@@ -1,4 +1,4 @@
-"""The pipeline: the steps from texts and tokens to weights, in the order of `Simhash`.
+"""The pipeline: the steps from texts and tokens to weights or minima, in order of `TextSketch`.
 
     markup, normalisation, tokeniser      here, where the options ask for them
     unit, case, stop words, stems, shingles, weighting      in the kernel
@@ -17,18 +17,20 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import InputError, OptionError
 from simdb.fallback.text import code_points, contents_of, cut
-from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
 from simdb.sketch.naming import name_features, name_windows
 from simdb.sketch.normalisation import normalised
+from simdb.sketch.permutations import Family
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
+from simdb.text_sketch import TextSketch
 from simdb.values import NamedFeatures
 
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+Signed = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]
 Idf = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]
 
 
@@ -42,7 +44,7 @@ class Step(Protocol):
 class Normalisation:
     """The step that normalises texts."""
 
-    def __init__(self, options: Simhash) -> None:
+    def __init__(self, options: TextSketch) -> None:
         """By `options.normalisation`."""
         self._normalisation = options.normalisation
 
@@ -59,7 +61,7 @@ class Normalisation:
 class Pipeline:
     """Texts and lists of tokens to weights, or to counted features, by the options of a sketch."""
 
-    def __init__(self, options: Simhash, resources: Resources, allowed: Collection[str]) -> None:
+    def __init__(self, options: TextSketch, resources: Resources, allowed: Collection[str]) -> None:
         """`allowed`: names of callables that may be imported."""
         self._options = options
         self._resources = resources
@@ -77,7 +79,7 @@ class Pipeline:
         documents, kind = self._stepped(documents, kind, replace, start)
         if options.unit == "moz":
             return self._project_moz(documents, kind, replace, start)
-        counting, idf = options.weighting.removesuffix("-idf"), self._idf
+        counting, idf = options.weighting.removesuffix("-idf"), self.idf
         if kind == "tokens":
             return kernel.project_tokens(
                 documents,
@@ -126,6 +128,43 @@ class Pipeline:
             vocabulary=self._vocabulary,
         )
 
+    def sign(
+        self,
+        documents: Sequence[Any],
+        kind: str,
+        *,
+        family: Family,
+        feature_bits: int,
+        replace: bool,
+        start: int,
+    ) -> Signed:
+        """Signatures [n, p] and numbers of features; see `kernel.sign_texts`."""
+        options = self._options
+        documents, kind = self._stepped(documents, kind, replace, start)
+        if kind == "tokens":
+            return kernel.sign_tokens(
+                documents,
+                shingle=options.shingle,
+                seed=options.seed,
+                replace=replace,
+                start=start,
+                family=family,
+                feature_bits=feature_bits,
+                vocabulary=self._vocabulary,
+            )
+        return kernel.sign_texts(
+            documents,
+            unit=options.unit,
+            shingle=options.shingle,
+            lowercase=options.lowercase,
+            seed=options.seed,
+            replace=replace,
+            start=start,
+            family=family,
+            feature_bits=feature_bits,
+            vocabulary=self._vocabulary,
+        )
+
     def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures:
         """The features of one "text" or "tokens" by name."""
         options = self._options
@@ -137,6 +176,19 @@ class Pipeline:
         else:
             tokens = cut(code_points(cut_up, 0, errors), options.unit, options.lowercase)
         return name_features(tokens, options, self._vocabulary)
+
+    @property
+    def idf(self) -> Idf | None:
+        """The table as the kernel takes it; OptionError where one is asked for but missing."""
+        options = self._options
+        if not options.uses_idf:
+            return None
+        if options.idf is None:
+            raise OptionError(
+                f"weighting={options.weighting!r} needs an IDF table: fit one with simdb.fit_idf,"
+                " and give it to the sketch (idf=) or to the empty database (set_idf)"
+            )
+        return options.idf.entries, options.idf.directory, options.idf.default
 
     @cached_property
     def _steps(self) -> list[Step]:
@@ -153,18 +205,6 @@ class Pipeline:
     @cached_property
     def _vocabulary(self) -> kernel.Vocabulary | None:
         return make_vocabulary(self._options, self._resources)
-
-    @property
-    def _idf(self) -> Idf | None:
-        options = self._options
-        if not options.uses_idf:
-            return None
-        if options.idf is None:
-            raise OptionError(
-                f"weighting={options.weighting!r} needs an IDF table: fit one with simdb.fit_idf,"
-                " and give it to the sketch (idf=) or to the empty database (set_idf)"
-            )
-        return options.idf.entries, options.idf.directory, options.idf.default
 
     def _project_moz(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int

@@ -53,6 +53,8 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
         sketch_bag_clear(&scratch->bag, expected);
     if (settings->counting == SKETCH_BINARY)
         sketch_set_begin(&scratch->set, expected);
+    if (settings->counting == SKETCH_SIGN)
+        minima_begin(&scratch->minima, settings->family);
 }
 
 /* Add features that weigh scratch->units each. */
@@ -80,7 +82,9 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
         return;
     }
     scratch->counted += count;
-    if (settings->idf == NULL) {
+    if (settings->counting == SKETCH_SIGN) {
+        minima_add(&scratch->minima, settings->family, first, count);
+    } else if (settings->idf == NULL) {
         sketch_counts(first, second, count, scratch->ones);
     } else {
         sketch_idf_weights(settings->idf, first, count, scratch->units);
@@ -98,7 +102,8 @@ static void count_features(struct sketch_scratch *scratch, int length,
         return;
     if (length > 1) {
         sketch_shingles(scratch->first, count, length);
-        sketch_shingles(scratch->second, count, length);
+        if (settings->counting != SKETCH_SIGN)
+            sketch_shingles(scratch->second, count, length);
     }
     add_features(scratch, count, settings);
     scratch->features += count;
@@ -143,6 +148,16 @@ static void write_weights(const struct sketch_scratch *scratch, int32_t *whole, 
             weights[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
 }
 
+/* All bits are set in the signature of a document without features. */
+static void write_signature(struct sketch_scratch *scratch, const struct minima_family *family,
+                            uint32_t *row)
+{
+    if (scratch->counted > 0)
+        minima_end(&scratch->minima, family, row);
+    else
+        memset(row, 0xFF, (size_t)family->count * sizeof *row);
+}
+
 /* A text that is shorter than a shingle has one feature: all its tokens. */
 static enum sketch_outcome finish(struct sketch_scratch *scratch,
                                   const struct sketch_settings *settings, int64_t at,
@@ -166,6 +181,11 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
     features[at] = is_bagged(settings) ? scratch->bag.count : scratch->counted;
     if (settings->counting == SKETCH_COLLECT)
         return SKETCH_DONE;
+    if (settings->counting == SKETCH_SIGN) {
+        write_signature(scratch, settings->family,
+                        (uint32_t *)weights + settings->family->count * at);
+        return SKETCH_DONE;
+    }
     if (is_bagged(settings))
         add_bag(scratch, settings);
     write_weights(scratch, is_int ? (int32_t *)weights + SKETCH_DIMENSIONS * at : NULL,

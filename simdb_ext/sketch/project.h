@@ -20,7 +20,8 @@ void sketch_project_begin(void);
    numbers of features of those texts whose number of features is given as negative, up to the
    first that has an error; `done` becomes the number of those before it.  Texts with unknown
    tokens, which `scratch` then holds, keep a negative number.  With SKETCH_COLLECT the features
-   of the last text are left in the bag, and there are no weights. */
+   of the last text are left in the bag, and there are no weights.  With SKETCH_SIGN weights are
+   signatures, uint32 [count][family->count]. */
 enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_t count,
                                          const struct sketch_settings *settings,
                                          struct sketch_scratch *scratch, void *weights,

@@ -10,6 +10,7 @@
 #include "cut.h"
 #include "fold.h"
 #include "idf.h"
+#include "minima.h"
 #include "set.h"
 #include "shingles.h"
 #include "text.h"
@@ -30,8 +31,8 @@
 enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE };
 
 /* What an occurrence, or a feature that occurs n times, counts: 1 each; 1; 1 + ln n; nothing,
-   the features are only collected. */
-enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT };
+   the features are only collected; nothing, they make a signature. */
+enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT, SKETCH_SIGN };
 
 struct sketch_settings {
     int shingle;
@@ -42,6 +43,7 @@ struct sketch_settings {
     enum sketch_counting counting;
     const struct sketch_vocabulary *vocabulary; /* or NULL */
     const struct sketch_idf *idf;               /* or NULL */
+    const struct minima_family *family;         /* for SKETCH_SIGN */
 };
 
 /* Working memory of one call. */
@@ -63,6 +65,7 @@ struct sketch_scratch {
     int is_full;       /* there was no room in the bag or the set */
     struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
     struct sketch_set set; /* for SKETCH_BINARY */
+    struct minima minima;  /* for SKETCH_SIGN */
     struct sketch_unknown unknown;
 };
 

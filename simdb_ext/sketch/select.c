@@ -1,9 +1,12 @@
 #include "select.h"
 
+#include "agree.h"
+#include "consistent.h"
 #include "counts.h"
 #include "cut.h"
 #include "fold.h"
 #include "idf.h"
+#include "minima.h"
 #include "murmur.h"
 #include "quantise.h"
 #include "shingles.h"
@@ -13,6 +16,9 @@
 
 void sketch_select(int variant)
 {
+    agree_select(variant);
+    consistent_select(variant);
+    minima_select(variant);
     sketch_counts_select(variant);
     sketch_cut_select(variant);
     sketch_fold_select(variant);

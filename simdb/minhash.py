@@ -1,0 +1,79 @@
+"""The options of MinHash signatures: how a document becomes some minima."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simdb.checks import one_of, whole
+from simdb.errors import OptionError
+from simdb.text_sketch import TextSketch
+
+FAMILIES = MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
+    "multiply-shift", "mersenne", "one-permutation",
+)  # fmt: skip
+SETS = SET, BAG = ("set", "bag")
+PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 16, 1024
+PERMUTATIONS_STEP = 8  # what the kernel does at a time
+STORED_BITS = (8, 32)
+FEATURE_BITS = (32, 64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minhash(TextSketch):
+    """How a document becomes a signature, whose minima agree as often as documents are similar.
+
+    A text goes through the steps of `TextSketch`, of which the last is:
+
+    8. `weighting`: "set": a feature is there or not, and similarity is that of Jaccard.  "bag":
+       the second occurrence of a feature is a feature of its own, and so on.  "tf" and "tf-idf":
+       a feature weighs as often as it occurs, times its weight in `idf`, an `IdfTable`, and
+       similarity is sum min / sum max of the weights, by consistent weighted sampling (Ioffe
+       2010), which takes many times longer.
+
+    `permutations`: how many minima, a multiple of 8 from 16 to 1024.  `stored_bits` of each: 32,
+    or the lowest 8, which agree by chance once in 256 (Li & Koenig 2010); that is allowed for.
+    `family`: of which permutations.  "multiply-shift": (a x + b) mod 2^64, the highest 32 bits
+    (Dietzfelbinger et al. 1997), fast.  "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
+    "one-permutation": one hash for each feature, into as many bins as `permutations` (Li, Owen &
+    Zhang 2012); bins without a feature take the minimum of another (Shrivastava 2017).  Fastest
+    for long documents, less exact for those of fewer features than bins.  It has no meaning for
+    "tf" and "tf-idf".  `feature_bits`: features are told apart by so many bits of their hashes: 64,
+    or 32.  `seed` of the hash of features and of the permutations.
+    """
+
+    WEIGHTINGS: ClassVar[tuple[str, ...]] = (*SETS, "tf", "tf-idf")
+
+    weighting: str = SET
+    permutations: int = 128
+    stored_bits: int = 32
+    family: str = MULTIPLY_SHIFT
+    feature_bits: int = 64
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for a value that cannot be."""
+        self._check_steps()
+        whole("permutations", self.permutations, PERMUTATIONS_LEAST, PERMUTATIONS_MOST)
+        if self.permutations % PERMUTATIONS_STEP:
+            raise OptionError(
+                f"permutations is a multiple of {PERMUTATIONS_STEP}, not {self.permutations}"
+            )
+        one_of("stored_bits", self.stored_bits, STORED_BITS)
+        one_of("family", self.family, FAMILIES)
+        one_of("feature_bits", self.feature_bits, FEATURE_BITS)
+        if self.unit == "moz":
+            raise OptionError("unit='moz' is of fingerprints only; use simdb.Simhash.moz()")
+        if not self.is_of_sets and self.family != MULTIPLY_SHIFT:
+            raise OptionError(
+                f"family={self.family!r} has no meaning beside weighting={self.weighting!r}, which"
+                " has samples in place of permutations; leave it out, or take weighting='bag'"
+            )
+        self._check_idf()
+
+    @property
+    def is_of_sets(self) -> bool:
+        """Whether features are counted, not weighed: "set" and "bag"."""
+        return self.weighting in SETS
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one signature as it is stored."""
+        return self.permutations * self.stored_bits // 8

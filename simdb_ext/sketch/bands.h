@@ -1,0 +1,13 @@
+/* Keys of the bands of signatures. */
+
+#ifndef SIMDB_BANDS_H
+#define SIMDB_BANDS_H
+
+#include <stdint.h>
+
+/* keys[i * bands + b] is the hash of minima b * rows .. b * rows + rows - 1 of signature i, of
+   minima that have `size` bytes, 1 or 4, and of b; signatures lie `width` minima apart. */
+void bands_keys(const void *minima, int size, int64_t count, int width, int bands, int rows,
+                uint64_t *keys);
+
+#endif

@@ -1,0 +1,126 @@
+#include "minima.h"
+
+#include <string.h>
+
+#include "cpu.h"
+#include "minima_avx2.h"
+#include "minima_avx512.h"
+#include "minima_scalar.h"
+
+/* Features made at a time where they are not made by cutting text. */
+#define BATCH 512
+
+#if CPU_X86
+static minima_mix_function *const MIXES[] = {mix_features_scalar, mix_features_avx2,
+                                             mix_features_avx512};
+static minima_function *const SHIFTS[] = {minima_shift_scalar, minima_shift_avx2,
+                                          minima_shift_avx512};
+static minima_function *const MERSENNES[] = {minima_mersenne_scalar, minima_mersenne_scalar,
+                                             minima_mersenne_avx512};
+#else
+static minima_mix_function *const MIXES[] = {mix_features_scalar};
+static minima_function *const SHIFTS[] = {minima_shift_scalar};
+static minima_function *const MERSENNES[] = {minima_mersenne_scalar};
+#endif
+
+static minima_mix_function *mix_features = mix_features_scalar;
+static minima_function *shift = minima_shift_scalar;
+static minima_function *mersenne = minima_mersenne_scalar;
+
+void minima_select(int variant)
+{
+    mix_features = MIXES[variant];
+    shift = SHIFTS[variant];
+    mersenne = MERSENNES[variant];
+}
+
+/* One of `count` bins by the highest 32 bits of a word. */
+static inline uint32_t bin_of(uint64_t word, int count)
+{
+    return (uint32_t)((word >> 32) * (uint64_t)count >> 32);
+}
+
+static inline int is_filled(const struct minima *minima, uint32_t bin)
+{
+    return (int)(minima->filled[bin / 64] >> bin % 64 & 1);
+}
+
+/* Each feature goes to one bin, which keeps the least of their lowest 32 bits. */
+static void add_to_bins(struct minima *minima, const struct minima_family *family,
+                        uint64_t *features, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        features[i] += family->increments[0];
+    mix_features(features, count, 0);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bin = bin_of(features[i], family->count), value = (uint32_t)features[i];
+        if (value < minima->values[bin])
+            minima->values[bin] = value;
+        minima->filled[bin / 64] |= (uint64_t)1 << bin % 64;
+    }
+}
+
+/* An empty bin takes the minimum of the first filled one among bins drawn for it: the same ones in
+   every document (Shrivastava 2017, Algorithm 1). */
+static void fill_bins(struct minima *minima, const struct minima_family *family)
+{
+    for (uint32_t bin = 0; bin < (uint32_t)family->count; bin++) {
+        uint64_t draw = family->increments[1] + ((uint64_t)bin << 32);
+        uint32_t other = bin;
+
+        while (!is_filled(minima, other))
+            other = bin_of(mix_final(draw++), family->count);
+        minima->values[bin] = minima->values[other];
+    }
+}
+
+void minima_begin(struct minima *minima, const struct minima_family *family)
+{
+    memset(minima->values, 0xFF, (size_t)family->count * sizeof *minima->values);
+    memset(minima->filled, 0, sizeof minima->filled);
+}
+
+void minima_add(struct minima *minima, const struct minima_family *family, uint64_t *hashes,
+                int64_t count)
+{
+    mix_features(hashes, count, family->is_narrow);
+    if (family->kind == MINIMA_ONE_PERMUTATION)
+        add_to_bins(minima, family, hashes, count);
+    else
+        (family->kind == MINIMA_MERSENNE ? mersenne : shift)(family, hashes, count,
+                                                             minima->values);
+}
+
+void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row)
+{
+    if (family->kind == MINIMA_ONE_PERMUTATION)
+        fill_bins(minima, family);
+    memcpy(row, minima->values, (size_t)family->count * sizeof *row);
+}
+
+int64_t minima_of_features(const struct minima_family *family, const uint64_t *hashes,
+                           const uint32_t *counts, int64_t count, uint32_t *row)
+{
+    struct minima minima;
+    uint64_t batch[BATCH];
+    int64_t held = 0, features = 0;
+
+    minima_begin(&minima, family);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t times = counts != NULL ? counts[i] : 1;
+        for (uint32_t time = 0; time < times; time++) {
+            batch[held++] = hashes[i] + MIX_SECOND_WORD * (uint64_t)time;
+            if (held == BATCH) {
+                minima_add(&minima, family, batch, held);
+                held = 0;
+            }
+        }
+        features += times;
+    }
+    minima_add(&minima, family, batch, held);
+    if (features > 0)
+        minima_end(&minima, family, row);
+    else
+        memcpy(row, minima.values, (size_t)family->count * sizeof *row);
+    return features;
+}

@@ -1,0 +1,117 @@
+/* Up to 64 permutations at a time, their multipliers, increments and minima in registers. */
+
+#ifndef SIMDB_MINIMA_AVX512_H
+#define SIMDB_MINIMA_AVX512_H
+
+#include "minima_scalar.h"
+#include "mix_avx512.h"
+
+#if CPU_X86
+
+#define MINIMA_INLINE CPU_AVX512 __attribute__((always_inline)) static inline
+
+CPU_AVX512 static void mix_features_avx512(uint64_t *hashes, int64_t count, int is_narrow)
+{
+    for (int64_t i = 0; i < count; i += 8) {
+        __mmask8 some = (__mmask8)_bzhi_u32(0xFF, count - i < 8 ? (unsigned)(count - i) : 8);
+        __m512i mixed = mix_final_avx512(_mm512_maskz_loadu_epi64(some, hashes + i));
+        if (is_narrow)
+            mixed = _mm512_srli_epi64(mixed, 32);
+        _mm512_mask_storeu_epi64(hashes + i, some, mixed);
+    }
+}
+
+/* Eight values as the highest of so many 64-bit words that have them: the least one is kept just
+   where the value of the least one is. */
+MINIMA_INLINE __m512i widened_avx512(const uint32_t *values, unsigned shift)
+{
+    __m512i wide = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
+    __m512i rest = _mm512_set1_epi64(((int64_t)1 << shift) - 1);
+    return _mm512_or_si512(_mm512_slli_epi64(wide, shift), rest);
+}
+
+MINIMA_INLINE void store_highest_avx512(uint32_t *values, __m512i words, unsigned shift)
+{
+    _mm256_storeu_si256((__m256i *)values,
+                        _mm512_cvtepi64_epi32(_mm512_srli_epi64(words, shift)));
+}
+
+/* 8 `width` permutations from `first` on; `width` is a constant. */
+MINIMA_INLINE void shift_some_avx512(const struct minima_family *family, int first, const int width,
+                                     const uint64_t *features, int64_t count, uint32_t *values)
+{
+    __m512i multipliers[8], increments[8], least[8];
+
+    for (int j = 0; j < width; j++) {
+        multipliers[j] = _mm512_loadu_si512(family->multipliers + first + 8 * j);
+        increments[j] = _mm512_loadu_si512(family->increments + first + 8 * j);
+        least[j] = widened_avx512(values + first + 8 * j, 32);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        __m512i feature = _mm512_set1_epi64((int64_t)features[i]);
+        for (int j = 0; j < width; j++) {
+            __m512i word = _mm512_mullo_epi64(multipliers[j], feature);
+            least[j] = _mm512_min_epu64(least[j], _mm512_add_epi64(word, increments[j]));
+        }
+    }
+    for (int j = 0; j < width; j++)
+        store_highest_avx512(values + first + 8 * j, least[j], 32);
+}
+
+CPU_AVX512 static void minima_shift_avx512(const struct minima_family *family,
+                                           const uint64_t *features, int64_t count,
+                                           uint32_t *values)
+{
+    int first = 0;
+
+    for (; first + 64 <= family->count; first += 64)
+        shift_some_avx512(family, first, 8, features, count, values);
+    for (; first + 32 <= family->count; first += 32)
+        shift_some_avx512(family, first, 4, features, count, values);
+    for (; first < family->count; first += 8)
+        shift_some_avx512(family, first, 1, features, count, values);
+}
+
+MINIMA_INLINE __m512i mersenne_fold_avx512(__m512i words)
+{
+    return _mm512_add_epi64(_mm512_and_si512(words, _mm512_set1_epi64((int64_t)MERSENNE)),
+                            _mm512_srli_epi64(words, 61));
+}
+
+/* As mersenne_value; the subtraction wraps where it should not be done. */
+MINIMA_INLINE __m512i mersenne_value_avx512(__m512i a, __m512i x, __m512i b)
+{
+    __m512i a_high = _mm512_srli_epi64(a, 32), x_high = _mm512_srli_epi64(x, 32);
+    __m512i crossed = _mm512_add_epi64(_mm512_mul_epu32(a_high, x), _mm512_mul_epu32(a, x_high));
+    __m512i upper = _mm512_slli_epi64(_mm512_mul_epu32(a_high, x_high), 3);
+    __m512i middle = _mm512_slli_epi64(
+        _mm512_and_si512(crossed, _mm512_set1_epi64(0x1FFFFFFF)), 32);
+    __m512i sum = _mm512_add_epi64(mersenne_fold_avx512(_mm512_mul_epu32(a, x)), upper);
+
+    sum = _mm512_add_epi64(_mm512_add_epi64(sum, middle), _mm512_srli_epi64(crossed, 29));
+    sum = mersenne_fold_avx512(_mm512_add_epi64(mersenne_fold_avx512(sum), b));
+    return _mm512_min_epu64(sum, _mm512_sub_epi64(sum, _mm512_set1_epi64((int64_t)MERSENNE)));
+}
+
+CPU_AVX512 static void minima_mersenne_avx512(const struct minima_family *family,
+                                              const uint64_t *features, int64_t count,
+                                              uint32_t *values)
+{
+    for (int j = 0; j < family->count; j += 8) {
+        __m512i multipliers = _mm512_loadu_si512(family->multipliers + j);
+        __m512i increments = _mm512_loadu_si512(family->increments + j);
+        __m512i least = widened_avx512(values + j, MERSENNE_KEPT);
+
+        for (int64_t i = 0; i < count; i++) {
+            uint64_t feature = mersenne_feature(features[i], family->is_narrow);
+            __m512i word = mersenne_value_avx512(multipliers, _mm512_set1_epi64((int64_t)feature),
+                                                 increments);
+            least = _mm512_min_epu64(least, word);
+        }
+        store_highest_avx512(values + j, least, MERSENNE_KEPT);
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,177 @@
+# MinHash signatures: made, compared and hashed by bands; for `_sketch.pyx`.
+
+cdef dict FAMILIES = {
+    "multiply-shift": MINIMA_MULTIPLY_SHIFT,
+    "mersenne": MINIMA_MERSENNE,
+    "one-permutation": MINIMA_ONE_PERMUTATION,
+}
+cdef uint64_t MERSENNE = (1 << 61) - 1
+
+
+cdef class Family:
+    """Permutations as C takes them, and what keeps them there."""
+
+    cdef minima_family family
+    cdef object kept
+
+    def __cinit__(self, family, feature_bits):
+        name, multipliers, increments = family
+        self.family.kind = <minima_kind><int>checked_name("family", name, FAMILIES)
+        check_permutations(multipliers, increments, name == "mersenne")
+        if feature_bits not in (32, 64):
+            raise ValueError(f"feature_bits is {feature_bits}, not 32 or 64")
+        cdef const uint64_t[::1] factors = multipliers
+        cdef const uint64_t[::1] added = increments
+        self.kept = (multipliers, increments)
+        self.family.count = len(factors)
+        self.family.is_narrow = feature_bits == 32
+        self.family.multipliers = &factors[0]
+        self.family.increments = &added[0]
+
+
+def sign_texts(
+    texts, *, unit, shingle, lowercase, seed, replace, start, family, feature_bits,
+    vocabulary=None
+):
+    """Signatures uint32[n, p] and the number of features int64[n] of each text."""
+    cdef Family permutations = Family(family, feature_bits)
+    cdef Working call = Working(unit, shingle, lowercase, seed, replace, "tf", vocabulary, None)
+    cdef tuple all_texts = tuple(texts)
+    call.settings.counting = SKETCH_SIGN
+    call.settings.family = &permutations.family
+    rows = np.empty((len(all_texts), permutations.family.count), np.uint32)
+    features = np.full(len(all_texts), -1, np.int64)
+    project_all_texts(call, all_texts, start, rows, features, None)
+    return rows, features
+
+
+def sign_tokens(
+    documents, *, shingle, seed, replace, start, family, feature_bits, vocabulary=None
+):
+    """The same for documents whose tokens are given; each token is hashed as it is."""
+    cdef Family permutations = Family(family, feature_bits)
+    cdef Working call = Working("words", shingle, False, seed, replace, "tf", vocabulary, None)
+    cdef tuple lists = tuple(documents)
+    call.settings.counting = SKETCH_SIGN
+    call.settings.family = &permutations.family
+    rows = np.empty((len(lists), permutations.family.count), np.uint32)
+    features = np.full(len(lists), -1, np.int64)
+    project_all_tokens(call, lists, start, rows, features, None)
+    return rows, features
+
+
+def sign_features(
+    const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, counts, *, family,
+    feature_bits
+):
+    """Signatures uint32[n, p] of documents given as features, which occur so often (None: once)."""
+    cdef Family permutations = Family(family, feature_bits)
+    cdef const uint32_t[::1] given = counts
+    check_features(np.asarray(offsets), len(hashes), None)
+    if counts is not None and len(counts) != len(hashes):
+        raise ValueError(f"{len(counts)} counts for {len(hashes)} hashes")
+    cdef const uint64_t *all_hashes = &hashes[0] if len(hashes) else NULL
+    cdef const uint32_t *all_counts = NULL
+    if counts is not None and len(hashes):
+        all_counts = &given[0]
+    rows = np.empty((len(offsets) - 1, permutations.family.count), np.uint32)
+    cdef uint32_t[:, ::1] out = rows
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(out.shape[0]):
+            minima_of_features(
+                &permutations.family, all_hashes + offsets[i],
+                all_counts + offsets[i] if all_counts != NULL else NULL,
+                offsets[i + 1] - offsets[i], &out[i, 0]
+            )
+    return rows
+
+
+def sign_weighted(
+    const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None,
+    const float[::1] weights not None, const uint64_t[::1] keys not None
+):
+    """Signatures uint32[n, p] of documents given as distinct features with weights."""
+    check_features(np.asarray(offsets), len(hashes), np.asarray(weights))
+    check_permutations(np.asarray(keys), np.asarray(keys), False)
+    cdef const uint64_t *all_hashes = &hashes[0] if len(hashes) else NULL
+    cdef const float *all_weights = &weights[0] if len(hashes) else NULL
+    rows = np.empty((len(offsets) - 1, len(keys)), np.uint32)
+    cdef uint32_t[:, ::1] out = rows
+    cdef int width = len(keys)
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(out.shape[0]):
+            consistent_sign(
+                &keys[0], width, all_hashes + offsets[i], all_weights + offsets[i],
+                offsets[i + 1] - offsets[i], &out[i, 0]
+            )
+    return rows
+
+
+def agreements(left, right):
+    """In how many places each row of `right` agrees with that of `left`: uint16[n]."""
+    check_minima(left)
+    check_minima(right)
+    if left.dtype != right.dtype or left.shape[1] != right.shape[1]:
+        raise ValueError(f"{left.dtype}{left.shape} and {right.dtype}{right.shape} do not compare")
+    if len(left) not in (1, len(right)):
+        raise ValueError(f"{len(left)} signatures on the left, not 1 or {len(right)}")
+    agreeing = np.empty(len(right), np.uint16)
+    cdef const uint8_t[::1] first = np.ascontiguousarray(left).reshape(-1).view(np.uint8)
+    cdef const uint8_t[::1] second = np.ascontiguousarray(right).reshape(-1).view(np.uint8)
+    cdef uint16_t[::1] out = agreeing
+    cdef agree_function *count = (
+        agree_counts.narrow if right.dtype == np.uint8 else agree_counts.wide
+    )
+    cdef int is_one = len(left) == 1
+    cdef int width = right.shape[1]
+    if len(out) > 0:
+        with nogil:
+            count(&first[0], is_one, &second[0], out.shape[0], width, &out[0])
+    return agreeing
+
+
+def band_keys(minima, *, bands, rows):
+    """Keys uint64[n, bands] of the bands of signatures."""
+    check_minima(minima)
+    if bands < 1 or rows < 1 or bands * rows > minima.shape[1]:
+        raise ValueError(f"{bands} bands of {rows} rows of {minima.shape[1]} minima")
+    keys = np.empty((len(minima), bands), np.uint64)
+    cdef const uint8_t[::1] content = np.ascontiguousarray(minima).reshape(-1).view(np.uint8)
+    cdef uint64_t[:, ::1] out = keys
+    cdef int size = minima.itemsize
+    cdef int width = minima.shape[1]
+    cdef int height = rows
+    if len(minima) > 0:
+        with nogil:
+            bands_keys(
+                &content[0], size, out.shape[0], width, <int>out.shape[1], height, &out[0, 0]
+            )
+    return keys
+
+
+cdef int check_permutations(multipliers, increments, bint is_mersenne) except -1:
+    """Raise unless the arrays of a family fit together."""
+    for name, array in (("multipliers", multipliers), ("increments", increments)):
+        if array.dtype != np.uint64 or array.ndim != 1:
+            raise ValueError(f"{name} are {array.dtype}[{array.ndim} axes], not uint64[1 axis]")
+    count = len(multipliers)
+    if count != len(increments):
+        raise ValueError(f"{count} multipliers and {len(increments)} increments")
+    if not 0 < count <= MINIMA_MOST or count % MINIMA_STEP:
+        raise ValueError(
+            f"{count} permutations, not a multiple of {MINIMA_STEP} up to {MINIMA_MOST}"
+        )
+    if is_mersenne and max(multipliers.max(), increments.max()) >= MERSENNE:
+        raise ValueError("the numbers of family 'mersenne' are below 2**61 - 1")
+    return 0
+
+
+cdef int check_minima(minima) except -1:
+    if not isinstance(minima, np.ndarray) or minima.dtype not in (np.uint8, np.uint32):
+        found = getattr(minima, "dtype", type(minima).__name__)
+        raise TypeError(f"minima are {found}, not uint8 or uint32")
+    if minima.ndim != 2 or not 0 < minima.shape[1] <= MINIMA_MOST:
+        raise ValueError(f"minima have shape {minima.shape}, not (n, 1 .. {MINIMA_MOST})")
+    return 0

@@ -1,0 +1,78 @@
+"""MinHash as a reader would write it: whole numbers, sets and loops, one feature at a time."""
+
+import math
+
+MASK = 2**64 - 1
+PRIME = 2**61 - 1
+STEP = 0x9E3779B97F4A7C15
+NOTHING = 2**32 - 1
+
+
+def fmix64(word):
+    word = ((word ^ word >> 33) * 0xFF51AFD7ED558CCD) & MASK
+    word = ((word ^ word >> 33) * 0xC4CEB9FE1A85EC53) & MASK
+    return word ^ word >> 33
+
+
+def signature(hashes, family, feature_bits=64):
+    """The minima of the features with these hashes."""
+    name, multipliers, increments = family[0], family[1].tolist(), family[2].tolist()
+    features = {fmix64(each & MASK) >> 64 - feature_bits for each in hashes}
+    if not features:
+        return [NOTHING] * len(multipliers)
+    if name == "one-permutation":
+        return binned(features, increments)
+    coefficients = list(zip(multipliers, increments, strict=True))
+    if name == "mersenne":
+        cut = {feature >> 3 if feature_bits == 64 else feature for feature in features}
+        return [min((a * x + b) % PRIME >> 29 for x in cut) for a, b in coefficients]
+    return [min(((a * x + b) & MASK) >> 32 for x in features) for a, b in coefficients]
+
+
+def binned(features, increments):
+    count = len(increments)
+    bins = {}
+    for feature in features:
+        word = fmix64((feature + increments[0]) & MASK)
+        place, value = count * (word >> 32) >> 32, word & 0xFFFFFFFF
+        bins[place] = min(value, bins.get(place, value))
+    row = []
+    for place in range(count):
+        other, draw = place, (increments[1] + (place << 32)) & MASK
+        while other not in bins:
+            other, draw = count * (fmix64(draw) >> 32) >> 32, (draw + 1) & MASK
+        row.append(bins[other])
+    return row
+
+
+def uniform(half):
+    return (half + 0.5) / 2**32
+
+
+def gamma(word):
+    return -math.log(uniform(word & 0xFFFFFFFF) * uniform(word >> 32))
+
+
+def samples(weighted, keys):
+    """The consistent samples of {hash: weight}, with the logarithm of the library."""
+    row = []
+    for key in keys:
+        drawn = [sample(fmix64(each), weight, key) for each, weight in weighted.items()]
+        row.append(min(drawn)[1] if drawn else NOTHING)
+    return row
+
+
+def sample(feature, weight, key):
+    draw = fmix64(feature ^ key)
+    rate = gamma(fmix64((draw + STEP) & MASK))
+    cost = math.log(gamma(fmix64((draw + 2 * STEP) & MASK)))
+    shift = uniform(fmix64((draw + 3 * STEP) & MASK) >> 32)
+    step = math.floor(math.log(weight) / rate + shift)
+    return cost - rate * (step - shift + 1), fmix64((feature + step * STEP) & MASK) >> 32
+
+
+def band_key(minima, band):
+    key = fmix64((band + STEP) & MASK)
+    for each in minima:
+        key = fmix64(key ^ each)
+    return key

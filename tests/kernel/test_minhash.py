@@ -1,0 +1,242 @@
+"""Signatures, their comparison and band keys: fallback and variants against the plain oracle."""
+
+import random
+from itertools import pairwise
+
+import minhash_oracle as oracle
+import numpy as np
+import pytest
+
+from simdb.fallback import sketch as fallback
+from simdb.minhash import FAMILIES, Minhash
+from simdb.sketch.permutations import permutations_of
+
+_sketch = pytest.importorskip("simdb_ext._sketch")
+
+COUNTS = [0, 1, 2, 7, 8, 9, 511, 512, 513]
+TEXT = {"unit": "words", "lowercase": True, "seed": 0, "replace": False, "start": 0}
+
+
+@pytest.fixture(params=["numpy", *_sketch.variants()])
+def kernel(request):
+    """The module under test, set to one variant."""
+    module = fallback if request.param == "numpy" else _sketch
+    before = module.select(request.param)
+    yield module
+    module.select(before)
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request):
+    return permutations_of(Minhash(permutations=24, family=request.param, seed=5))
+
+
+def offsets_of(counts):
+    return np.cumsum([0, *counts])
+
+
+def random_hashes(count, seed=1):
+    chance = random.Random(seed)
+    return [chance.choice([0, 2**64 - 1, chance.getrandbits(64)]) for _ in range(count)]
+
+
+@pytest.mark.parametrize("feature_bits", [32, 64])
+def test_minima_of_features_are_those_of_the_definition(kernel, family, feature_bits):
+    hashes = random_hashes(sum(COUNTS))
+    offsets = offsets_of(COUNTS)
+
+    rows = kernel.sign_features(
+        offsets, np.array(hashes, np.uint64), None, family=family, feature_bits=feature_bits
+    )
+
+    assert rows.dtype == np.uint32
+    bounds = pairwise(offsets.tolist())
+    expected = [
+        oracle.signature(hashes[start:stop], family, feature_bits) for start, stop in bounds
+    ]
+    assert rows.tolist() == expected
+
+
+@pytest.mark.parametrize("permutations", [16, 32, 64, 104, 128, 200, 1024])
+def test_any_number_of_permutations_is_served(kernel, permutations):
+    family = permutations_of(Minhash(permutations=permutations))
+    hashes = random_hashes(40)
+
+    rows = kernel.sign_features(
+        np.array([0, 40]), np.array(hashes, np.uint64), None, family=family, feature_bits=64
+    )
+
+    assert rows[0].tolist() == oracle.signature(hashes, family)
+
+
+def test_the_largest_numbers_of_a_prime_field_are_reduced(kernel):
+    largest = np.full(8, 2**61 - 2, np.uint64)
+    hashes = random_hashes(200, seed=2)
+
+    rows = kernel.sign_features(
+        np.array([0, 200]),
+        np.array(hashes, np.uint64),
+        None,
+        family=("mersenne", largest, largest),
+        feature_bits=64,
+    )
+
+    assert rows[0].tolist() == oracle.signature(hashes, ("mersenne", largest, largest))
+
+
+def test_each_occurrence_of_a_feature_is_one_of_its_own(kernel, family):
+    hashes = [11, 22, 33]
+
+    rows = kernel.sign_features(
+        np.array([0, 3]),
+        np.array(hashes, np.uint64),
+        np.array([1, 600, 0], np.uint32),
+        family=family,
+        feature_bits=64,
+    )
+
+    occurring = [11, *(22 + oracle.STEP * time for time in range(600))]
+    assert rows[0].tolist() == oracle.signature(occurring, family)
+
+
+@pytest.mark.parametrize("shingle", [1, 3])
+@pytest.mark.parametrize("unit", ["words", "characters", "whitespace"])
+def test_texts_have_the_minima_of_their_features(kernel, family, unit, shingle):
+    texts = ["", "a", "the cat and the cat and the dog", "caf\u00e9 \u65e5\u672c", "x y " * 3000]
+    settings = {**TEXT, "unit": unit, "shingle": shingle}
+
+    rows, counts = kernel.sign_texts(texts, family=family, feature_bits=64, **settings)
+
+    offsets, hashes, occurrences = kernel.count_texts(texts, **settings)
+    expected = kernel.sign_features(offsets, hashes, None, family=family, feature_bits=64)
+    np.testing.assert_array_equal(rows, expected)
+    assert counts.tolist() == np.diff(offsets_of(occurrences)[offsets]).tolist()
+
+
+def test_tokens_have_the_minima_of_their_text(kernel, family):
+    text = "one two three two one two three"
+    settings = {"shingle": 2, "seed": 0, "replace": False, "start": 0}
+
+    by_tokens, counts = kernel.sign_tokens(
+        [text.split(), []], family=family, feature_bits=64, **settings
+    )
+
+    by_text, _ = kernel.sign_texts(
+        [text, ""], family=family, feature_bits=64, **{**TEXT, **settings}
+    )
+    np.testing.assert_array_equal(by_tokens, by_text)
+    assert counts.tolist() == [6, 0]
+
+
+def test_stop_words_and_stems_come_before_features(kernel, family):
+    stems = {"cats": "cat", "sat": "sit"}
+    texts = ["the cats sat", "sit cat", "the the"]
+    settings = {**TEXT, "shingle": 1, "family": family, "feature_bits": 64}
+    vocabulary = kernel.Vocabulary(0, ["the"], lambda words: [stems.get(w, w) for w in words])
+
+    rows, counts = kernel.sign_texts(texts, vocabulary=vocabulary, **settings)
+
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert counts.tolist() == [2, 2, 0]
+    assert (rows[2] == oracle.NOTHING).all()
+
+
+def test_an_invalid_text_is_named(kernel, family):
+    with pytest.raises(ValueError, match="document 8 has a lone surrogate"):
+        kernel.sign_texts(
+            ["a", "\udc80"], family=family, feature_bits=64, **{**TEXT, "start": 7, "shingle": 1}
+        )
+
+
+def test_weighted_samples_are_those_of_the_definition(kernel):
+    chance = random.Random(3)
+    keys = np.array([chance.getrandbits(64) for _ in range(24)], np.uint64)
+    counts = [0, 1, 2, 300]
+    weights = [float(np.float32(chance.uniform(0, 9))) for _ in range(sum(counts))]
+    weights[5:8] = [0.0, -1.0, float(np.float32(1e-30))]
+    hashes = [chance.getrandbits(64) for _ in weights]
+    offsets = offsets_of(counts)
+
+    rows = kernel.sign_weighted(
+        offsets, np.array(hashes, np.uint64), np.array(weights, np.float32), keys
+    )
+
+    for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
+        pairs = zip(hashes[start:stop], weights[start:stop], strict=True)
+        expected = {feature: weight for feature, weight in pairs if weight > 0}
+        assert row.tolist() == oracle.samples(expected, keys.tolist())
+
+
+def test_weighted_samples_agree_to_the_bit(kernel):
+    chance = np.random.default_rng(4)
+    hashes = chance.integers(0, 2**64, 5000, np.uint64)
+    weights = chance.lognormal(0, 8, 5000).astype(np.float32)
+    keys = chance.integers(0, 2**64, 64, np.uint64)
+    offsets = np.arange(0, 5001, 100)
+
+    rows = kernel.sign_weighted(offsets, hashes, weights, keys)
+
+    np.testing.assert_array_equal(rows, fallback.sign_weighted(offsets, hashes, weights, keys))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize("width", [1, 8, 24, 31, 32, 64, 72, 128, 200, 1024])
+def test_equal_places_are_counted(kernel, dtype, width):
+    chance = np.random.default_rng(width)
+    left, right = (chance.integers(0, 3, (9, width)).astype(dtype) for _ in range(2))
+
+    one_by_one = kernel.agreements(left, right)
+    to_many = kernel.agreements(left[:1], right)
+
+    pairs = list(zip(left.tolist(), right.tolist(), strict=True))
+    assert one_by_one.tolist() == [sum(map(int.__eq__, *pair)) for pair in pairs]
+    assert to_many.tolist() == [sum(map(int.__eq__, left[0].tolist(), each)) for _, each in pairs]
+    assert kernel.agreements(left[:1], right[:0]).tolist() == []
+
+
+def test_signatures_of_different_kinds_do_not_compare(kernel):
+    narrow, wide = np.zeros((2, 16), np.uint8), np.zeros((2, 16), np.uint32)
+
+    for left, right in ((narrow, wide), (wide, wide[:, :8]), (wide, np.zeros((3, 16), np.uint32))):
+        with pytest.raises(ValueError, match=r"do not compare|on the left"):
+            kernel.agreements(left, right)
+    with pytest.raises(TypeError, match="int64"):
+        kernel.agreements(wide.astype(np.int64), wide)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize(("bands", "rows"), [(1, 1), (1, 16), (3, 5), (16, 1)])
+def test_band_keys_are_those_of_the_definition(kernel, dtype, bands, rows):
+    minima = np.random.default_rng(1).integers(0, 2**32, (3, 16), np.uint32).astype(dtype)
+
+    keys = kernel.band_keys(minima, bands=bands, rows=rows)
+
+    expected = [
+        [oracle.band_key(row[band * rows :][:rows], band) for band in range(bands)]
+        for row in minima.tolist()
+    ]
+    assert keys.tolist() == expected
+
+
+def test_more_bands_than_minima_are_refused(kernel):
+    with pytest.raises(ValueError, match="4 bands of 5 rows of 16 minima"):
+        kernel.band_keys(np.zeros((1, 16), np.uint32), bands=4, rows=5)
+
+
+def test_arrays_that_do_not_fit_are_refused(kernel, family):
+    hashes = np.zeros(3, np.uint64)
+    name, multipliers, increments = family
+    calls = {
+        "offsets do not lie within": (np.array([0, 4]), None, family, 64),
+        "2 counts for 3": (np.array([0, 3]), np.ones(2, np.uint32), family, 64),
+        "feature_bits is 16": (np.array([0, 3]), None, family, 16),
+        "not a multiple of 8": (np.array([0, 3]), None, (name, *2 * [multipliers[:9]]), 64),
+        "24 multipliers and 8": (
+            np.array([0, 3]), None, (name, multipliers, increments[:8].copy()), 64,
+        ),
+        "family is 'md5'": (np.array([0, 3]), None, ("md5", multipliers, increments), 64),
+    }  # fmt: skip
+
+    for message, (offsets, counts, permutations, bits) in calls.items():
+        with pytest.raises(ValueError, match=message):
+            kernel.sign_features(offsets, hashes, counts, family=permutations, feature_bits=bits)
