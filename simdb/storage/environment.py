@@ -324,7 +324,7 @@ class Environment:
             environment.reader_check()
         return environment
 
-    def _begin_again(self, error: Exception, holder: Holder) -> None:
+    def _begin_again(self, error: Exception, holder: Holder, *, tries: int = OPEN_TRIES) -> None:
         """Begin after the first try failed in a way that can be mended."""
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
@@ -344,7 +344,10 @@ class Environment:
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as again:
             self._gate.leave(holder)
-            translate(again, self.path)
+            if isinstance(again, lmdb.MapResizedError) and tries:
+                self._begin_again(again, holder, tries=tries - 1)  # larger once more meanwhile
+            else:
+                translate(again, self.path)
 
     def _adopt_size(self) -> None:
         """Take over the larger map that another process has given to the file."""

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 
+import lmdb
 import numpy as np
 import pytest
 from soundness import TINY
@@ -160,3 +161,26 @@ def test_more_readers_than_slots_are_busy_and_work_again_afterwards(open_databas
     for snapshot in snapshots:
         snapshot.close()
     assert len(database) == 0
+
+
+def test_a_map_that_others_make_larger_again_and_again_is_taken_over(open_database, monkeypatch):
+    # The torture found it: between taking over one size and beginning came the next.
+    database = open_database(options=TINY)
+    database.insert(1, 1)
+    environment = database._store.environment
+    real, left = environment._lmdb, [3]
+
+    class Growing:
+        def begin(self, **settings):
+            if left[0]:
+                left[0] -= 1
+                raise lmdb.MapResizedError("MDB_MAP_RESIZED")
+            return real.begin(**settings)
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+    monkeypatch.setattr(environment, "_lmdb", Growing())
+
+    assert list(database) == [1]
+    assert left == [0]
