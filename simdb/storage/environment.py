@@ -197,13 +197,21 @@ class Environment:
         for name in names:
             if name not in self._names:
                 try:
-                    self._names[name] = self._lmdb.open_db(name, create=False)
+                    self._names[name] = self._handle(name)
                 except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
                     raise FormatError(
                         f"{self.path} has no sub-database {name.decode()}: it is no simdb database"
                     ) from error
                 except lmdb.Error as error:
                     translate(error, self.path)
+
+    def _handle(self, name: bytes) -> Any:
+        """The handle of a sub-database; nobody reads yet."""
+        try:
+            return self._lmdb.open_db(name, create=False)
+        except lmdb.MapResizedError:
+            self._lmdb.set_mapsize(0)  # others have made it larger
+        return self._handle(name)
 
     def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
         """Make sub-databases in a write transaction."""
@@ -329,8 +337,7 @@ class Environment:
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
         elif isinstance(error, lmdb.PanicError):
-            # The last page of a commit could not be written.  What is on the disk is as before,
-            # but LMDB trusts its memory of it no more.
+            # The last page of a commit could not be written; LMDB refuses all after that.
             self.reopen(None)
         elif isinstance(error, lmdb.ReadersFullError):
             if not self._lmdb.reader_check():

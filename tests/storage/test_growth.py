@@ -184,3 +184,29 @@ def test_a_map_that_others_make_larger_again_and_again_is_taken_over(open_databa
 
     assert list(database) == [1]
     assert left == [0]
+
+
+def test_a_map_that_others_make_larger_while_it_is_opened_is_taken_over(open_database, monkeypatch):
+    # It came out as an Error: handles are opened in a transaction of their own.
+    database = open_database(options=TINY)
+    database.insert(1, 1)
+    environment = database._store.environment
+    real, left = environment._lmdb, [3]
+
+    class Growing:
+        def open_db(self, *names, **settings):
+            if left[0]:
+                left[0] -= 1
+                raise lmdb.MapResizedError("MDB_MAP_RESIZED")
+            return real.open_db(*names, **settings)
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+    monkeypatch.setattr(environment, "_lmdb", Growing())
+    names = list(environment._names)
+    environment.forget_subdatabases()
+    environment.attach(names)
+
+    assert list(database) == [1]
+    assert left == [0]
