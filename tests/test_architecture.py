@@ -40,7 +40,7 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "reading", "place", "pages", "idf_file",
-        "birth", "environment", "registry", "batch", "loose", "manifest", "metadata",
+        "birth", "mapping", "environment", "registry", "batch", "loose", "manifest", "metadata",
         "tombstones", "residency", "run", "pieces", "membership", "merge", "frames", "portable",
         "contents", "survey", "check",
     ],

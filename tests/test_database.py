@@ -10,8 +10,7 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.storage import registry
-from simdb.storage.environment import Environment
+from simdb.storage import mapping, registry
 
 
 def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_database):
@@ -159,15 +158,15 @@ def test_a_reader_goes_on_when_opening_for_writing_fails(open_database, monkeypa
     for opened in list(registry._open.values()):
         registry.release(opened)
     reader = open_database(mode="r")
-    try_open = Environment._try_open
+    try_open = mapping.try_open
 
-    def refuse_writers(environment, size):
-        if not environment.is_read_only:
+    def refuse_writers(path, size, *, is_read_only, **settings):
+        if not is_read_only:
             raise lmdb.ReadonlyError("refused")
-        return try_open(environment, size)
+        return try_open(path, size, is_read_only=is_read_only, **settings)
 
-    monkeypatch.setattr("simdb.storage.environment.OPEN_TRIES", 2)
-    monkeypatch.setattr(Environment, "_try_open", refuse_writers)
+    monkeypatch.setattr(mapping, "OPEN_TRIES", 2)
+    monkeypatch.setattr(mapping, "try_open", refuse_writers)
     with pytest.raises(simdb.ReadOnlyError, match="may not be written"):
         open_database(mode="w")
     monkeypatch.undo()

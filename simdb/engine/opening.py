@@ -10,12 +10,8 @@ from simdb.resources import Resources
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents, place, registry
-from simdb.storage.environment import (
-    DEFAULT_MAP_BYTES,
-    LEAST_MAP_BYTES,
-    MOST_MAP_BYTES,
-    Environment,
-)
+from simdb.storage.environment import DEFAULT_MAP_BYTES, MOST_MAP_BYTES, Environment
+from simdb.storage.mapping import LEAST_MAP_BYTES
 
 MODES = ("r", "w", "c", "x")
 

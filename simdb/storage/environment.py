@@ -1,4 +1,4 @@
-"""The one door to LMDB: opening, transactions, growth of the map, forks.
+"""The one door to LMDB: transactions, growth of the map, forks.
 
 A process opens the environment of a directory once, however many databases it opens there
 (`registry.acquire`); LMDB forbids more.  Whoever begins a transaction passes the gate, and closing
@@ -8,7 +8,6 @@ word and spoil each other; here the child gets ForkedError.
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -27,18 +26,16 @@ from simdb.errors import (
 from simdb.storage.birth import make_data_file
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
+from simdb.storage.mapping import READERS_MAX, open_map
 from simdb.storage.pages import check_pages
 from simdb.storage.place import DATA_FILE, not_cut_off, sync_directory
 from simdb.storage.reading import statistics_of
-from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
+from simdb.storage.translation import translate
 
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
-LEAST_MAP_BYTES = 1 << 20
 MOST_MAP_BYTES = 1 << 62
-READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
-SUBDATABASES_MAX = 128
-OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail
+RESIZED_TRIES = 20  # another process can make the map larger once more meanwhile
 
 Result = TypeVar("Result")
 
@@ -293,46 +290,17 @@ class Environment:
         return ".".join(map(str, lmdb.version()))
 
     def _open(self) -> Any:
-        size = self.map_bytes
-        for attempt in range(OPEN_TRIES):
-            try:
-                environment = self._try_open(size)
-            except lmdb.Error as error:
-                if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
-                    raise FormatError(
-                        f"{self.path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
-                    ) from error
-                if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
-                    size //= 2
-                elif attempt + 1 == OPEN_TRIES or is_left_from_fork(error):
-                    translate(error, self.path)
-                else:
-                    time.sleep(0.01 * attempt)
-            else:
-                self.map_bytes = environment.info()["map_size"]
-                self.data_file = os.stat(os.path.join(self.path, DATA_FILE))
-                return environment
-        raise FullError(f"{self.path} cannot be mapped: the system has no address space for it")
-
-    def _try_open(self, size: int) -> Any:
-        is_synced = self.durability == "full"
-        environment = lmdb.open(
-            os.fsencode(self.path),
-            map_size=size,
-            max_dbs=SUBDATABASES_MAX,
-            max_readers=READERS_MAX,
-            readonly=self.is_read_only,
-            create=not self.is_read_only,
-            sync=is_synced,
-            metasync=is_synced,
-            mode=0o600,
-            meminit=False,
+        environment = open_map(
+            self.path,
+            self.map_bytes,
+            is_read_only=self.is_read_only,
+            is_synced=self.durability == "full",
         )
-        if not self.is_read_only:
-            environment.reader_check()
+        self.map_bytes = environment.info()["map_size"]
+        self.data_file = os.stat(os.path.join(self.path, DATA_FILE))
         return environment
 
-    def _begin_again(self, error: Exception, holder: Holder, *, tries: int = OPEN_TRIES) -> None:
+    def _begin_again(self, error: Exception, holder: Holder, *, tries: int = RESIZED_TRIES) -> None:
         """Begin after the first try failed in a way that can be mended."""
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()

@@ -1,0 +1,58 @@
+"""Opening LMDB: with the largest map that the system has address space for."""
+
+import os
+import time
+from typing import Any
+
+import lmdb
+
+from simdb.errors import FormatError, FullError
+from simdb.storage.place import DATA_FILE
+from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
+
+LEAST_MAP_BYTES = 1 << 20
+READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
+SUBDATABASES_MAX = 128
+OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail
+
+
+def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
+    """The LMDB environment of the directory `path`, with a map of `map_bytes` or less.
+
+    FormatError for a file that this LMDB cannot read.
+    """
+    size = map_bytes
+    for attempt in range(OPEN_TRIES):
+        try:
+            return try_open(path, size, is_read_only=is_read_only, is_synced=is_synced)
+        except lmdb.Error as error:
+            if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+                raise FormatError(
+                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}"
+                ) from error
+            if is_out_of_memory(error) and size > LEAST_MAP_BYTES:
+                size //= 2
+            elif attempt + 1 == OPEN_TRIES or is_left_from_fork(error):
+                translate(error, path)
+            else:
+                time.sleep(0.01 * attempt)
+    raise FullError(f"{path} cannot be mapped: the system has no address space for it")
+
+
+def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
+    """The same at the first try, with a map of that size; lmdb.Error where that fails."""
+    environment = lmdb.open(
+        os.fsencode(path),
+        map_size=map_bytes,
+        max_dbs=SUBDATABASES_MAX,
+        max_readers=READERS_MAX,
+        readonly=is_read_only,
+        create=not is_read_only,
+        sync=is_synced,
+        metasync=is_synced,
+        mode=0o600,
+        meminit=False,
+    )
+    if not is_read_only:
+        environment.reader_check()
+    return environment
