@@ -29,6 +29,8 @@ assert HEADER_BYTES == 48
 # neighbour changes, so that a pointer to them is good for one transaction only.  Larger values
 # have pages of their own, which stay.  Half of the largest page there is would do.
 SMALL_BYTES = 1 << 16
+# Objects of up to this size cannot say anything that takes much memory.
+SMALL_OBJECT_BYTES = 1 << 12
 
 U8 = npt.NDArray[np.uint8]
 
@@ -93,6 +95,8 @@ def decode_object(kind: bytes, key: bytes, value: Any) -> Any:
 def unpack(payload: bytes, place: str) -> Any:
     """A msgpack object; anything else is a CorruptError that names `place`."""
     try:
+        if len(payload) > SMALL_OBJECT_BYTES:
+            _walk(payload)
         return msgpack.unpackb(payload, raw=False, strict_map_key=False)
     except (ValueError, TypeError, MemoryError, msgpack.exceptions.UnpackException) as error:
         # A list as the key of a map is a TypeError.
@@ -120,6 +124,17 @@ def verify_value(key: bytes, value: Any) -> None:
 def name(kind: bytes, key: bytes) -> str:
     """What a value is called in a message."""
     return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"
+
+
+def _walk(payload: bytes) -> None:
+    """Raise ValueError unless the object is whole, before anything is made of it.
+
+    Lists that say that they are long, one inside the other, would be allocated before the first
+    entry that is missing is noticed.
+    """
+    unpacker = msgpack.Unpacker(None, max_buffer_size=len(payload), strict_map_key=False)
+    unpacker.feed(payload)
+    unpacker.skip()
 
 
 def _header(kind: bytes, key: bytes, count: int, payload: Any) -> bytes:

@@ -1,0 +1,200 @@
+"""The promises of SECURITY.md."""
+
+import ast
+import io
+import os
+import re
+import stat
+import sys
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import simdb
+from simdb.storage import codec, frames, layout
+from simdb.storage.manifest import decode_manifest, encode_manifest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "simdb").rglob("*.py"))
+FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+# Who imports by name: tokenisers, when they are allowed, and optional libraries.
+IMPORTING = {
+    "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py", "cli/tables.py",
+}  # fmt: skip
+
+
+def test_every_test_that_the_page_names_exists():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    defined = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M)
+    }
+
+    assert len(named) > 8
+    assert named - defined == set()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_unpickled_or_evaluated(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    called = {
+        getattr(node.func, "id", getattr(node.func, "attr", ""))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    }
+
+    assert imported & FORBIDDEN_MODULES == set()
+    names = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert names & FORBIDDEN_CALLS == set()
+    assert "allow_pickle" not in path.read_text(encoding="utf-8")
+    name = str(path.relative_to(ROOT / "simdb"))
+    assert "import_module" not in called or name in IMPORTING
+
+
+@pytest.mark.parametrize("umask", [0, 0o022, 0o077])
+def test_no_file_is_open_to_others_whatever_the_umask(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        sketch = simdb.Simhash(shingle=1, weighting="tf-idf")
+        with simdb.open(tmp_path / "db", options=simdb.Options(sketch=sketch)) as database:
+            database.fit_idf(["red green", "green blue"])
+            database.insert_many(range(9), ["red green blue"] * 9, ["m"] * 9)
+            database.calibrate()
+            database.compact()
+            database.rebuild()
+            database.copy(tmp_path / "copy")
+            database.dump(tmp_path / "dump")
+        simdb.load(tmp_path / "dump", tmp_path / "loaded")
+        with simdb.open(tmp_path / "copy", "r"), simdb.open(tmp_path / "loaded", "r"):
+            pass
+    finally:
+        os.umask(before)
+
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert len(found) > 15
+    assert {str(path): mode for path, mode in found.items() if mode & 0o077} == {}
+    assert {mode for path, mode in found.items() if path.is_file()} == {0o600}
+
+
+def test_loading_a_dump_imports_nothing(tmp_path):
+    (tmp_path / "evil_tokens.py").write_text("raise SystemExit('imported')")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        with simdb.open(tmp_path / "db") as database:
+            database.insert(1, "red green blue")
+            stream = io.BytesIO()
+            database.dump(stream)
+
+        def rename(kind, payload):
+            if kind != b"head":
+                return payload
+            head = codec.unpack(bytes(payload), "head")
+            head["options"]["sketch"]["tokeniser"] = "evil_tokens:run"
+            return codec.pack(head)
+
+        simdb.load(io.BytesIO(rewritten(stream.getvalue(), rename)), tmp_path / "new")
+        with simdb.open(tmp_path / "new") as loaded:
+            assert loaded.query(id=1) == []
+            with pytest.raises(simdb.OptionError, match="allow"):
+                loaded.query("red green")
+        assert "evil_tokens" not in sys.modules
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def rewritten(content, change):
+    """A dump with other payloads, and checksums that fit."""
+    stream = io.BytesIO()
+    writer = frames.FrameWriter(stream)
+    for kind, payload in frames.FrameReader(io.BytesIO(content), "dump").frames():
+        writer.write(kind, bytes(change(kind, payload)))
+    return stream.getvalue()
+
+
+LONG = (1 << 32) - 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *(head + LONG.to_bytes(4, "big") for head in (b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\xc9")),
+        b"\xdd" + LONG.to_bytes(4, "big") + bytes(1 << 20),
+        (b"\xdd" + (1 << 20).to_bytes(4, "big")) * 1000 + bytes(1 << 20),
+        (b"\xdf" + (1 << 19).to_bytes(4, "big")) * 1000 + bytes(1 << 20),
+        (b"\xdd" + (1 << 12).to_bytes(4, "big")) * 800,
+        b"\x91" * 100_000 + b"\0",
+        b"\x81\x90\1",
+        b"\x81\x80\1",
+    ],
+)
+def test_no_stored_length_takes_memory_that_the_value_has_not(payload):
+    tracemalloc.start()
+    try:
+        with pytest.raises(simdb.CorruptError):
+            codec.unpack(payload, "here")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 16 * len(payload) + (1 << 24)
+
+
+def test_a_manifest_of_more_documents_than_the_file_can_hold_is_refused(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(range(9), range(9))
+        database.compact()
+        environment = database._store.environment
+        handle = environment.subdatabase(layout.MANIFEST)
+
+        def write(transaction):
+            manifest = decode_manifest(transaction.get(layout.MANIFEST_KEY, db=handle))
+            row = replace(manifest.runs[0], stop=1 << 31)
+            changed = replace(manifest, runs=(row,), delta_start=1 << 31, next_ordinal=1 << 31)
+            transaction.put(layout.MANIFEST_KEY, encode_manifest(changed), db=handle)
+
+        environment.write(write)
+
+    with simdb.open(tmp_path / "db", "r") as database:
+        tracemalloc.start()
+        try:
+            with pytest.raises(simdb.CorruptError, match="2147483648 documents"):
+                list(database)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 24
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize("is_pipe", [True, False])
+def test_a_length_in_a_dump_takes_no_memory_before_its_bytes_have_come(tmp_path, is_pipe):
+    lie = frames.HEAD.pack(frames.MAGIC, frames.VERSION, 0)
+    lie += frames.FRAME.pack(b"head", 0, frames.FRAME_BYTES_MAX, 0) + bytes(1000)
+    (tmp_path / "lie").write_bytes(lie)
+    source = io.BytesIO(lie) if is_pipe else tmp_path / "lie"
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(simdb.CorruptError, match="cut off"):
+            simdb.load(source, tmp_path / "new")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()
