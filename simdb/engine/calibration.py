@@ -113,8 +113,8 @@ def problem_of(stored: Any) -> str | None:
     """Why a stored calibration cannot be read; None where it can, or where there is none."""
     try:
         if stored is not None:
-            decode_calibration(dict(stored))
-    except (CorruptError, FormatError, TypeError, ValueError, KeyError, AttributeError) as error:
+            decode_calibration(stored)
+    except (CorruptError, FormatError) as error:
         return f"the calibration cannot be read: {error}"
     return None
 

@@ -22,6 +22,7 @@ from simdb.storage.check import (
     check_delta,
     check_idf,
     check_metadata,
+    check_presence,
     check_runs,
     check_strays,
     check_values,
@@ -85,20 +86,18 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield from check_values(store.environment, transaction, names)
         try:
             contents = load(store.environment, transaction, store.width, None)
-            for run in contents.runs:
-                for table in range(store.options.table_count):
-                    run.table(table, source)
-                run.id_table(source)
-                for number in range(run.segment_count):
-                    run.segment(number, source)
-            yield from check_counts(contents, source)
+            tables = store.options.table_count
+            broken = list(check_presence(contents, source, tables))
+            yield from broken
+            if not broken:
+                yield from check_counts(contents, source)
             problem = problem_of(contents.calibration)
             if problem is not None:
                 yield Finding("calibration", problem, CALIBRATE)
             yield from check_idf(
                 store.environment.path, idf_checksum(store.environment, transaction)
             )
-            if store.options.keeps_clusters:
+            if store.options.keeps_clusters and not broken:
                 view = store.view_of(contents)
                 yield from check_clusters(
                     view, source, contents.manifest, of_kept(store.options), deep=deep
@@ -106,10 +105,9 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
                 yield from check_delta(contents)
-                yield from check_strays(contents, source, store.options.table_count)
-                yield from check_runs(
-                    contents, source, store.permutations.write_keys, store.options.table_count
-                )
+                yield from check_strays(contents, source, tables)
+                make_keys = store.permutations.write_keys
+                yield from check_runs(contents, source, make_keys, tables)
         except (CorruptError, FormatError) as error:
             yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
     finally:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from simdb.decoding import a_map, a_text, a_whole, expecting
 from simdb.engine.calibration import problem_of, put_calibration
 from simdb.engine.commit import Writer, write_staged
 from simdb.engine.compaction import compact
@@ -28,10 +29,8 @@ from simdb.errors import (
     CorruptError,
     Error,
     ExistsError,
-    FormatError,
     InputError,
     NotFoundError,
-    OptionError,
 )
 from simdb.idf import IdfTable
 from simdb.options import Options, decode_options
@@ -46,14 +45,13 @@ from simdb.storage.place import IDF_FILE, prepare, sync_directory
 from simdb.storage.portable import unpack_documents
 from simdb.storage.run import Source
 from simdb.storage.translation import translate
+from simdb.values import ORDINALS_MAX
 
 # What is committed at once, and so in memory.
 COMMIT_DOCUMENTS = 1 << 17
 COMMIT_BYTES = 1 << 26
 GROWTH_BYTES = 1 << 20
 UNFINISHED = ".loading"
-# What a value of the wrong type or size raises where it is taken apart.
-MALFORMED = (OptionError, TypeError, ValueError, KeyError, AttributeError)
 
 
 def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -> int:
@@ -158,24 +156,17 @@ def _append(path: str, payload: bytearray) -> None:
 
 
 def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameReader) -> _Head:
-    try:
-        options = dict(stored["options"])
-        checksum = options["sketch"]["idf"]
-        if checksum != (None if idf is None else idf[1]):
+    table, found = (None, None) if idf is None else idf
+    with expecting(f"the head of {reader.place}"):
+        options = a_map(a_map(stored)["options"])
+        checksum = a_map(options["sketch"])["idf"]
+        if checksum != found:
             raise CorruptError(f"{reader.place}: the IDF table is not the one of the options")
-        head = _Head(
-            decode_options(options, None if idf is None else idf[0]),
-            decode_resources(stored["resources"]),
-            int(stored["documents"]),
-        )
-    except FormatError:
-        raise
-    except MALFORMED as error:
-        raise CorruptError(f"the head of {reader.place} is none: {error}") from error
-    words = [*head.resources.stop_words, *head.resources.versions.values()]
-    if not all(isinstance(word, str) for word in [*words, *head.resources.versions]):
-        raise CorruptError(f"the head of {reader.place} has resources that are no text")
-    return head
+        resources = decode_resources(a_map(stored["resources"]))
+        for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
+            a_text(word)
+        count = a_whole(stored["documents"], ORDINALS_MAX + 1)
+        return _Head(decode_options(options, table), resources, count)
 
 
 def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, Any]:

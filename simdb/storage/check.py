@@ -52,6 +52,18 @@ def check_values(
             yield Finding(name.decode(), str(error), _remedy(name))
 
 
+def check_presence(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
+    """Findings where values of runs are missing, or not as long as the manifest says."""
+    for run in contents.runs:
+        for table in range(tables):
+            yield from _tried(layout.table_name(table), partial(run.table, table, source))
+        yield from _tried(layout.IDS, partial(run.id_table, source))
+        for number in range(run.segment_count):
+            for column in layout.COLUMN_KINDS:
+                name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+                yield from _tried(name, partial(run.column, column, number, source))
+
+
 def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
     """Findings where the manifest's counters differ from what is stored."""
     manifest = contents.manifest
@@ -137,6 +149,13 @@ def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:
     except CorruptError as error:
         return Finding(name.decode(), str(error), _remedy(name))
     return None
+
+
+def _tried(name: bytes, fetch: Callable[[], Any]) -> Iterator[Finding]:
+    try:
+        fetch()
+    except (CorruptError, FormatError) as error:
+        yield Finding(name.decode(), str(error), _remedy(name))
 
 
 def _remedy(name: bytes) -> str:

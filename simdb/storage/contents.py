@@ -4,7 +4,6 @@
 the reader after a commit of one document reads one document.
 """
 
-import os
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,15 +20,9 @@ from simdb.storage.environment import Environment
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.loose import Loose, LooseView
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
-from simdb.storage.place import DATA_FILE
 from simdb.storage.reading import get_value, values_from
 from simdb.storage.run import Run
 from simdb.storage.tombstones import read_tombstones
-
-# A fingerprint, a state, an offset and an id of two bytes; memory for each is taken only after it
-# was seen that the file could have so many.
-DOCUMENT_BYTES_LEAST = 8 + 1 + 4 + 2
-FEW_DOCUMENTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +120,11 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
     if value is None:
         raise CorruptError(f"{environment.path} has lost its manifest")
     manifest = decode_manifest(value)
-    _check_size(environment, manifest)
+    if manifest.next_ordinal * layout.DOCUMENT_BYTES_LEAST > environment.used_bytes():
+        raise CorruptError(
+            f"{environment.path} has no room for the {manifest.next_ordinal} documents of its"
+            " manifest"
+        )
     return manifest
 
 
@@ -162,11 +159,6 @@ def load(
 ) -> Contents:
     """What `transaction` sees; `width` is the bytes of a volatility vector."""
     manifest = read_manifest(environment, transaction)
-    if manifest.next_ordinal * layout.DOCUMENT_BYTES_LEAST > environment.used_bytes():
-        raise CorruptError(
-            f"{environment.path} has no room for the {manifest.next_ordinal} documents of its"
-            " manifest"
-        )
     if previous is not None and previous.generation != environment.generation:
         previous = None
     known = {run.info.number: run for run in previous.runs} if previous else {}
@@ -198,17 +190,6 @@ def put_calibration(environment: Environment, transaction: Any, stored: dict[str
     changed = replace(manifest, calibration=manifest.calibration + 1)
     handle = environment.subdatabase(layout.MANIFEST)
     transaction.put(layout.MANIFEST_KEY, encode_manifest(changed), db=handle)
-
-
-def _check_size(environment: Environment, manifest: Manifest) -> None:
-    """Raise CorruptError when the file cannot hold as many documents as the manifest says."""
-    if manifest.next_ordinal > FEW_DOCUMENTS:
-        size = os.stat(os.path.join(environment.path, DATA_FILE)).st_size
-        if DOCUMENT_BYTES_LEAST * manifest.next_ordinal > size:
-            raise CorruptError(
-                f"the manifest says {manifest.next_ordinal} documents, and the file has {size}"
-                " bytes"
-            )
 
 
 def _load_calibration(
