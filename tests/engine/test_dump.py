@@ -261,6 +261,32 @@ def test_a_well_formed_dump_of_nonsense_is_refused_and_leaves_nothing(filled, tm
     assert os.listdir(tmp_path) == ["db"]
 
 
+@settings(max_examples=60)
+@given(data=st.data())
+def test_frames_of_any_bytes_give_only_errors_of_simdb(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("any")
+    settings = simdb.Options(delta_documents=4, keep_clusters="distance")
+    with simdb.open(path / "db", options=settings, durability="none") as database:
+        database.insert_many(range(6), [1, 1, 2, 3, 4, 5], ["m"] * 6)
+        content = dumped(database)
+
+    def change(found):
+        at = data.draw(st.integers(0, len(found) - 1))
+        kind, payload = found[at]
+        start = data.draw(st.integers(0, len(payload)))
+        stop = data.draw(st.integers(start, min(start + 4, len(payload))))
+        middle = data.draw(st.binary(max_size=6))
+        return [*found[:at], (kind, payload[:start] + middle + payload[stop:]), *found[at + 1 :]]
+
+    try:
+        simdb.load(io.BytesIO(rewritten(content, change)), path / "new")
+    except simdb.Error:
+        assert os.listdir(path) == ["db"]
+    else:
+        with simdb.open(path / "new", "r") as loaded:
+            assert list(loaded.check(deep=False)) == []
+
+
 def test_a_dump_of_a_newer_version_is_refused_with_the_remedy(filled, tmp_path):
     content = bytearray(dumped(filled))
     content[8] = 2
