@@ -2,6 +2,8 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -39,8 +41,13 @@ class AbortError(Exception):
 class DatabaseMachine(RuleBasedStateMachine):
     """A database, the oracle, and snapshots each with the oracle of its time."""
 
-    @initialize(chosen=options(), prefers_tables=st.booleans())
-    def create(self, chosen, prefers_tables):
+    @initialize(
+        chosen=options(recall=1.0),
+        prefers_tables=st.booleans(),
+        keeps=st.sampled_from(["none", "distance"]),
+    )
+    def create(self, chosen, prefers_tables, keeps):
+        chosen = replace(chosen, keep_clusters=keeps)
         self.pricing = tables_first(prefers_tables)
         self.pricing.__enter__()
         self.directory = Path(tempfile.mkdtemp(prefix="simdb-model-"))
@@ -107,6 +114,30 @@ class DatabaseMachine(RuleBasedStateMachine):
     def add_many_if_new(self, batch, distance):
         self.claim_in(self.database, self.oracle, batch, distance)
 
+    @rule(batch=batches, distance=st.integers(0, 5), first=st.booleans())
+    def insert_batch(self, batch, distance, first):
+        if any(id in self.oracle.documents for id, _, _ in batch):
+            return
+        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+
+        found = self.database.insert_batch(
+            *columns, match="first" if first else "all", distance=distance
+        )
+
+        before = self.oracle.copy()
+        for (id, document, data), row in zip(batch, found, strict=True):
+            stored = self.stored(document, data)
+            expected = before.query(stored.bits, distance)
+            matches = [(each.id, each.distance) for each in row]
+            assert matches == expected or (first and bool(matches) == bool(expected))
+            assert set(matches) <= set(expected)
+            self.oracle.insert(id, stored)
+
+    @rule(sample=st.one_of(st.none(), st.lists(texts, min_size=1, max_size=9)))
+    @precondition(lambda self: self.sketch.store_volatility)
+    def calibrate(self, sample):
+        self.database.calibrate(sample)
+
     @rule(todo=changes, commits=st.booleans())
     def transaction(self, todo, commits):
         staged = self.oracle.copy()
@@ -163,6 +194,40 @@ class DatabaseMachine(RuleBasedStateMachine):
         with simdb.open(path, "r") as copied:
             assert list(copied) == list(self.oracle.documents)
         assert_sound(path)
+
+    @rule()
+    def look_at_it(self):
+        stats = self.database.stats()
+
+        held = self.oracle.documents.values()
+        assert stats.document_count == len(held)
+        assert stats.empty_count == sum(stored.bits is None for stored in held)
+        assert list(self.database.check()) == []
+
+    @rule(distance=distances, pairs=st.booleans(), recall=st.sampled_from([0.5, 0.95, 1.0]))
+    def plan(self, distance, pairs, recall):
+        plan = self.database.plan(distance=distance, pairs=pairs, recall=recall)
+
+        assert plan.recall >= recall
+        assert plan.reason
+
+    @rule(distance=distances)
+    def explain(self, distance):
+        known = list(self.oracle.documents.items())
+        for (id, stored), (other_id, other) in pairwise(known[:6]):
+            told = self.database.explain(id, other_id, distance=distance)
+
+            if stored.bits is not None and other.bits is not None:
+                assert told.distance == (stored.bits ^ other.bits).bit_count()
+
+    @rule()
+    @precondition(lambda self: self.database.options.keeps_clusters)
+    def read_kept_clusters(self):
+        kept = self.oracle.find_clusters(self.database.options.distance)
+        alone = {id: [id] for id in self.oracle.documents}
+        expected = alone | {id: members for members in kept for id in members}
+
+        assert {id: self.database.cluster(id) for id in self.oracle.documents} == expected
 
     @rule(bits=fingerprints, distance=distances)
     def query(self, bits, distance):
