@@ -9,7 +9,7 @@ KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.c */*.h))
 SECONDS ?= 30
 TARGETS ?=
 
-.PHONY: help demo test test-all coverage fuzz lint bench build clean
+.PHONY: help demo test test-all coverage fuzz sanitize lint bench build clean
 
 help:  ## list what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,20 @@ coverage: $(VENV)/.developed  ## the tests of `make test` and what they reach
 fuzz: $(VENV)/.developed  ## bytes of any kind for whatever decodes or parses: SECONDS, TARGETS
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
+
+SANITIZED = build/sanitize
+# Leaks are not looked for: the interpreter leaves much to the end of the process.
+SANITIZING = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+
+sanitize: $(VENV)/.developed  ## the kernel with ASan, UBSan and bounds checks, in a tree of its own
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	git ls-files -z | xargs -0 tar c | tar x -C $(SANITIZED)
+	cd $(SANITIZED) && SIMDB_DEBUG=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
+	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
+	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
+	  tests/engine/test_exactness.py tests/engine/test_transaction.py tests/engine/test_recall.py
 
 lint: $(VENV)/.developed  ## style, types, architecture
 	$(BIN)/ruff check .
