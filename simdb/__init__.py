@@ -35,10 +35,14 @@ from simdb.functions import (
     load_idf,
     plan,
     save_idf,
+    signature,
+    signatures,
+    similarities,
     similarity,
 )
 from simdb.idf import IdfTable
 from simdb.index.vosh import vosh
+from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
 from simdb.reports import (
@@ -53,6 +57,7 @@ from simdb.reports import (
     Rebuild,
     Statistics,
 )
+from simdb.signatures import Signature, Signatures
 from simdb.text_sketch import TextSketch
 from simdb.values import (
     Document,
@@ -95,6 +100,7 @@ __all__ = [
     "InputError",
     "Match",
     "Matches",
+    "Minhash",
     "NotFoundError",
     "OptionError",
     "Options",
@@ -106,6 +112,8 @@ __all__ = [
     "Probe",
     "ReadOnlyError",
     "Rebuild",
+    "Signature",
+    "Signatures",
     "Simhash",
     "Snapshot",
     "Statistics",
@@ -124,6 +132,9 @@ __all__ = [
     "open",
     "plan",
     "save_idf",
+    "signature",
+    "signatures",
+    "similarities",
     "similarity",
     "vosh",
 ]

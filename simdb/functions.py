@@ -1,4 +1,4 @@
-"""Fingerprints, distances, similarities, IDF tables and plans without a database."""
+"""Fingerprints, signatures, similarities, IDF tables and plans without a database."""
 
 import os
 import threading
@@ -17,12 +17,17 @@ from simdb.engine.lookup import make_criterion
 from simdb.engine.planning import plan_without_database
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
+from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.reports import Explanation, Plan
+from simdb.signatures import Signature, Signatures
+from simdb.sketch import agreement
 from simdb.sketch.fitting import fit
+from simdb.sketch.signer import Signer
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.idf_file import read_idf, write_idf
+from simdb.text_sketch import TextSketch
 from simdb.values import Fingerprint, Fingerprints, check_bits
 
 
@@ -45,9 +50,26 @@ def fingerprints(
     return sketcher.fingerprints(documents, errors=errors)
 
 
+def signature(document: Any, sketch: Minhash | None = None, *, errors: str = "strict") -> Signature:
+    """The MinHash signature of one text, list of tokens or `Features`."""
+    return signatures([document], sketch, errors=errors)[0]
+
+
+def signatures(
+    documents: Iterable[Any], sketch: Minhash | None = None, *, errors: str = "strict"
+) -> Signatures:
+    """MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
+
+    `sketch`: `Minhash()` if not given.  Signatures that are ready may stand among the documents, if
+    they were made by the same sketch.
+    """
+    sketch = sketch or Minhash()
+    return Signer(sketch, allowed=[sketch.tokeniser]).sign(documents, errors=errors)
+
+
 def fit_idf(
     documents: Iterable[Any],
-    sketch: Simhash | None = None,
+    sketch: TextSketch | None = None,
     *,
     features_max: int | None = None,
     errors: str = "strict",
@@ -63,10 +85,11 @@ def fit_idf(
     sketch = Simhash() if sketch is None else sketch
     if sketch.unit == "moz":
         raise OptionError("unit='moz' has no weights of features; use another sketch for fit_idf")
+    settings = sketch.feature_settings
     return fit(
         documents,
-        Sketcher(sketch, allowed=[sketch.tokeniser]),
-        sketch.feature_settings,
+        Sketcher(Simhash(**settings), allowed=[sketch.tokeniser]),
+        settings,
         features_max=features_max,
         errors=errors,
         progress=progress,
@@ -109,13 +132,28 @@ def distance(left: Fingerprint | int, right: Fingerprint | int) -> int:
     return (_bits(left) ^ _bits(right)).bit_count()
 
 
-def similarity(left: Fingerprint, right: Fingerprint) -> float:
-    """Estimated cosine of two documents, from the weights of their fingerprints."""
+def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) -> float:
+    """Estimated similarity of two documents: by weights of fingerprints, or by signatures.
+
+    Of fingerprints it is the cosine, of signatures that of Jaccard: the size of the intersection by
+    that of the union (of the sums of the lesser and the greater weights, where features have
+    weights).
+    """
+    if isinstance(left, Signature) and isinstance(right, Signature):
+        both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
+        return float(agreement.similarities(left, both)[0])
     first, second = _weights(left), _weights(right)
     shared = min(len(first), len(second))
     first, second = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
     norms = float(np.sqrt(first @ first) * np.sqrt(second @ second))
     return float(first @ second) / norms if norms else 0.0
+
+
+def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray[np.float32]:
+    """Estimated similarity of each of `right` to `left`, a signature or as many: float32[n]."""
+    if not isinstance(left, Signature) and len(left) != len(right):
+        raise InputError(f"{len(left)} signatures do not pair with {len(right)}")
+    return agreement.similarities(left, right)
 
 
 def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
@@ -197,7 +235,10 @@ def _bits(value: Fingerprint | int) -> int:
     return value
 
 
-def _weights(value: Fingerprint) -> npt.NDArray[np.float32]:
+def _weights(value: Fingerprint | Signature) -> npt.NDArray[np.float32]:
     if not isinstance(value, Fingerprint) or value.weights is None:
-        raise InputError("similarity needs fingerprints with weights, as simdb.fingerprint makes")
+        raise InputError(
+            "similarity needs two fingerprints with weights, as simdb.fingerprint makes, or two"
+            " signatures"
+        )
     return value.weights

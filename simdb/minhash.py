@@ -74,6 +74,11 @@ class Minhash(TextSketch):
         return self.weighting in SETS
 
     @property
+    def counting(self) -> str:
+        """What a feature that occurs n times counts before IDF: 1 in a "set", else n."""
+        return "binary" if self.weighting == SET else "tf"
+
+    @property
     def vector_bytes(self) -> int:
         """Bytes of one signature as it is stored."""
         return self.permutations * self.stored_bits // 8

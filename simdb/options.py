@@ -134,8 +134,8 @@ class Options:
         """Raise OptionError for a value that cannot be."""
         if not isinstance(self.sketch, Simhash):
             raise OptionError(
-                f"sketch is a simdb.Simhash, not {type(self.sketch).__name__}; a database keeps no"
-                " other"
+                f"sketch is a simdb.Simhash, not {type(self.sketch).__name__}; a Minhash is for"
+                " simdb.signatures, not for databases"
             )
         if self.similarity is _OF_SKETCH:
             object.__setattr__(self, "similarity", self.sketch.usual_similarity)

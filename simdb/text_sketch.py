@@ -65,6 +65,11 @@ class TextSketch:
         return self.weighting.endswith("idf")
 
     @property
+    def counting(self) -> str:
+        """What a feature that occurs n times counts before IDF: "tf" n, "binary" 1, "log-tf"."""
+        return self.weighting.removesuffix("-idf")
+
+    @property
     def python_steps(self) -> tuple[str, ...]:
         """Steps that run in Python, not in the kernel, in order.
 

@@ -31,7 +31,7 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "normalisation_table", "normalisation", "language",
         "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline",
-        "sketcher", "signer", "fitting",
+        "sketcher", "signer", "agreement", "fitting",
     ],
     "index": ["permutation", "rotation", "vosh", "banding"],
     "plan": [

@@ -15,7 +15,16 @@ Every public name of `simdb`, with its signature.  Made by `tools/reference.py` 
 `make test` says when it is out of date.  The command line is in [CLI.md](CLI.md).
 """
 # Names first that a reader looks for first; the others follow in alphabetical order.
-FIRST = ["open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash", "TextSketch"]
+FIRST = [
+    "open",
+    "Database",
+    "Snapshot",
+    "WriteTransaction",
+    "Options",
+    "Simhash",
+    "Minhash",
+    "TextSketch",
+]
 # What several classes share stands once, with the class that the reader knows.
 SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
 # Classes whose options others have, too.

@@ -91,7 +91,6 @@ def _hashes(
 
 def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:
     """What distinct features weigh: float64[n], as the kernel sums them."""
-    counting = options.weighting.removesuffix("idf").removesuffix("-")
     table = options.idf
     idf = None if table is None else (table.entries, table.directory, table.default)
-    return bags.weigh(hashes, counts, counting, idf) / bags.UNITS
+    return bags.weigh(hashes, counts, options.counting, idf) / bags.UNITS

@@ -79,7 +79,7 @@ class Pipeline:
         documents, kind = self._stepped(documents, kind, replace, start)
         if options.unit == "moz":
             return self._project_moz(documents, kind, replace, start)
-        counting, idf = options.weighting.removesuffix("-idf"), self.idf
+        counting, idf = options.counting, self.idf
         if kind == "tokens":
             return kernel.project_tokens(
                 documents,

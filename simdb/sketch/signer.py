@@ -1,0 +1,223 @@
+"""The signer: documents to MinHash signatures, by the options of a `Minhash`.
+
+Sets go to the kernel as texts or hashes.  Where it matters how often features occur they are
+counted first, some documents at a time: bags as features of their own for each occurrence, weights
+by consistent weighted sampling.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import InputError
+from simdb.fallback import bags
+from simdb.fallback.mix import fmix64
+from simdb.minhash import BAG, SET, Minhash
+from simdb.resources import Resources
+from simdb.signatures import Signature, Signatures, check_comparable
+from simdb.sketch.naming import name_hashes
+from simdb.sketch.permutations import permutations_of
+from simdb.sketch.pipeline import Pipeline
+from simdb.values import Features, NamedFeatures, describe, offsets_of
+
+ERRORS = ("strict", "replace")
+COUNTED_DOCUMENTS = 1024  # at a time, so that their features need little memory
+NO_RESOURCES = Resources()
+KINDS = "str, bytes (UTF-8), a list of tokens, simdb.Features or a simdb.Signature"
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+Signed = tuple[U32, Flags]  # minima, and which documents have no features
+
+
+class Signer:
+    """Makes signatures by the options of one sketch."""
+
+    def __init__(
+        self,
+        options: Minhash,
+        resources: Resources = NO_RESOURCES,
+        allowed: Collection[str] = (),
+    ) -> None:
+        """Every document is treated by `options`.
+
+        `resources`: what a database keeps of packages, which else are asked when needed.
+        `allowed`: names of callables that may be imported.
+        """
+        self._options = options
+        self._family = permutations_of(options)
+        self._pipeline = Pipeline(options, resources, allowed)
+
+    @property
+    def options(self) -> Minhash:
+        """How every document is treated."""
+        return self._options
+
+    def prepare(self) -> None:
+        """Load whatever texts need; OptionError for what is missing or not allowed."""
+        self._pipeline.prepare()
+
+    def sign(
+        self, documents: Iterable[Any], *, errors: str = "strict", start: int = 0
+    ) -> Signatures:
+        """Signatures of many documents, which may be of several kinds.
+
+        Messages count from `start`.  `errors`: "strict" raises InputError for text that is not
+        valid Unicode, "replace" replaces what is not.
+        """
+        if errors not in ERRORS:
+            raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
+        if isinstance(documents, str | bytes):
+            raise InputError("documents are many, in a list; simdb.signature takes one")
+        if isinstance(documents, Signatures):
+            check_comparable(documents.sketch, self._options)
+            return documents
+        listed = documents if isinstance(documents, list | tuple) else list(documents)
+        parts = [
+            self._one_kind(kind, group, errors == "replace", position)
+            for kind, group, position in _by_kind(listed, start)
+        ]
+        nothing = np.empty((0, self._options.permutations), self._dtype), np.empty(0, np.bool_)
+        minima, is_empty = (
+            parts[0] if len(parts) == 1 else map(np.concatenate, zip(nothing, *parts, strict=True))
+        )
+        return Signatures(minima, self._options, is_empty)
+
+    def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
+        """The features of one document by name; None for a kind that has none."""
+        kind = _kind(document, 0)
+        if kind == "features":
+            return name_hashes(document)
+        if kind == "signature":
+            return None
+        return self._pipeline.name(document, kind, errors=errors)
+
+    @property
+    def _dtype(self) -> type[np.unsignedinteger[Any]]:
+        return np.uint8 if self._options.stored_bits == 8 else np.uint32
+
+    def _one_kind(
+        self, kind: str, documents: Sequence[Any], replace: bool, start: int
+    ) -> tuple[npt.NDArray[Any], Flags]:
+        """Minima as they are stored, and which documents are empty."""
+        if kind == "signature":
+            return self._ready(documents)
+        if kind == "features":
+            minima, is_empty = self._of_features(documents, start)
+        elif self._options.weighting == SET:
+            minima, features = self._pipeline.sign(
+                documents, kind, family=self._family, feature_bits=self._options.feature_bits,
+                replace=replace, start=start,
+            )  # fmt: skip
+            is_empty = features == 0
+        else:
+            minima, is_empty = self._counted(documents, kind, replace, start)
+        # Of 8 bits the lowest ones are kept: the highest of minima are mostly 0.
+        return minima.astype(self._dtype, copy=False), is_empty
+
+    def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Flags]:
+        for each in documents:
+            check_comparable(each.sketch, self._options)
+        return (
+            np.stack([each.minima for each in documents]),
+            np.array([each.is_empty for each in documents], np.bool_),
+        )
+
+    def _counted(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Signed:
+        """Of texts or tokens whose features are counted first."""
+        parts = []
+        for first in range(0, len(documents), COUNTED_DOCUMENTS):
+            offsets, hashes, counts = self._pipeline.count(
+                documents[first : first + COUNTED_DOCUMENTS], kind,
+                replace=replace, start=start + first,
+            )  # fmt: skip
+            parts.append(self._of_counts(offsets, hashes, counts))
+        minima, is_empty = zip(*parts, strict=True)
+        return np.concatenate(minima), np.concatenate(is_empty)
+
+    def _of_counts(self, offsets: I64, hashes: U64, counts: U32) -> Signed:
+        """Of distinct features that occur so often."""
+        if self._options.weighting == BAG:
+            return self._of_sets(offsets, hashes, counts)
+        units = bags.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
+        return self._of_weights(offsets, hashes, (units / bags.UNITS).astype(np.float32))
+
+    def _of_sets(self, offsets: I64, hashes: U64, counts: U32 | None) -> Signed:
+        minima = kernel.sign_features(
+            offsets, hashes, counts, family=self._family, feature_bits=self._options.feature_bits
+        )
+        return minima, np.diff(offsets) == 0
+
+    def _of_weights(self, offsets: I64, hashes: U64, weights: F32) -> Signed:
+        if self._options.feature_bits == 32:
+            hashes = fmix64(hashes) >> np.uint64(32)
+        minima = kernel.sign_weighted(offsets, hashes, weights, self._family[1])
+        return minima, np.diff(offsets_of(weights > 0)[offsets]) == 0
+
+    def _of_features(self, documents: Sequence[Features], start: int) -> Signed:
+        """Of features that are given; what they weigh is taken as it is, without IDF."""
+        weighting = self._options.weighting
+        if weighting == SET:
+            _check_weightless(documents, start, weighting)
+            hashes = np.ascontiguousarray(np.concatenate([each.hashes for each in documents]))
+            return self._of_sets(offsets_of([len(each.hashes) for each in documents]), hashes, None)
+        if weighting == BAG:
+            _check_weightless(documents, start, weighting)
+        summed = [_summed(each, start + at) for at, each in enumerate(documents)]
+        offsets = offsets_of([len(hashes) for hashes, _ in summed])
+        hashes = np.concatenate([hashes for hashes, _ in summed])
+        weights = np.concatenate([weights for _, weights in summed])
+        if weighting == BAG:
+            return self._of_sets(offsets, hashes, weights.astype(np.uint32))
+        return self._of_weights(offsets, hashes, weights.astype(np.float32))
+
+
+def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequence[Any], int]]:
+    """Neighbours of one kind: the kind, these documents and the position of the first."""
+    if documents and set(map(type, documents)) <= {str, bytes}:
+        yield "text", documents, start
+        return
+    for kind, group in groupby(enumerate(documents, start), lambda each: _kind(each[1], each[0])):
+        positions, chosen = zip(*group, strict=True)
+        yield kind, chosen, positions[0]
+
+
+def _kind(document: Any, position: int) -> str:
+    """Which way it is signed."""
+    if isinstance(document, str | bytes):
+        return "text"
+    if isinstance(document, list | tuple):
+        return "tokens"
+    if isinstance(document, Features):
+        return "features"
+    if isinstance(document, Signature):
+        return "signature"
+    raise InputError(f"document {position} is {describe(document)}; MinHash takes {KINDS}")
+
+
+def _check_weightless(documents: Sequence[Features], start: int, weighting: str) -> None:
+    """Raise InputError rather than leave out what somebody has weighed."""
+    for position, each in enumerate(documents, start):
+        if each.weights is not None:
+            raise InputError(
+                f"document {position} is Features with weights, but weighting={weighting!r} has"
+                " none; give hashes alone, or take Minhash(weighting='tf')"
+            )
+
+
+def _summed(features: Features, position: int) -> tuple[U64, npt.NDArray[np.float64]]:
+    """The distinct hashes and what each weighs altogether."""
+    hashes, which = np.unique(features.hashes, return_inverse=True)
+    if features.weights is not None and (features.weights < 0).any():
+        raise InputError(
+            f"document {position} has a feature of weight {features.weights.min():g};"
+            " MinHash has no meaning for weights below 0"
+        )
+    return hashes, np.bincount(which, features.weights, len(hashes)).astype(np.float64)

@@ -1,0 +1,232 @@
+"""Documents of every kind to signatures."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import kernel
+from simdb.fallback.mix import fmix64
+from simdb.sketch.signer import Signer
+
+TEXT = "a rose is a rose is a rose"
+WORDS = simdb.Minhash(shingle=1)
+
+
+def hashes_of(*words):
+    _, hashes, _ = kernel.count_tokens(
+        [[word] for word in words], shingle=1, seed=0, replace=False, start=0
+    )
+    return hashes
+
+
+def signed(document, **options):
+    return simdb.signature(document, simdb.Minhash(shingle=1, **options))
+
+
+@pytest.mark.parametrize("family", ["multiply-shift", "mersenne", "one-permutation"])
+@pytest.mark.parametrize("stored_bits", [8, 32])
+def test_every_kind_of_a_document_has_one_signature(family, stored_bits):
+    sketch = simdb.Minhash(shingle=1, family=family, stored_bits=stored_bits)
+    features = simdb.Features(hashes_of("a", "rose", "is"))
+    documents = [TEXT, TEXT.encode(), TEXT.split(), tuple(TEXT.split()), features]
+
+    signatures = simdb.signatures([*documents, simdb.signature(TEXT, sketch)], sketch)
+
+    assert signatures.minima.dtype == (np.uint8 if stored_bits == 8 else np.uint32)
+    assert signatures.minima.shape == (6, 128)
+    assert (signatures.minima == signatures.minima[0]).all()
+    assert not signatures.is_empty.any()
+
+
+def test_stored_bits_are_the_lowest_ones():
+    wide, narrow = (simdb.signature(TEXT, simdb.Minhash(stored_bits=bits)) for bits in (32, 8))
+
+    assert narrow.minima.tolist() == (wide.minima & 0xFF).tolist()
+
+
+def test_a_set_does_not_count():
+    assert signed("a a b") == signed("b a")
+
+
+def test_a_bag_counts_each_occurrence_as_a_feature():
+    once, twice, both = (signed(text, weighting="bag") for text in ("a b", "a a b", "b a a"))
+
+    assert twice == both
+    assert twice != once
+    features = simdb.Features(hashes_of("a", "b", "a"))
+    assert signed(features, weighting="bag") == twice
+
+
+def test_the_similarity_of_bags_is_that_of_their_occurrences():
+    # {a, a', a'', b} and {a, b, b'}: 2 of 5.  The deviation of 1024 is .0153: five of them fail
+    # once in a million seeds.
+    sketch = simdb.Minhash(shingle=1, weighting="bag", permutations=1024)
+
+    left, right = simdb.signatures(["a a a b", "a b b"], sketch)
+
+    assert simdb.similarity(left, right) == pytest.approx(2 / 5, abs=0.077)
+
+
+def test_weights_are_counts_of_occurrences_or_those_given():
+    features = simdb.Features(hashes_of("a", "b", "a"), np.array([1.5, 2, 1.5]))
+
+    assert signed("a b a a b", weighting="tf") == signed(features, weighting="tf")
+
+
+def test_the_similarity_of_weights_is_that_of_lesser_by_greater():
+    # min 1 + 2 + 0, max 3 + 2 + 4: 1/3.  Five deviations of .0147.
+    sketch = simdb.Minhash(shingle=1, weighting="tf", permutations=1024)
+
+    left, right = simdb.signatures(["a a a b b", "a b b c c c c"], sketch)
+
+    assert simdb.similarity(left, right) == pytest.approx(1 / 3, abs=0.074)
+
+
+def test_idf_weighs_what_counts_weigh():
+    table = simdb.fit_idf(["a b", "a c", "a d", "a e"], WORDS)
+    sketch = simdb.Minhash(shingle=1, weighting="tf-idf", idf=table, permutations=1024)
+    weights = np.sort((table.entries & np.uint64(0xFFFF)).astype(float))
+    frequent, rare = weights[0], weights[-1]
+
+    left, right = simdb.signatures(["a b", "b c"], sketch)
+
+    # Five deviations of at most .0156.
+    expected = rare / (frequent + 2 * rare)
+    assert simdb.similarity(left, right) == pytest.approx(expected, abs=0.078)
+
+
+def test_an_idf_table_that_is_missing_is_asked_for():
+    with pytest.raises(simdb.OptionError, match="needs an IDF table"):
+        signed("a", weighting="tf-idf")
+
+
+def test_many_documents_are_counted_some_at_a_time(monkeypatch):
+    texts = ["a a b", "", "b", "a b c", "c c"]
+    sketch = simdb.Minhash(shingle=1, weighting="bag")
+    whole = simdb.signatures(texts, sketch)
+    monkeypatch.setattr("simdb.sketch.signer.COUNTED_DOCUMENTS", 2)
+
+    parts = simdb.signatures(texts, sketch)
+
+    np.testing.assert_array_equal(parts.minima, whole.minima)
+    assert parts.is_empty.tolist() == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize("weighting", ["set", "bag", "tf"])
+def test_features_of_32_bits_are_the_highest_of_the_mixed_hash(weighting):
+    word = np.array([0x0123456789ABCDEF], np.uint64)
+    # The opposite of fmix64, to find a hash whose mixed one differs in the lowest bits only.
+    mixed = int(fmix64(word)[0])
+    other = np.array([unmixed(mixed ^ 0xFFFF)], np.uint64)
+
+    narrow = [
+        signed(simdb.Features(each), weighting=weighting, feature_bits=32) for each in (word, other)
+    ]
+    wide = [signed(simdb.Features(each), weighting=weighting) for each in (word, other)]
+
+    assert narrow[0] == narrow[1]
+    assert wide[0] != wide[1]
+
+
+def unmixed(word):
+    mask = 2**64 - 1
+    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
+        word ^= word >> 33
+        word = word * pow(factor, -1, 2**64) & mask
+    return word ^ word >> 33
+
+
+@pytest.mark.parametrize("weighting", ["set", "bag", "tf"])
+@pytest.mark.parametrize(
+    "empty", ["", " .,", b"", [], simdb.Features(np.empty(0, np.uint64))], ids=repr
+)
+def test_a_document_without_features_is_empty(weighting, empty):
+    sketch = simdb.Minhash(weighting=weighting)
+
+    signatures = simdb.signatures([empty, "some words", empty], sketch)
+
+    assert signatures.is_empty.tolist() == [True, False, True]
+    assert (signatures.minima[[0, 2]] == 2**32 - 1).all()
+    assert simdb.similarity(signatures[0], signatures[2]) == 0
+    assert simdb.similarity(signatures[0], signatures[1]) == 0
+
+
+def test_features_without_weight_leave_nothing():
+    features = simdb.Features(hashes_of("a", "b"), np.zeros(2))
+
+    assert signed(features, weighting="tf").is_empty
+
+
+@pytest.mark.parametrize("family", ["multiply-shift", "mersenne", "one-permutation"])
+def test_a_document_of_one_feature_has_a_signature(family):
+    sketch = simdb.Minhash(family=family)
+
+    one, same, other = simdb.signatures(["word", "WORD!", "two"], sketch)
+
+    assert one == same
+    assert simdb.similarity(one, same) == 1
+    assert simdb.similarity(one, other) < 0.1
+
+
+def test_no_documents_have_no_signatures():
+    signatures = simdb.signatures([])
+
+    assert len(signatures) == 0
+    assert signatures.minima.shape == (0, 128)
+
+
+def test_documents_may_come_from_an_iterator():
+    assert simdb.signatures(iter([TEXT]))[0] == simdb.signature(TEXT)
+
+
+def test_steps_in_python_come_first():
+    html = simdb.Minhash(markup="html", stop_words=("the",), stemming="english", shingle=1)
+
+    left, right = simdb.signatures(["<p>the cats<script>x</script>", "CAT"], html)
+
+    assert left == right
+
+
+def test_kinds_that_make_no_sense_are_named():
+    for document in (1, np.zeros(3), simdb.Fingerprint(1), None):
+        with pytest.raises(simdb.InputError, match=r"document 1 is .*MinHash takes str"):
+            simdb.signatures(["a", document])
+    with pytest.raises(simdb.InputError, match=r"simdb\.signature takes one"):
+        simdb.signatures("text")
+
+
+def test_weights_that_would_be_lost_are_refused():
+    weighted = simdb.Features(hashes_of("a"), np.ones(1))
+
+    for weighting in ("set", "bag"):
+        with pytest.raises(simdb.InputError, match=r"document 1 .* Minhash\(weighting='tf'\)"):
+            simdb.signatures(["a", weighted], simdb.Minhash(weighting=weighting))
+    with pytest.raises(simdb.InputError, match="document 0 has a feature of weight -1"):
+        signed(simdb.Features(hashes_of("a"), -np.ones(1)), weighting="tf")
+
+
+def test_invalid_text_is_named_by_its_place_or_replaced():
+    documents = [["token"], "text", b"\xff"]
+
+    with pytest.raises(simdb.InputError, match="document 2 is not valid UTF-8"):
+        simdb.signatures(documents)
+    assert simdb.signatures(documents, errors="replace").is_empty.tolist() == [False, False, True]
+
+
+def test_ready_signatures_of_another_sketch_are_refused():
+    ready = simdb.signatures(["a"], simdb.Minhash(seed=1))
+
+    for documents in (ready, [ready[0]]):
+        with pytest.raises(simdb.OptionError, match="under the same options"):
+            simdb.signatures(documents)
+    assert simdb.signatures(ready, ready.sketch) is ready
+
+
+def test_features_are_told_by_name():
+    signer = Signer(simdb.Minhash(weighting="bag", shingle=1))
+
+    named = signer.features("b a b")
+
+    assert named.shingles == ["b", "a"]
+    assert named.weights.tolist() == [2, 1]
+    assert signer.features(simdb.signature("a")) is None
