@@ -31,7 +31,7 @@ SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `cluster`"
 # Modules that are imported by themselves.
-MODULES = ["simdb.compat.simhash"]
+MODULES = ["simdb.compat.simhash", "simdb.index.banding"]
 
 Definition = ast.FunctionDef | ast.ClassDef
 
@@ -108,7 +108,9 @@ def describe_module(name: str) -> Iterator[str]:
     yield f"\n## {name}\n"
     yield (ast.get_docstring(tree) or "") + "\n"
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+        if isinstance(node, ast.ClassDef):
+            yield from describe(f"{name}.{node.name}", node, path)
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield f"### {name}.{node.name}\n"
             yield from signature(node.name, node)
 

@@ -1,0 +1,168 @@
+"""The S-curve, what is chosen by it, and candidates that are as many as it says."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.index.banding import (
+    Background,
+    Banding,
+    background_of,
+    band_keys,
+    candidate_probability,
+    choose,
+    expected_candidates,
+    expected_recall,
+    usual_background,
+)
+
+
+def curve(similarity, bands, rows):
+    return 1 - (1 - similarity**rows) ** bands
+
+
+@pytest.mark.parametrize(("bands", "rows"), [(1, 1), (20, 5), (15, 5), (16, 8), (128, 1), (1, 128)])
+def test_the_probability_is_the_s_curve(bands, rows):
+    similarities = np.linspace(0, 1, 101)
+
+    found = candidate_probability(similarities, Banding(bands, rows))
+
+    np.testing.assert_allclose(found, curve(similarities, bands, rows), atol=1e-6)
+    assert (found[0], found[-1]) == (pytest.approx(0, abs=1e-6), 1)
+
+
+def test_tiny_probabilities_keep_their_digits():
+    found = float(candidate_probability(1e-3, Banding(20, 10)))
+
+    assert found == pytest.approx(20 * 1e-30, rel=1e-4)
+
+
+def test_minima_of_eight_bits_agree_by_chance():
+    found = float(candidate_probability(0, Banding(64, 2), stored_bits=8))
+
+    assert found == pytest.approx(curve(1 / 256, 64, 2))
+
+
+def test_recall_over_a_range_is_the_mean_of_the_curve():
+    similarities = (np.arange(100_000) + 0.5) / 100_000 * 0.2 + 0.8
+
+    found = expected_recall(0.8, 1.0, Banding(16, 8))
+
+    assert found == pytest.approx(curve(similarities, 16, 8).mean(), abs=1e-9)
+    with pytest.raises(simdb.OptionError, match=r"0.9 to 0.8"):
+        expected_recall(0.9, 0.8, Banding(16, 8))
+
+
+def test_a_background_is_a_distribution():
+    for background in (usual_background(), background_of([0, 0.01, 0.5, 1])):
+        assert background.shares.sum() == pytest.approx(1)
+        assert ((background.similarities > 0) & (background.similarities < 1)).all()
+    with pytest.raises(simdb.OptionError, match="there are none"):
+        background_of([])
+
+
+def test_candidates_are_the_share_of_each_similarity():
+    background = Background(np.array([0.1, 0.5]), np.array([0.9, 0.1]))
+
+    found = expected_candidates(1000, Banding(20, 5), background=background)
+
+    expected = 900 * curve(0.1, 20, 5) + 100 * curve(0.5, 20, 5)
+    assert found == pytest.approx(expected)
+
+
+def cost(banding, documents):
+    return banding.bands + expected_candidates(documents, banding)
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("documents", [1e3, 1e6])
+def test_the_cheapest_of_those_that_find_enough_is_chosen(similarity, recall, documents):
+    """Against every banding there is, one by one."""
+    serving = [
+        Banding(bands, rows)
+        for rows in range(1, 65)
+        for bands in range(1, 64 // rows + 1)
+        if curve(similarity, bands, rows) >= recall
+    ]
+
+    chosen = choose(64, similarity, recall, documents=documents)
+
+    assert curve(similarity, chosen.bands, chosen.rows) >= recall
+    least = min(cost(each, documents) for each in serving)
+    assert cost(chosen, documents) == pytest.approx(least)
+
+
+def test_more_documents_ask_for_more_rows():
+    rows = [choose(128, 0.8, 0.95, documents=count).rows for count in (1e3, 1e5, 1e7, 1e9)]
+
+    assert rows == sorted(rows)
+    assert rows[0] < rows[-1]
+
+
+def test_a_collection_full_of_boilerplate_asks_for_more_rows():
+    usual = choose(128, 0.8, 0.95, documents=1e4)
+
+    alike = choose(
+        128, 0.8, 0.95, documents=1e4, background=background_of(np.linspace(0, 0.7, 1000))
+    )
+
+    assert alike.rows > usual.rows
+
+
+def test_a_recall_that_cannot_be_had_says_how_much_can():
+    with pytest.raises(
+        simdb.OptionError, match=r"16 permutations find a share of 0\.814\d* .*0.99"
+    ):
+        choose(16, 0.1, 0.99)
+    with pytest.raises(simdb.OptionError, match="above 0 and at most 1"):
+        choose(128, 0, 0.99)
+
+
+def test_equal_documents_need_one_band():
+    assert choose(128, 1.0, 1.0) == Banding(1, 128)
+
+
+def test_bands_and_rows_by_hand_must_fit():
+    Banding(25, 5).check(128)
+
+    for bands, rows in ((26, 5), (0, 5), (5, 0), (1, 129)):
+        with pytest.raises(simdb.OptionError, match=f"{bands} bands of {rows} rows"):
+            Banding(bands, rows).check(128)
+
+
+@pytest.mark.parametrize("stored_bits", [8, 32])
+def test_equal_bands_have_equal_keys(stored_bits):
+    sketch = simdb.Minhash(permutations=16, stored_bits=stored_bits)
+    minima = np.arange(32, dtype=np.uint8 if stored_bits == 8 else np.uint32).reshape(2, 16)
+    minima[1, 4:8] = minima[0, 4:8]
+    minima[1, 8:12] = minima[0, 4:8]
+    signatures = simdb.Signatures(minima, sketch, np.zeros(2, np.bool_))
+
+    keys = band_keys(signatures, Banding(4, 4))
+
+    assert keys.dtype == np.uint64
+    assert (keys[0] == keys[1]).tolist() == [False, True, False, False]
+    assert len(set(keys.ravel().tolist())) == 7
+    with pytest.raises(simdb.OptionError, match="5 bands of 4 rows"):
+        band_keys(signatures, Banding(5, 4))
+
+
+@pytest.mark.parametrize("similarity", [0.2, 0.6, 0.75])
+def test_as_many_pairs_are_candidates_as_the_curve_says(similarity):
+    """400 pairs; five deviations fail once in 1.7 million choices of pairs."""
+    count, size = 400, 200
+    shared = round(2 * size * similarity / (1 + similarity))
+    chance = np.random.default_rng(5)
+    pairs = chance.integers(0, 2**64, (count, 2 * size - shared), np.uint64)
+    sketch = simdb.Minhash(permutations=104)
+    left, right = (
+        simdb.signatures([simdb.Features(row) for row in part], sketch)
+        for part in (pairs[:, :size], pairs[:, -size:])
+    )
+
+    banding = Banding(20, 5)
+    found = (band_keys(left, banding) == band_keys(right, banding)).any(axis=1).mean()
+
+    expected = curve(shared / (2 * size - shared), 20, 5)
+    assert abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / count)
