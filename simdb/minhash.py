@@ -31,13 +31,14 @@ class Minhash(TextSketch):
 
     `permutations`: how many minima, a multiple of 8 from 16 to 1024.  `stored_bits` of each: 32,
     or the lowest 8, which agree by chance once in 256 (Li & Koenig 2010); that is allowed for.
-    `family`: of which permutations.  "multiply-shift": (a x + b) mod 2^64, the highest 32 bits
-    (Dietzfelbinger et al. 1997), fast.  "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
-    "one-permutation": one hash for each feature, into as many bins as `permutations` (Li, Owen &
-    Zhang 2012); bins without a feature take the minimum of another (Shrivastava 2017).  Fastest
-    for long documents, less exact for those of fewer features than bins.  It has no meaning for
-    "tf" and "tf-idf".  `feature_bits`: features are told apart by so many bits of their hashes: 64,
-    or 32.  `seed` of the hash of features and of the permutations.
+    `family`: of which permutations.  "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al.
+    1997), fast; the even ones of one half of a hash, the odd ones of the other.  "mersenne":
+    (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).  "one-permutation": one hash for each feature,
+    into as many bins as `permutations` (Li, Owen & Zhang 2012); bins without a feature take the
+    minimum of another (Shrivastava 2017).  Faster for many permutations, and less exact for
+    documents of fewer features than bins.  It has no meaning for "tf" and "tf-idf".
+    `feature_bits`: features are told apart by so many bits of their hashes: 64, or 32.  `seed` of
+    the hash of features and of the permutations.
     """
 
     WEIGHTINGS: ClassVar[tuple[str, ...]] = (*SETS, "tf", "tf-idf")

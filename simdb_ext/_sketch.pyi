@@ -193,13 +193,13 @@ def sign_texts(
     """MinHash signatures uint32[n, p] and the number of features int64[n] of each text.
 
     Features are those of `project_texts`, by the first word of their hash, and so are the other
-    arguments and the errors.  Let x be fmix64 of that word; with `feature_bits` 32 its highest 32
-    bits only.  Minimum i is the least value of any feature, with a the multipliers and b the
-    increments:
+    arguments and the errors.  Let x be fmix64 of that word; with `feature_bits` 32 both halves of x
+    are its highest 32 bits.  Minimum i is the least value of any feature, with a the multipliers
+    and b the increments:
 
-    "multiply-shift": (a[i] x + b[i] mod 2^64) >> 32, a odd.
-    "mersenne": ((a[i] y + b[i]) mod 2^61 - 1) >> 29, a not 0, both below 2^61 - 1; y is x, or of a
-    64-bit x the highest 61 bits.
+    "multiply-shift": (a[i] y + b[i]) mod 2^32, a odd; y is the lower half of x for even i, the
+    upper for odd i.
+    "mersenne": ((a[i] y + b[i]) mod 2^61 - 1) >> 29, a not 0, both below 2^61 - 1; y = x >> 3.
     "one-permutation": let z = fmix64(x + b[0]).  A feature has the value z mod 2^32 in bin
     p (z >> 32) >> 32 and none in others.  A bin i without features takes the minimum of bin
     p (d >> 32) >> 32, d = fmix64(b[1] + 2^32 i + t), for the least t = 0, 1 .. whose bin has any.

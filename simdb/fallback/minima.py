@@ -53,7 +53,7 @@ def minima_of(hashes: U64, family: Family, feature_bits: int) -> U32:
     name, multipliers, increments = family
     features = np.unique(fmix64(hashes))
     if feature_bits == 32:
-        features = features >> _HALF
+        features = np.unique(features >> _HALF << _HALF | features >> _HALF)
     if name == "one-permutation":
         return _binned(features, increments)
     minima = np.full(len(multipliers), NOTHING, np.uint32)
@@ -61,9 +61,10 @@ def minima_of(hashes: U64, family: Family, feature_bits: int) -> U32:
     for start in range(0, len(features), step):
         batch = features[start : start + step, None]
         if name == "mersenne":
-            values = _mersenne(multipliers, batch, increments, feature_bits) >> np.uint64(29)
+            values = _mersenne(multipliers, batch >> np.uint64(3), increments) >> np.uint64(29)
         else:
-            values = (multipliers * batch + increments) >> _HALF
+            halves = np.where(np.arange(len(multipliers)) % 2, batch >> _HALF, batch)
+            values = (multipliers * halves + increments) & _LOW
         minima = np.minimum(minima, values.min(axis=0).astype(np.uint32))
     return minima
 
@@ -128,10 +129,8 @@ def check_minima(minima: Any) -> None:
         raise ValueError(f"minima have shape {minima.shape}, not (n, 1 .. {MOST})")
 
 
-def _mersenne(multipliers: U64, features: U64, increments: U64, feature_bits: int) -> U64:
-    """(a x + b) mod 2^61 - 1, by products of 32 bits; a feature of 64 bits gives its highest 61."""
-    if feature_bits == 64:
-        features = features >> np.uint64(3)
+def _mersenne(multipliers: U64, features: U64, increments: U64) -> U64:
+    """(a x + b) mod 2^61 - 1 of numbers of 61 bits, by products of 32 bits."""
     low, high = multipliers & _LOW, multipliers >> _HALF
     x_low, x_high = features & _LOW, features >> _HALF
     crossed = high * x_low + low * x_high

@@ -40,11 +40,6 @@ static inline uint32_t bin_of(uint64_t word, int count)
     return (uint32_t)((word >> 32) * (uint64_t)count >> 32);
 }
 
-static inline int is_filled(const struct minima *minima, uint32_t bin)
-{
-    return (int)(minima->filled[bin / 64] >> bin % 64 & 1);
-}
-
 /* Each feature goes to one bin, which keeps the least of their lowest 32 bits. */
 static void add_to_bins(struct minima *minima, const struct minima_family *family,
                         uint64_t *features, int64_t count)
@@ -54,9 +49,9 @@ static void add_to_bins(struct minima *minima, const struct minima_family *famil
     mix_features(features, count, 0);
     for (int64_t i = 0; i < count; i++) {
         uint32_t bin = bin_of(features[i], family->count), value = (uint32_t)features[i];
-        if (value < minima->values[bin])
-            minima->values[bin] = value;
-        minima->filled[bin / 64] |= (uint64_t)1 << bin % 64;
+        uint32_t least = minima->values[bin];
+        minima->values[bin] = value < least ? value : least;
+        minima->filled[bin] = 1;
     }
 }
 
@@ -68,7 +63,7 @@ static void fill_bins(struct minima *minima, const struct minima_family *family)
         uint64_t draw = family->increments[1] + ((uint64_t)bin << 32);
         uint32_t other = bin;
 
-        while (!is_filled(minima, other))
+        while (!minima->filled[other])
             other = bin_of(mix_final(draw++), family->count);
         minima->values[bin] = minima->values[other];
     }
@@ -77,7 +72,7 @@ static void fill_bins(struct minima *minima, const struct minima_family *family)
 void minima_begin(struct minima *minima, const struct minima_family *family)
 {
     memset(minima->values, 0xFF, (size_t)family->count * sizeof *minima->values);
-    memset(minima->filled, 0, sizeof minima->filled);
+    memset(minima->filled, 0, (size_t)family->count);
 }
 
 void minima_add(struct minima *minima, const struct minima_family *family, uint64_t *hashes,

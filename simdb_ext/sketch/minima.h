@@ -13,16 +13,16 @@ enum minima_kind { MINIMA_MULTIPLY_SHIFT, MINIMA_MERSENNE, MINIMA_ONE_PERMUTATIO
 struct minima_family {
     enum minima_kind kind;
     int count;     /* of permutations, a multiple of MINIMA_STEP, at most MINIMA_MOST */
-    int is_narrow; /* a feature is the highest 32 bits of its mixed hash, else all 64 */
+    int is_narrow; /* a feature is the highest 32 bits of its mixed hash, twice, else all 64 */
     const uint64_t *multipliers; /* for MINIMA_MERSENNE from 1 to 2^61 - 2 */
     const uint64_t *increments;  /* for MINIMA_MERSENNE below 2^61 - 1 */
 };
 
-/* The minima of one document, all bits set where there is none yet.  `filled` has a bit for each
-   bin of MINIMA_ONE_PERMUTATION that has a feature. */
+/* The minima of one document, all bits set where there is none yet, and for MINIMA_ONE_PERMUTATION
+   whether a bin has a feature. */
 struct minima {
     uint32_t values[MINIMA_MOST];
-    uint64_t filled[MINIMA_MOST / 64];
+    uint8_t filled[MINIMA_MOST];
 };
 
 void minima_begin(struct minima *minima, const struct minima_family *family);
@@ -39,7 +39,7 @@ void minima_end(struct minima *minima, const struct minima_family *family, uint3
 int64_t minima_of_features(const struct minima_family *family, const uint64_t *hashes,
                            const uint32_t *counts, int64_t count, uint32_t *row);
 
-/* Replace hashes by features: mixed, and cut to 32 bits where `is_narrow`. */
+/* Replace hashes by features: mixed, and both halves the upper one where `is_narrow`. */
 typedef void minima_mix_function(uint64_t *hashes, int64_t count, int is_narrow);
 
 /* values[i] = the least of values[i] and the value of each feature under permutation i. */

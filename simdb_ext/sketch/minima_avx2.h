@@ -1,4 +1,4 @@
-/* Eight permutations at a time: only the highest 32 bits of a x + b are made. */
+/* 32 permutations at a time, their multipliers, increments and minima in registers. */
 
 #ifndef SIMDB_MINIMA_AVX2_H
 #define SIMDB_MINIMA_AVX2_H
@@ -15,7 +15,7 @@ CPU_AVX2 static void mix_features_avx2(uint64_t *hashes, int64_t count, int is_n
     for (; i + 4 <= count; i += 4) {
         __m256i mixed = mix_final_avx2(_mm256_loadu_si256((const __m256i *)(hashes + i)));
         if (is_narrow)
-            mixed = _mm256_srli_epi64(mixed, 32);
+            mixed = _mm256_shuffle_epi32(mixed, 0xF5);
         _mm256_storeu_si256((__m256i *)(hashes + i), mixed);
     }
     mix_features_scalar(hashes + i, count - i, is_narrow);
@@ -28,38 +28,44 @@ CPU_AVX2 static inline __m256i low_words_avx2(__m256i first, __m256i second)
     return _mm256_permute4x64_epi64(_mm256_castps_si256(both), 0xD8);
 }
 
-CPU_AVX2 static void minima_eight_avx2(const uint64_t *multipliers, const uint64_t *increments,
-                                       const uint64_t *features, int64_t count, uint32_t *values)
+/* 8 `width` permutations from `first` on; `width` is a constant.  A feature in every 64-bit place
+   has its lower half in the even 32-bit places and its upper half in the odd ones. */
+CPU_AVX2 __attribute__((always_inline)) static inline void
+shift_some_avx2(const struct minima_family *family, int first, const int width,
+                const uint64_t *features, int64_t count, uint32_t *values)
 {
-    const __m256i *factors = (const __m256i *)multipliers, *added = (const __m256i *)increments;
-    __m256i first = _mm256_loadu_si256(factors), second = _mm256_loadu_si256(factors + 1);
-    __m256i low = low_words_avx2(first, second);
-    __m256i high = low_words_avx2(_mm256_srli_epi64(first, 32), _mm256_srli_epi64(second, 32));
-    __m256i low_odd = _mm256_srli_epi64(low, 32);
-    __m256i some = _mm256_loadu_si256(added), others = _mm256_loadu_si256(added + 1);
-    __m256i even = _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(some, others), 0xD8);
-    __m256i odd = _mm256_permute4x64_epi64(_mm256_unpackhi_epi64(some, others), 0xD8);
-    __m256i least = _mm256_loadu_si256((const __m256i *)values);
+    const __m256i *multipliers = (const __m256i *)(family->multipliers + first);
+    const __m256i *increments = (const __m256i *)(family->increments + first);
+    __m256i *minima = (__m256i *)(values + first);
+    __m256i factors[4], added[4], least[4];
 
-    for (int64_t i = 0; i < count; i++) {
-        __m256i x_low = _mm256_set1_epi32((int32_t)features[i]);
-        __m256i x_high = _mm256_set1_epi32((int32_t)(features[i] >> 32));
-        __m256i at_even = _mm256_add_epi64(_mm256_mul_epu32(low, x_low), even);
-        __m256i at_odd = _mm256_add_epi64(_mm256_mul_epu32(low_odd, x_low), odd);
-        __m256i value = _mm256_blend_epi32(_mm256_srli_epi64(at_even, 32), at_odd, 0xAA);
-        __m256i crossed = _mm256_add_epi32(_mm256_mullo_epi32(low, x_high),
-                                           _mm256_mullo_epi32(high, x_low));
-        least = _mm256_min_epu32(least, _mm256_add_epi32(value, crossed));
+    for (int j = 0; j < width; j++) {
+        factors[j] = low_words_avx2(_mm256_loadu_si256(multipliers + 2 * j),
+                                    _mm256_loadu_si256(multipliers + 2 * j + 1));
+        added[j] = low_words_avx2(_mm256_loadu_si256(increments + 2 * j),
+                                  _mm256_loadu_si256(increments + 2 * j + 1));
+        least[j] = _mm256_loadu_si256(minima + j);
     }
-    _mm256_storeu_si256((__m256i *)values, least);
+    for (int64_t i = 0; i < count; i++) {
+        __m256i feature = _mm256_set1_epi64x((int64_t)features[i]);
+        for (int j = 0; j < width; j++) {
+            __m256i value = _mm256_add_epi32(_mm256_mullo_epi32(factors[j], feature), added[j]);
+            least[j] = _mm256_min_epu32(least[j], value);
+        }
+    }
+    for (int j = 0; j < width; j++)
+        _mm256_storeu_si256(minima + j, least[j]);
 }
 
 CPU_AVX2 static void minima_shift_avx2(const struct minima_family *family,
                                        const uint64_t *features, int64_t count, uint32_t *values)
 {
-    for (int j = 0; j < family->count; j += 8)
-        minima_eight_avx2(family->multipliers + j, family->increments + j, features, count,
-                          values + j);
+    int first = 0;
+
+    for (; first + 32 <= family->count; first += 32)
+        shift_some_avx2(family, first, 4, features, count, values);
+    for (; first < family->count; first += 8)
+        shift_some_avx2(family, first, 1, features, count, values);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Up to 64 permutations at a time, their multipliers, increments and minima in registers. */
+/* Up to 128 permutations at a time, their multipliers, increments and minima in registers. */
 
 #ifndef SIMDB_MINIMA_AVX512_H
 #define SIMDB_MINIMA_AVX512_H
@@ -16,46 +16,44 @@ CPU_AVX512 static void mix_features_avx512(uint64_t *hashes, int64_t count, int 
         __mmask8 some = (__mmask8)_bzhi_u32(0xFF, count - i < 8 ? (unsigned)(count - i) : 8);
         __m512i mixed = mix_final_avx512(_mm512_maskz_loadu_epi64(some, hashes + i));
         if (is_narrow)
-            mixed = _mm512_srli_epi64(mixed, 32);
+            mixed = _mm512_shuffle_epi32(mixed, (_MM_PERM_ENUM)0xF5);
         _mm512_mask_storeu_epi64(hashes + i, some, mixed);
     }
 }
 
-/* Eight values as the highest of so many 64-bit words that have them: the least one is kept just
-   where the value of the least one is. */
-MINIMA_INLINE __m512i widened_avx512(const uint32_t *values, unsigned shift)
+/* The lower halves of 16 words, those in `some`. */
+MINIMA_INLINE __m512i low_words_avx512(const uint64_t *words, __mmask16 some)
 {
-    __m512i wide = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
-    __m512i rest = _mm512_set1_epi64(((int64_t)1 << shift) - 1);
-    return _mm512_or_si512(_mm512_slli_epi64(wide, shift), rest);
+    __m512i first = _mm512_maskz_loadu_epi64((__mmask8)some, words);
+    __m512i second = _mm512_maskz_loadu_epi64((__mmask8)(some >> 8), words + 8);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(first)),
+                              _mm512_cvtepi64_epi32(second), 1);
 }
 
-MINIMA_INLINE void store_highest_avx512(uint32_t *values, __m512i words, unsigned shift)
-{
-    _mm256_storeu_si256((__m256i *)values,
-                        _mm512_cvtepi64_epi32(_mm512_srli_epi64(words, shift)));
-}
-
-/* 8 `width` permutations from `first` on; `width` is a constant. */
-MINIMA_INLINE void shift_some_avx512(const struct minima_family *family, int first, const int width,
-                                     const uint64_t *features, int64_t count, uint32_t *values)
+/* 16 `width` permutations from `first` on, of the last 16 those in `some`; `width` is a constant.
+   A feature in every 64-bit place has its lower half in the even 32-bit places and its upper half
+   in the odd ones. */
+MINIMA_INLINE void shift_some_avx512(const struct minima_family *family, int first,
+                                     const int width, __mmask16 some, const uint64_t *features,
+                                     int64_t count, uint32_t *values)
 {
     __m512i multipliers[8], increments[8], least[8];
 
     for (int j = 0; j < width; j++) {
-        multipliers[j] = _mm512_loadu_si512(family->multipliers + first + 8 * j);
-        increments[j] = _mm512_loadu_si512(family->increments + first + 8 * j);
-        least[j] = widened_avx512(values + first + 8 * j, 32);
+        int place = first + 16 * j;
+        multipliers[j] = low_words_avx512(family->multipliers + place, some);
+        increments[j] = low_words_avx512(family->increments + place, some);
+        least[j] = _mm512_maskz_loadu_epi32(some, values + place);
     }
     for (int64_t i = 0; i < count; i++) {
         __m512i feature = _mm512_set1_epi64((int64_t)features[i]);
         for (int j = 0; j < width; j++) {
-            __m512i word = _mm512_mullo_epi64(multipliers[j], feature);
-            least[j] = _mm512_min_epu64(least[j], _mm512_add_epi64(word, increments[j]));
+            __m512i value = _mm512_mullo_epi32(multipliers[j], feature);
+            least[j] = _mm512_min_epu32(least[j], _mm512_add_epi32(value, increments[j]));
         }
     }
     for (int j = 0; j < width; j++)
-        store_highest_avx512(values + first + 8 * j, least[j], 32);
+        _mm512_mask_storeu_epi32(values + first + 16 * j, some, least[j]);
 }
 
 CPU_AVX512 static void minima_shift_avx512(const struct minima_family *family,
@@ -64,12 +62,22 @@ CPU_AVX512 static void minima_shift_avx512(const struct minima_family *family,
 {
     int first = 0;
 
+    for (; first + 128 <= family->count; first += 128)
+        shift_some_avx512(family, first, 8, 0xFFFF, features, count, values);
     for (; first + 64 <= family->count; first += 64)
-        shift_some_avx512(family, first, 8, features, count, values);
-    for (; first + 32 <= family->count; first += 32)
-        shift_some_avx512(family, first, 4, features, count, values);
-    for (; first < family->count; first += 8)
-        shift_some_avx512(family, first, 1, features, count, values);
+        shift_some_avx512(family, first, 4, 0xFFFF, features, count, values);
+    for (; first + 16 <= family->count; first += 16)
+        shift_some_avx512(family, first, 1, 0xFFFF, features, count, values);
+    if (first < family->count)
+        shift_some_avx512(family, first, 1, 0xFF, features, count, values);
+}
+
+/* Eight values as the highest of words of 61 bits: the least word has the least value. */
+MINIMA_INLINE __m512i widened_avx512(const uint32_t *values)
+{
+    __m512i wide = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
+    __m512i rest = _mm512_set1_epi64(((int64_t)1 << MERSENNE_LOST) - 1);
+    return _mm512_or_si512(_mm512_slli_epi64(wide, MERSENNE_LOST), rest);
 }
 
 MINIMA_INLINE __m512i mersenne_fold_avx512(__m512i words)
@@ -100,15 +108,16 @@ CPU_AVX512 static void minima_mersenne_avx512(const struct minima_family *family
     for (int j = 0; j < family->count; j += 8) {
         __m512i multipliers = _mm512_loadu_si512(family->multipliers + j);
         __m512i increments = _mm512_loadu_si512(family->increments + j);
-        __m512i least = widened_avx512(values + j, MERSENNE_KEPT);
+        __m512i least = widened_avx512(values + j);
 
         for (int64_t i = 0; i < count; i++) {
-            uint64_t feature = mersenne_feature(features[i], family->is_narrow);
+            uint64_t feature = features[i] >> MERSENNE_CUT;
             __m512i word = mersenne_value_avx512(multipliers, _mm512_set1_epi64((int64_t)feature),
                                                  increments);
             least = _mm512_min_epu64(least, word);
         }
-        store_highest_avx512(values + j, least, MERSENNE_KEPT);
+        least = _mm512_srli_epi64(least, MERSENNE_LOST);
+        _mm256_storeu_si256((__m256i *)(values + j), _mm512_cvtepi64_epi32(least));
     }
 }
 

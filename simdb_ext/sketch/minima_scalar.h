@@ -7,23 +7,27 @@
 #include "mix.h"
 
 #define MERSENNE (((uint64_t)1 << 61) - 1)
-#define MERSENNE_KEPT 29 /* 61 bits less the highest 32, which are kept */
+#define MERSENNE_CUT 3    /* 64 bits less the highest 61, which take part */
+#define MERSENNE_LOST 29  /* 61 bits less the highest 32, which are kept */
 
 static void mix_features_scalar(uint64_t *hashes, int64_t count, int is_narrow)
 {
     for (int64_t i = 0; i < count; i++) {
         uint64_t mixed = mix_final(hashes[i]);
-        hashes[i] = is_narrow ? mixed >> 32 : mixed;
+        hashes[i] = is_narrow ? mixed >> 32 << 32 | mixed >> 32 : mixed;
     }
 }
 
+/* Permutations of even number take the lower half of a feature, those of odd number the upper one:
+   so two features that have one half in common are still told apart. */
 static void minima_shift_scalar(const struct minima_family *family, const uint64_t *features,
                                 int64_t count, uint32_t *values)
 {
     for (int64_t i = 0; i < count; i++)
         for (int j = 0; j < family->count; j++) {
-            uint64_t word = family->multipliers[j] * features[i] + family->increments[j];
-            uint32_t value = (uint32_t)(word >> 32);
+            uint32_t half = (uint32_t)(features[i] >> 32 * (j % 2));
+            uint32_t value = (uint32_t)family->multipliers[j] * half +
+                             (uint32_t)family->increments[j];
             values[j] = value < values[j] ? value : values[j];
         }
 }
@@ -43,21 +47,15 @@ static inline uint64_t mersenne_value(uint64_t a, uint64_t x, uint64_t b)
     return sum >= MERSENNE ? sum - MERSENNE : sum;
 }
 
-/* A feature of 64 bits takes part with the highest 61. */
-static inline uint64_t mersenne_feature(uint64_t feature, int is_narrow)
-{
-    return is_narrow ? feature : feature >> 3;
-}
-
 static void minima_mersenne_scalar(const struct minima_family *family, const uint64_t *features,
                                    int64_t count, uint32_t *values)
 {
     for (int64_t i = 0; i < count; i++) {
-        uint64_t feature = mersenne_feature(features[i], family->is_narrow);
+        uint64_t feature = features[i] >> MERSENNE_CUT;
         for (int j = 0; j < family->count; j++) {
             uint64_t word = mersenne_value(family->multipliers[j], feature,
                                            family->increments[j]);
-            uint32_t value = (uint32_t)(word >> MERSENNE_KEPT);
+            uint32_t value = (uint32_t)(word >> MERSENNE_LOST);
             values[j] = value < values[j] ? value : values[j];
         }
     }

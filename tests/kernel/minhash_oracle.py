@@ -17,16 +17,20 @@ def fmix64(word):
 def signature(hashes, family, feature_bits=64):
     """The minima of the features with these hashes."""
     name, multipliers, increments = family[0], family[1].tolist(), family[2].tolist()
-    features = {fmix64(each & MASK) >> 64 - feature_bits for each in hashes}
+    features = {fmix64(each & MASK) for each in hashes}
+    if feature_bits == 32:
+        features = {(each >> 32) * (2**32 + 1) for each in features}
     if not features:
         return [NOTHING] * len(multipliers)
     if name == "one-permutation":
         return binned(features, increments)
     coefficients = list(zip(multipliers, increments, strict=True))
     if name == "mersenne":
-        cut = {feature >> 3 if feature_bits == 64 else feature for feature in features}
-        return [min((a * x + b) % PRIME >> 29 for x in cut) for a, b in coefficients]
-    return [min(((a * x + b) & MASK) >> 32 for x in features) for a, b in coefficients]
+        return [min((a * (x >> 3) + b) % PRIME >> 29 for x in features) for a, b in coefficients]
+    return [
+        min((a * (x >> 32 * (place % 2)) + b) % 2**32 for x in features)
+        for place, (a, b) in enumerate(coefficients)
+    ]
 
 
 def binned(features, increments):
