@@ -1,4 +1,4 @@
-"""Golden fingerprints: texts of many scripts and what they have become under many options.
+"""Golden fingerprints and signatures: what texts of many scripts have become under many options.
 
 What is in golden.json never changes, or databases would no longer match what they hold.  Texts are
 added there by hand, sets of options here; run as a program, this adds the fingerprints that are
@@ -15,6 +15,7 @@ import numpy as np
 
 import simdb
 from simdb.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
+from simdb.sketch.signer import Signer
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import EMPTY
 
@@ -66,6 +67,11 @@ def dense(text):
     for character in text:
         vector[ord(character) % 61] += 1 / 3
     return np.array(vector)
+
+
+def hashes(text):
+    """A feature for each character, without weights."""
+    return simdb.Features(features(text).hashes)
 
 
 def same(text):
@@ -121,16 +127,56 @@ SETS = {
     ),
     "moz": (same, simdb.Simhash.moz()),
     "moz 5": (same, simdb.Simhash.moz(window=5)),
+    "minhash": (same, simdb.Minhash()),
+    "minhash, seed": (same, simdb.Minhash(seed=0xDEADBEEF)),
+    "minhash, characters 5, 8 bits": (
+        same,
+        simdb.Minhash(unit="characters", shingle=5, permutations=256, stored_bits=8),
+    ),
+    "minhash, tokens 2, bag": (str.split, simdb.Minhash(shingle=2, weighting="bag")),
+    "minhash, features": (hashes, simdb.Minhash()),
+    "minhash, features of 32 bits": (same, simdb.Minhash(feature_bits=32)),
+    "minhash, mersenne": (same, simdb.Minhash(family="mersenne")),
+    "minhash, mersenne, features of 32 bits": (
+        same,
+        simdb.Minhash(family="mersenne", feature_bits=32),
+    ),
+    "minhash, one permutation": (same, simdb.Minhash(family="one-permutation")),
+    "minhash, tf": (same, simdb.Minhash(weighting="tf", permutations=64)),
+    "minhash, features, tf": (features, simdb.Minhash(weighting="tf", permutations=64)),
+    "minhash, words 1, tf-idf": (
+        same,
+        simdb.Minhash(
+            shingle=1,
+            weighting="tf-idf",
+            idf=idf_table(simdb.Simhash(shingle=1)),
+            permutations=64,
+        ),
+    ),
 }
 
 
 def fingerprint(name, text):
-    """Of one text under one set of options: bits and the checksum of the stored vector."""
+    """Of one text under one set of options: bits and the checksum of the stored vector.
+
+    Of a signature the first minimum and the checksum of all.
+    """
     make, options = SETS[name]
+    if isinstance(options, simdb.Minhash):
+        return signature(options, make(text))
     sketches = Sketcher(options).sketch([make(text)])
     if sketches.states[0] == EMPTY:
         return "empty"
     return f"{int(sketches.bits[0]):016x} {zlib.crc32(sketches.vectors[0].tobytes()):08x}"
+
+
+def signature(options, document):
+    """The same of a signature."""
+    signatures = Signer(options).sign([document])
+    if signatures.is_empty[0]:
+        return "empty"
+    minima = signatures.minima[0].astype(f"<u{options.stored_bits // 8}")
+    return f"{int(minima[0]):08x} {zlib.crc32(minima.tobytes()):08x}"
 
 
 def made(texts):
