@@ -3,6 +3,7 @@
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
+
 from targets import TARGETS
 
 # Numbers and marks at which decoders turn another way.

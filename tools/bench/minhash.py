@@ -175,7 +175,7 @@ def compare(record: Record, arguments: argparse.Namespace) -> None:
             np.zeros(COMPARED, np.bool_),
         )
         tasks[f"simdb, compare one with many, {bits} bits"] = comparing(many)
-    counts = {label: COMPARED for label in tasks}
+    counts = dict.fromkeys(tasks, COMPARED)
     few = [text.split() for text in pieces([], 0.5)]
     if rensa is not None:
         first, *others = [rensa_one(tokens) for tokens in few]

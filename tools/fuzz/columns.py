@@ -6,10 +6,10 @@ Only a deep check reads their checksums, so the kernel must be safe with whateve
 from contextlib import suppress
 
 import numpy as np
-from taking import Taking
 
 from simdb import kernel
 from simdb.bits import leading_masks
+from taking import Taking
 
 WIDTH = 32
 

@@ -9,7 +9,6 @@ import tempfile
 
 import numpy as np
 import xxhash
-from taking import Taking
 
 import simdb
 from simdb.options import decode_options
@@ -21,6 +20,7 @@ from simdb.storage.manifest import decode_manifest
 from simdb.storage.membership import Membership
 from simdb.storage.metadata import decode_block, read_metadata
 from simdb.storage.tombstones import read_tombstones
+from taking import Taking
 
 KEY = layout.number_key(0)
 

@@ -8,7 +8,6 @@ from functools import cache, partial
 
 import numpy as np
 import pyarrow.parquet
-from taking import Taking
 
 import simdb
 from simdb.cli.arguments import given_bits, given_ids
@@ -18,6 +17,7 @@ from simdb.cli.records import Problem, Reading
 from simdb.cli.sources import read_sources, read_texts
 from simdb.compat.decimal import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
+from taking import Taking
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis", "gb18030", "utf-7")
 ERRORS = ("strict", "replace")

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import columns
 import decoding
 import reading
+import simdb
 import whole
 from sample import payloads, sample, values
-
-import simdb
 from simdb.storage import layout
 
 

@@ -8,13 +8,13 @@ import tempfile
 from itertools import islice
 
 import lmdb
-from decoding import signed
-from sample import sample, values
-from taking import Taking
 
 import simdb
+from decoding import signed
+from sample import sample, values
 from simdb.storage import codec
 from simdb.storage.place import IDF_FILE
+from taking import Taking
 
 CHANGES = 3
 LENGTHS = (0, 1, 4, 8)
