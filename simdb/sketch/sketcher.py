@@ -206,7 +206,7 @@ class Sketcher:
     ) -> Projected:
         """Weights [n, 128] and numbers of features."""
         if kind == "features":
-            return _project_features(documents)
+            return _project_features(documents, start)
         if kind in ("dense", "sparse"):
             return self._project_vectors(join_vectors(documents, start), start)
         return self._pipeline.project(documents, kind, replace=replace, start=start)
@@ -339,7 +339,7 @@ def _columns(
 
 
 def _project_features(
-    documents: Sequence[Features],
+    documents: Sequence[Features], start: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     counts = np.array([len(document.hashes) for document in documents], np.int64)
     offsets = offsets_of(counts)
@@ -352,7 +352,14 @@ def _project_features(
             for document in documents
         ]
     )
-    return kernel.project_features(offsets, np.ascontiguousarray(hashes), weights), counts
+    projected = kernel.project_features(offsets, np.ascontiguousarray(hashes), weights)
+    is_finite = np.isfinite(projected).all(axis=1)
+    if not is_finite.all():
+        raise InputError(
+            f"the weights of document {start + int(np.argmin(is_finite))} add up to more than"
+            " float32 holds; scale them"
+        )
+    return projected, counts
 
 
 def _without_weights(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
