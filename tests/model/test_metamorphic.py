@@ -1,0 +1,141 @@
+"""The same operations give the same exact answers, whatever the options and the kernel."""
+
+import os
+import random
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from pricing import tables_first
+from strategies import CENTRES, PLACES, SHAPES, WORDS
+
+import simdb
+from simdb import kernel
+
+DURABILITIES = ("full", "process", "none")
+
+
+def some_document(chance):
+    if chance.random() < 0.3:
+        return " ".join(chance.choices(WORDS, k=chance.randrange(6)))
+    flipped = sum(1 << place for place in chance.sample(PLACES, chance.randrange(5)))
+    return chance.choice(CENTRES) ^ flipped
+
+
+def some_options(chance):
+    """Options that decide how answers are found, and not which."""
+    blocks, leading = chance.choice(SHAPES)
+    return simdb.Options(
+        blocks=blocks,
+        leading=leading,
+        delta_documents=chance.randrange(1, 20),
+        growth=chance.randrange(2, 5),
+        header_offset=chance.randrange(-4, 1),
+        keep_clusters=chance.choice(["none", "distance"]),
+        sketch=simdb.Simhash(shingle=1),
+    )
+
+
+def answers(path, chance, options, durability):
+    """What a database answers to some operations; `chance` decides which, and nothing else."""
+    told = []
+    with simdb.open(path, "x", options=options, durability=durability) as database:
+        for turn in range(8):
+            ids = range(100 * turn, 100 * turn + chance.randrange(1, 30))
+            database.insert_many(ids, [some_document(chance) for _ in ids], list(ids))
+            database.delete_many([chance.randrange(100 * turn + 30) for _ in range(5)])
+            database.insert(turn, some_document(chance), replace=True)
+            claims = [some_document(chance) for _ in range(4)]
+            taken = database.add_many_if_new(range(-4 * turn - 4, -4 * turn), claims, distance=2)
+            told.append([[(each.id, each.distance) for each in row] for row in taken])
+            if chance.random() < 0.2:
+                database.compact()
+            told.append(asked(database, chance))
+    return told
+
+
+def asked(database, chance):
+    """Every kind of exact question."""
+    distance = chance.randrange(9)
+    known = list(database)
+    documents = [some_document(chance) for _ in range(6)]
+    exact = {"distance": distance, "recall": 1.0}
+    pairs = database.find_all(**exact)
+    rows = [*database.query_many(documents, **exact), *database.query_many(ids=known, **exact)]
+    told = [database.explain(left, right, **exact) for left, right in pairwise(known[:4])]
+    return [
+        known,
+        [[(each.id, each.distance) for each in row] for row in rows],
+        sorted(zip(pairs.left, pairs.right, pairs.distance.tolist(), strict=True)),
+        [cluster.ids for cluster in database.find_clusters(**exact)],
+        [each.distance for each in told],
+        [each.metadata for each in database.get_many(known)],
+    ]
+
+
+def compare(path, seed):
+    """Run the same operations under options of their own; each time what they answer."""
+    variants, found = [*kernel.variants(), kernel.variants()[-1]], []
+    for number, variant in enumerate(variants if kernel.IS_COMPILED else [None]):
+        chance = random.Random(1000 * seed + number)
+        if variant is not None:
+            kernel.select(variant)
+        with tables_first(number % 2 == 0):
+            found.append(
+                answers(
+                    path / f"{seed}-{number}",
+                    random.Random(seed),
+                    some_options(chance),
+                    chance.choice(DURABILITIES),
+                )
+            )
+    if kernel.IS_COMPILED:
+        kernel.select(kernel.CHOSEN or kernel.variants()[-1])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_options_and_kernels_do_not_change_exact_answers(tmp_path, seed):
+    first, *others = compare(tmp_path, seed)
+
+    for other in others:
+        assert other == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_many_options_and_kernels_do_not_change_exact_answers(tmp_path, seed):
+    first, *others = compare(tmp_path, seed)
+
+    for other in others:
+        assert other == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_the_kernel_in_numpy_gives_the_same_answers(tmp_path, seed):
+    program = f"""
+import sys
+from pathlib import Path
+sys.path[:0] = {sys.path!r}
+import test_metamorphic
+print(test_metamorphic.compare(Path({str(tmp_path)!r}), {seed})[0])
+"""
+    environment = {
+        **os.environ,
+        "SIMDB_KERNEL": "numpy",
+        "PYTHONPATH": os.path.dirname(__file__),
+    }
+    (tmp_path / "compiled").mkdir()
+    expected = compare(tmp_path / "compiled", seed)[0]
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout.strip() == str(expected)
