@@ -7,6 +7,9 @@
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
 
+/* Given tokens are made into shingles when so many are held; another window has room beside. */
+#define SHINGLED (SKETCH_SHINGLE_MAX + 1)
+
 #define WORD_CHARACTERS 6 /* with what follows it, in running text */
 
 /* A feature that occurs more often weighs as if this often, so that its weight has few bits. */
@@ -210,9 +213,9 @@ static void read_tokens(const struct sketch_token *tokens, int64_t count,
                         const struct sketch_settings *settings, struct sketch_scratch *scratch)
 {
     begin(scratch, settings, count);
-    for (int64_t i = 0; i < count && !scratch->is_full; i++) {
-        sketch_hold_token(scratch, &tokens[i], settings);
-        if (scratch->held >= SKETCH_WINDOW)
+    for (int64_t i = 0; i < count && !scratch->is_full;) {
+        i += sketch_hold_given(scratch, tokens + i, count - i, settings);
+        if (scratch->held >= SHINGLED)
             count_features(scratch, settings->shingle, settings);
     }
     count_features(scratch, settings->shingle, settings);

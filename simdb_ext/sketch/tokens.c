@@ -5,6 +5,9 @@
 #include "murmur.h"
 #include "unicode.h"
 
+/* Given tokens of so many bytes are hashed together, longer ones one by one. */
+#define GIVEN_SHORT 1024
+
 static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second)
 {
     scratch->first[scratch->held] = first;
@@ -195,7 +198,8 @@ int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_t
     return hold_words(scratch, text, position, stop, settings);
 }
 
-void sketch_hold_token(struct sketch_scratch *scratch, const struct sketch_token *token,
+/* Hold the hash of one token, or of what stands in its place. */
+static void hold_token(struct sketch_scratch *scratch, const struct sketch_token *token,
                        const struct sketch_settings *settings)
 {
     const struct sketch_vocabulary *vocabulary = settings->vocabulary;
@@ -211,4 +215,49 @@ void sketch_hold_token(struct sketch_scratch *scratch, const struct sketch_token
         hold_unknown(scratch, hash.first, hash.second, token->content, token->length);
     else if (vocabulary->meanings[place].first | vocabulary->meanings[place].second)
         hold(scratch, vocabulary->meanings[place].first, vocabulary->meanings[place].second);
+}
+
+/* Short ones without a call; nothing outside of the token is read. */
+static inline void copy_token(uint8_t *copy, const struct sketch_token *token)
+{
+    const uint8_t *content = token->content;
+    int64_t length = token->length;
+
+    if (length > 16 || length == 0) {
+        memcpy(copy, content, (size_t)length);
+    } else if (length >= 8) {
+        memcpy(copy, content, 8);
+        memcpy(copy + length - 8, content + length - 8, 8);
+    } else if (length >= 4) {
+        memcpy(copy, content, 4);
+        memcpy(copy + length - 4, content + length - 4, 4);
+    } else {
+        copy[0] = content[0];
+        copy[length / 2] = content[length / 2];
+        copy[length - 1] = content[length - 1];
+    }
+}
+
+int64_t sketch_hold_given(struct sketch_scratch *scratch, const struct sketch_token *tokens,
+                          int64_t count, const struct sketch_settings *settings)
+{
+    uint32_t size = 0;
+    int64_t taken = 0;
+
+    if (tokens[0].length > GIVEN_SHORT || settings->vocabulary != NULL) {
+        hold_token(scratch, &tokens[0], settings);
+        return 1;
+    }
+    for (; taken < count && taken < SKETCH_WINDOW && size <= 3 * SKETCH_WINDOW; taken++) {
+        if (tokens[taken].length > GIVEN_SHORT)
+            break;
+        copy_token(scratch->copy + size, &tokens[taken]);
+        scratch->starts[taken] = size;
+        size += (uint32_t)tokens[taken].length;
+        scratch->stops[taken] = size;
+    }
+    sketch_hash(scratch->copy, scratch->starts, scratch->stops, taken, settings->seed,
+                scratch->first + scratch->held, scratch->second + scratch->held);
+    scratch->held += taken;
+    return taken;
 }

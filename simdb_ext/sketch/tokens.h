@@ -20,8 +20,8 @@ int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_t
                            int64_t position, struct sketch_space *space,
                            const struct sketch_settings *settings);
 
-/* Hold the hash of one token. */
-void sketch_hold_token(struct sketch_scratch *scratch, const struct sketch_token *token,
-                       const struct sketch_settings *settings);
+/* Hold the hashes of the first of some given tokens, at most a window; returns of how many. */
+int64_t sketch_hold_given(struct sketch_scratch *scratch, const struct sketch_token *tokens,
+                          int64_t count, const struct sketch_settings *settings);
 
 #endif
