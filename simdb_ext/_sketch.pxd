@@ -10,7 +10,23 @@ cdef extern from "Python.h":
     #else
     #define make_ready(text) 0
     #endif
+
+    /* Where the characters of a tuple's item are, if it is a str of ASCII; else returns 0. */
+    static inline int find_ascii(PyObject *items, Py_ssize_t at, const uint8_t **characters,
+                                 int64_t *length)
+    {
+        PyObject *item = PyTuple_GET_ITEM(items, at);
+
+        if (!PyUnicode_CheckExact(item) || !PyUnicode_IS_COMPACT_ASCII(item))
+            return 0;
+        *characters = (const uint8_t *)((PyASCIIObject *)item + 1);
+        *length = PyUnicode_GET_LENGTH(item);
+        return 1;
+    }
     """
+    bint find_ascii(
+        object items, Py_ssize_t at, const uint8_t **characters, int64_t *length
+    )
     int make_ready(object text) except -1
     bint PyUnicode_IS_ASCII(object text)
     int PyUnicode_KIND(object text)

@@ -1,10 +1,11 @@
 # Where the characters and tokens of documents are, collected with the GIL held, for `_sketch.pyx`.
 
-# How much is collected before the GIL is released for one call.
+# How much is collected before the GIL is released for one call; of tokens so few that they are
+# still in the cache when they are hashed.
 cdef enum:
     CHUNK_TEXTS = 1024
     CHUNK_CHARACTERS = 1 << 20
-    CHUNK_TOKENS = 1 << 16
+    CHUNK_TOKENS = 1 << 12
 
 
 cdef class Texts:
@@ -107,15 +108,19 @@ cdef class Tokens:
     cdef int take_document(self, object document, Py_ssize_t position) except -1:
         cdef int64_t used = self.offsets[self.count]
         cdef tuple tokens
+        cdef sketch_token *taken
+        cdef Py_ssize_t at
         if isinstance(document, (str, bytes)) or not hasattr(document, "__iter__"):
             found = f"{type(document).__name__}, not a list of tokens"
             raise InputError(f"document {self.start + position} is {found}")
         tokens = tuple(document)
         self.kept.append(tokens)
         self.make_room(used + len(tokens))
-        for token in tokens:
-            self.take(token, &self.tokens[used], position, used - self.offsets[self.count])
-            used += 1
+        for at in range(len(tokens)):
+            taken = &self.tokens[used + at]
+            if not find_ascii(tokens, at, &taken.content, &taken.length):
+                self.take(tokens[at], taken, position, at)
+        used += len(tokens)
         self.count += 1
         self.offsets[self.count] = used
         return 0

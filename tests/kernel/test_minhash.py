@@ -128,6 +128,35 @@ def test_tokens_have_the_minima_of_their_text(kernel, family):
     assert counts.tolist() == [6, 0]
 
 
+@pytest.mark.parametrize("shingle", [1, 3, 64])
+def test_given_tokens_of_every_length_keep_their_order(kernel, family, shingle):
+    lengths = [*range(40), 1023, 1024, 1025, 3, 5000, *[1] * 5000, 1025, *[900] * 20]
+    chance = random.Random(6)
+    tokens = [chance.randbytes(length) for length in lengths]
+
+    rows, counts = kernel.sign_tokens(
+        [tokens], shingle=shingle, seed=7, replace=False, start=0, family=family, feature_bits=64
+    )
+
+    words = [kernel.murmur(token, 7)[0] for token in tokens]
+    features = [shingled(words[at : at + shingle]) for at in range(len(words) - shingle + 1)]
+    expected = fallback.sign_features(
+        np.array([0, len(features)]), np.array(features, np.uint64), None,
+        family=family, feature_bits=64,
+    )  # fmt: skip
+    np.testing.assert_array_equal(rows, expected)
+    assert counts.tolist() == [len(features)]
+
+
+def shingled(words):
+    if len(words) == 1:
+        return words[0]
+    total = 0
+    for word in words:
+        total = (total << 23 | total >> 41) & oracle.MASK ^ word
+    return oracle.fmix64(total)
+
+
 def test_stop_words_and_stems_come_before_features(kernel, family):
     stems = {"cats": "cat", "sat": "sit"}
     texts = ["the cats sat", "sit cat", "the the"]
