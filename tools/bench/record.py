@@ -25,7 +25,9 @@ import simdb
 from simdb import kernel
 
 INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq", "avx512_vnni")
-PACKAGES = ("lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind", "duckdb")
+PACKAGES = (
+    "lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind", "duckdb", "rensa", "datasketch",
+)  # fmt: skip
 TURN_SECONDS = 0.05  # less cannot be told from disturbances
 DISTURBED = 0.9  # share of a processor below which the clock says little
 MULTIPLES = {"k": 1_000, "M": 1_000_000}
