@@ -147,6 +147,10 @@ class View:
     def column(self, column: int, ordinals: U32, source: Source) -> npt.NDArray[Any]:
         """The values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
         self.check_known(ordinals)
+        if len(ordinals) == 1:
+            only = self.pieces[self.pieces.which_one(int(ordinals[0]))]
+            found: npt.NDArray[Any] = only.column(column, source)[ordinals - np.uint32(only.start)]
+            return found
         values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
         which = self.pieces.which(ordinals)
         for number in np.unique(which):
