@@ -169,10 +169,11 @@ def _matches(view: View, source: Source, asked: Sketches, own: U32 | None) -> Fo
     Where no weights are stored only those that are near, of similarity NaN.
     """
     places, ordinals, similarities = [], [], []
+    limit = NEAR_DISTANCE if source.width else DISTANCE_LEAST
     for start in range(0, len(asked), PART_QUERIES):
         part = asked.taken(slice(start, start + PART_QUERIES))
         offsets, found, distances = view.tables(source).scan(
-            part.bits, distance=NEAR_DISTANCE, first=False, after=None
+            part.bits, distance=limit, first=False, after=None
         )
         at = np.repeat(np.arange(len(part)), np.diff(offsets))
         kept = (part.states == WEIGHTED)[at]
