@@ -30,7 +30,7 @@ class Minhash(TextSketch):
        2010), which takes many times longer.
 
     `permutations`: how many minima, a multiple of 8 from 16 to 1024.  `stored_bits` of each: 32,
-    or the lowest 8, which agree by chance once in 256 (Li & Koenig 2010); that is allowed for.
+    or 8 made of them, which agree by chance once in 256 (Li & Koenig 2010); that is allowed for.
     `family`: of which permutations.  "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al.
     1997), fast; the even ones of one half of a hash, the odd ones of the other.  "mersenne":
     (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).  "one-permutation": one hash for each feature,

@@ -14,6 +14,17 @@ Family = tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 _BEGINNING = np.uint64(0x6D696E68617368)
 
 
+def narrowed(minima: npt.NDArray[np.uint32], family: Family) -> npt.NDArray[np.uint8]:
+    """Minima of 8 bits from those of 32: the highest ones of a product with an odd number.
+
+    It is another number for each permutation.  The lowest bits as they are would not do: those of
+    a x + b are decided by the lowest ones of x, so two documents of one feature that have these in
+    common would agree in half of all minima.
+    """
+    factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    return (minima * factors >> np.uint32(24)).astype(np.uint8)
+
+
 def permutations_of(options: Minhash) -> Family:
     """The family as the kernel takes it: name, multipliers and increments uint64[permutations].
 

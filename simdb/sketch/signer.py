@@ -20,7 +20,7 @@ from simdb.minhash import BAG, SET, Minhash
 from simdb.resources import Resources
 from simdb.signatures import Signature, Signatures, check_comparable
 from simdb.sketch.naming import name_hashes
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.sketch.pipeline import Pipeline
 from simdb.values import Features, NamedFeatures, describe, offsets_of
 
@@ -119,8 +119,8 @@ class Signer:
             is_empty = features == 0
         else:
             minima, is_empty = self._counted(documents, kind, replace, start)
-        # Of 8 bits the lowest ones are kept: the highest of minima are mostly 0.
-        return minima.astype(self._dtype, copy=False), is_empty
+        is_narrow = self._options.stored_bits == 8
+        return narrowed(minima, self._family) if is_narrow else minima, is_empty
 
     def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Flags]:
         for each in documents:

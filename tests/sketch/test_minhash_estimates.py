@@ -11,7 +11,7 @@ import pytest
 
 import simdb
 from simdb import kernel
-from simdb.sketch.permutations import permutations_of
+from simdb.sketch.permutations import narrowed, permutations_of
 
 PERMUTATIONS = 128
 SEEDS = 100
@@ -37,7 +37,10 @@ def estimates(size, similarity, *, is_consecutive=False, stored_bits=32, **optio
             family=permutations_of(sketch), feature_bits=sketch.feature_bits,
         )  # fmt: skip
         if stored_bits == 8:
-            share = kernel.agreements(*minima.astype(np.uint8)[:, None])[0] / PERMUTATIONS
+            share = (
+                kernel.agreements(*narrowed(minima, permutations_of(sketch))[:, None])[0]
+                / PERMUTATIONS
+            )
             found.append((share - 1 / 256) / (1 - 1 / 256))
         else:
             found.append(kernel.agreements(*minima[:, None])[0] / PERMUTATIONS)
