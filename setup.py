@@ -16,7 +16,7 @@ MODULES = ("arrange", "search", "sketch")
 DEBUG = os.environ.get("SIMDB_DEBUG") == "1"
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # Contraction would fuse a multiplication with an addition, and variants must agree to the bit.
-COMPILE = ["-O1", "-g", *SANITIZE] if DEBUG else ["-O3", "-ffp-contract=off"]
+COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3"]), "-ffp-contract=off"]
 
 extensions = [
     Extension(
