@@ -6,6 +6,7 @@ near-duplicates of another, which pairs are, and which clusters they form.
 
 from simdb.clusters import Cluster, Clusters
 from simdb.database import Database, open
+from simdb.documents import Document
 from simdb.engine.pairs import Pairs
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.transaction import WriteTransaction
@@ -60,7 +61,6 @@ from simdb.reports import (
 from simdb.signatures import Signature, Signatures
 from simdb.text_sketch import TextSketch
 from simdb.values import (
-    Document,
     Features,
     Fingerprint,
     Fingerprints,

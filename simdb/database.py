@@ -19,9 +19,12 @@ from simdb.engine.view import View
 from simdb.errors import (
     BusyError,
     Error,
+    OptionError,
 )
 from simdb.idf import IdfTable
 from simdb.options import Options
+from simdb.signatures import Signatures
+from simdb.sketch.making import AnySketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import registry
 from simdb.storage.run import Source
@@ -56,8 +59,8 @@ class Database(Queries, Upkeep):
         return self._store.options
 
     @property
-    def sketcher(self) -> Sketcher:
-        """What makes fingerprints of documents as this database does."""
+    def sketcher(self) -> AnySketcher:
+        """What makes sketches of documents as this database does."""
         return self._store.sketcher
 
     @property
@@ -233,7 +236,17 @@ class Database(Queries, Upkeep):
 
         With the stop words that it keeps, and its tokeniser if `simdb.open` allows it.
         """
-        return self.sketcher.fingerprints(documents, errors=errors)
+        sketcher = self.sketcher
+        if not isinstance(sketcher, Sketcher):
+            raise OptionError(f"{self._path} keeps MinHash signatures; use signatures()")
+        return sketcher.fingerprints(documents, errors=errors)
+
+    def signatures(self, documents: Iterable[Any], *, errors: str = "strict") -> Signatures:
+        """MinHash signatures of many documents, as this database makes them; see `fingerprints`."""
+        sketcher = self.sketcher
+        if isinstance(sketcher, Sketcher):
+            raise OptionError(f"{self._path} keeps fingerprints; use fingerprints()")
+        return sketcher.signatures(documents, errors=errors)
 
     def __enter__(self) -> "Database":
         """Itself."""

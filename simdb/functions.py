@@ -15,8 +15,10 @@ from simdb.engine.explanation import given_side
 from simdb.engine.load import load as load_dump
 from simdb.engine.lookup import make_criterion
 from simdb.engine.planning import plan_without_database
+from simdb.engine.resemblance import given_signature, resemblance
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
+from simdb.index.keying import bands_of, settled
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.positions import ArrayClusters, ArrayPairs
@@ -25,6 +27,7 @@ from simdb.signatures import Signature, Signatures
 from simdb.sketch import agreement
 from simdb.sketch.fitting import fit
 from simdb.sketch.signer import Signer
+from simdb.sketch.signing import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
@@ -182,7 +185,7 @@ def find_clusters(fingerprints: Any, blocks: int, distance: int) -> ArrayCluster
 def explain(
     left: Any,
     right: Any,
-    sketch: Simhash | None = None,
+    sketch: Simhash | Minhash | None = None,
     *,
     similarity: float | None = None,
     distance: int | None = None,
@@ -194,14 +197,19 @@ def explain(
     for storing.  They match if `similarity` and `distance` are as asked.  Documents are of any
     kind; features are told of those that have some.
     """
-    options = Options(sketch=sketch or Simhash())
-    sketcher = Sketcher(options.sketch, allowed=[options.sketch.tokeniser])
+    sketch = sketch or Simhash()
+    options, asked = Options(sketch=sketch), (similarity, distance, None, None)
+    if isinstance(sketch, Minhash):
+        signer = SignatureSketcher(sketch, allowed=[sketch.tokeniser])
+        first, second = (given_signature(signer, each, errors) for each in (left, right))
+        criterion = make_criterion(options, asked, is_weighted=True)
+        return resemblance(first, second, bands_of(settled(options)), criterion, None)
+    sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
     sides = [given_side(sketcher, document, errors) for document in (left, right)]
-    first, second = (replace(side, measured=side.weights) for side in sides)
-    is_weighted = first.has_weights and second.has_weights
-    asked = (similarity, distance, None, None)
+    one, other = (replace(side, measured=side.weights) for side in sides)
+    is_weighted = one.has_weights and other.has_weights
     criterion = make_criterion(options, asked, is_weighted=is_weighted)
-    return explain_sides(first, second, options=options, criterion=criterion, plan=None)
+    return explain_sides(one, other, options=options, criterion=criterion, plan=None)
 
 
 def plan(

@@ -15,6 +15,7 @@ PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 16, 1024
 PERMUTATIONS_STEP = 8  # what the kernel does at a time
 STORED_BITS = (8, 32)
 FEATURE_BITS = (32, 64)
+USUAL_SIMILARITY = 0.8  # of Jaccard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,11 @@ class Minhash(TextSketch):
     def counting(self) -> str:
         """What a feature that occurs n times counts before IDF: 1 in a "set", else n."""
         return "binary" if self.weighting == SET else "tf"
+
+    @property
+    def usual_similarity(self) -> float:
+        """What counts as similar where nobody says."""
+        return USUAL_SIMILARITY
 
     @property
     def vector_bytes(self) -> int:

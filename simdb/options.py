@@ -14,12 +14,14 @@ from simdb.checks import flag, one_of, share, whole
 from simdb.decoding import a_map, expecting
 from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
+from simdb.minhash import Minhash
 from simdb.text_sketch import TextSketch
 
 DIMENSIONS = (64, 128)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 PROBING_METHODS = ("psm", "multiprobe")  # these go by the weights of a query
 METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS, "rotation")
+SIGNED_METHODS = ("auto", "exhaustive", "banding")
 VECTOR_LENGTH_MAX = 2**31 - 1
 # Narrower headers take no quarter of a byte a document already, and point at 16 to 32 entries.
 HEADER_OFFSET_LEAST = -4
@@ -29,6 +31,12 @@ TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 USUAL_SIMILARITY = 0.88
 TFIDF_SIMILARITY = 0.90
 _OF_SKETCH: Any = None
+# Those of block permutations, where nobody says.
+USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
+PERMUTED = ("blocks", "leading", "distance")
+BANDED = ("bands", "rows")
+KIND = "kind"  # of the sketch, as it is stored; without it, a Simhash
+MINHASH = "minhash"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,24 +114,30 @@ class Simhash(TextSketch):
 class Options:
     """Settings of a database.
 
-    `sketch`: from document to fingerprint.  `blocks`, `leading`: one sorted table for each of the
-    C(`blocks`, `leading`) choices of leading blocks; any distance up to `blocks - leading` needs
-    one look-up in each.  `similarity`, `distance`, `recall`: what a query asks for when it does
-    not say; the similarity is that of the sketch (`Simhash.usual_similarity`) where none is given.
+    `sketch`: from document to fingerprint, a `Simhash`, or to signature, a `Minhash`.
+    `similarity`, `distance`, `recall`: what a query asks for when it does not say; the similarity
+    is that of the sketch (`Simhash.usual_similarity`, 0.8 of a `Minhash`) where none is given.
+    `blocks`, `leading`, of fingerprints: one sorted table for each of the C(`blocks`, `leading`)
+    choices of leading blocks, 4 and 1 if not given; any distance up to `blocks - leading` needs one
+    look-up in each.  `distance` (3) is of fingerprints, too.
+    `bands`, `rows`, of signatures: one sorted table for each of the `bands` bands of `rows` minima;
+    where they are not given, what finds the share `recall` at `similarity` at the least cost.
     `delta_documents`: how many recent documents are searched one by one before they are
     sealed into a run.  `growth`: a run is merged into the one before it unless that is at least
     so many times larger; larger means fewer runs (faster queries) and more rewriting.
     `header_offset`, from -4 to 0: headers of n documents have floor(log2 n) + `header_offset` bits;
     one more doubles their memory, 4 bytes each, and halves what a look-up compares.
-    `keep_clusters`: "distance" or "similarity" keeps the connected clusters under the default of
-    that name up to date with every commit, for `cluster` and `find_clusters`.
+    `keep_clusters`: "distance" (of fingerprints) or "similarity" keeps the connected clusters under
+    the default of that name up to date with every commit, for `cluster` and `find_clusters`.
     """
 
-    sketch: Simhash = field(default_factory=Simhash)
-    blocks: int = 4
-    leading: int = 1
+    sketch: Simhash | Minhash = field(default_factory=Simhash)
+    blocks: int = _OF_SKETCH
+    leading: int = _OF_SKETCH
+    bands: int | None = None
+    rows: int | None = None
     similarity: float = _OF_SKETCH
-    distance: int = 3
+    distance: int = _OF_SKETCH
     recall: float = 0.95
     delta_documents: int = 4096
     growth: int = 8
@@ -132,13 +146,56 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value that cannot be."""
-        if not isinstance(self.sketch, Simhash):
+        if not isinstance(self.sketch, Simhash | Minhash):
             raise OptionError(
-                f"sketch is a simdb.Simhash, not {type(self.sketch).__name__}; a Minhash is for"
-                " simdb.signatures, not for databases"
+                f"sketch is a simdb.Simhash or a simdb.Minhash, not {type(self.sketch).__name__}"
             )
-        if self.similarity is _OF_SKETCH:
-            object.__setattr__(self, "similarity", self.sketch.usual_similarity)
+        self._set_default("similarity", self.sketch.usual_similarity)
+        if isinstance(self.sketch, Minhash):
+            self._check_bands(self.sketch)
+        else:
+            self._check_blocks()
+        share("similarity", self.similarity)
+        share("recall", self.recall)
+        whole("delta_documents", self.delta_documents, 1, 2**20)
+        whole("growth", self.growth, 2, 1000)
+        whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
+        one_of("keep_clusters", self.keep_clusters, KEPT)
+        if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
+            raise OptionError(
+                "keep_clusters='similarity' needs Simhash(store_volatility=True), whose vectors"
+                " measure it; or keep them by 'distance'"
+            )
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the sketches are MinHash signatures."""
+        return isinstance(self.sketch, Minhash)
+
+    @property
+    def table_count(self) -> int:
+        """Number of block permutations, or of bands; 0 where bands are not chosen yet."""
+        return (self.bands or 0) if self.is_signed else math.comb(self.blocks, self.leading)
+
+    @property
+    def keeps_clusters(self) -> bool:
+        """Whether clusters are kept."""
+        return self.keep_clusters != NOT_KEPT
+
+    def _set_default(self, name: str, value: Any) -> None:
+        if getattr(self, name) is _OF_SKETCH:
+            object.__setattr__(self, name, value)
+
+    def _check_blocks(self) -> None:
+        """Those of fingerprints."""
+        for name in BANDED:
+            if getattr(self, name) is not None:
+                raise OptionError(
+                    f"{name}= is of MinHash signatures; fingerprints have blocks= and leading="
+                )
+        self._set_default("blocks", USUAL_BLOCKS)
+        self._set_default("leading", USUAL_LEADING)
+        self._set_default("distance", USUAL_DISTANCE)
         whole("blocks", self.blocks, 1, FINGERPRINT_BITS)
         whole("leading", self.leading, 1, self.blocks)
         if self.table_count > TABLES_MAX:
@@ -146,28 +203,32 @@ class Options:
                 f"blocks={self.blocks}, leading={self.leading} make {self.table_count} tables;"
                 f" at most {TABLES_MAX} are kept: choose fewer blocks, or leading nearer to 1"
             )
-        share("similarity", self.similarity)
         whole("distance", self.distance, 0, FINGERPRINT_BITS)
-        share("recall", self.recall)
-        whole("delta_documents", self.delta_documents, 1, 2**20)
-        whole("growth", self.growth, 2, 1000)
-        whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
-        one_of("keep_clusters", self.keep_clusters, KEPT)
-        if self.keep_clusters == BY_SIMILARITY and not self.sketch.store_volatility:
+
+    def _check_bands(self, sketch: Minhash) -> None:
+        """Those of signatures."""
+        for name in PERMUTED:
+            self._set_default(name, 0)
+            if getattr(self, name) != 0:
+                raise OptionError(
+                    f"{name}= is of fingerprints; a Minhash has bands= and rows=, and is asked by"
+                    " similarity="
+                )
+        if self.keep_clusters == BY_DISTANCE:
             raise OptionError(
-                "keep_clusters='similarity' needs Simhash(store_volatility=True), whose vectors"
-                " measure it; or keep them by 'distance'"
+                "keep_clusters='distance' is of fingerprints; with a Minhash keep them by"
+                " 'similarity'"
             )
-
-    @property
-    def table_count(self) -> int:
-        """Number of block permutations."""
-        return math.comb(self.blocks, self.leading)
-
-    @property
-    def keeps_clusters(self) -> bool:
-        """Whether clusters are kept."""
-        return self.keep_clusters != NOT_KEPT
+        if (self.bands is None) != (self.rows is None):
+            raise OptionError("bands= and rows= are given together, or neither")
+        if self.bands is not None and self.rows is not None:
+            whole("bands", self.bands, 1, TABLES_MAX)
+            whole("rows", self.rows, 1, sketch.permutations)
+            if self.bands * self.rows > sketch.permutations:
+                raise OptionError(
+                    f"bands={self.bands} of rows={self.rows} need {self.bands * self.rows} minima,"
+                    f" but permutations={sketch.permutations}"
+                )
 
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
@@ -180,6 +241,10 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     encoded["sketch"]["idf"] = idf
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
+    if options.is_signed:
+        encoded["sketch"][KIND] = MINHASH
+    for name in PERMUTED if options.is_signed else BANDED:
+        del encoded[name]
     return encoded
 
 
@@ -190,17 +255,19 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
 
 
 def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
+    sketch_settings = dict(a_map(stored.get("sketch", {})))
+    is_signed = sketch_settings.pop(KIND, None) == MINHASH
+    kind: type[Simhash | Minhash] = Minhash if is_signed else Simhash
     names = {each.name for each in fields(Options)}
-    sketch_names = {each.name for each in fields(Simhash)}
-    unknown = (set(stored) - names) | (set(a_map(stored.get("sketch", {}))) - sketch_names)
+    sketch_names = {each.name for each in fields(kind)}
+    unknown = (set(stored) - names) | (set(sketch_settings) - sketch_names)
     if unknown:
         raise FormatError(
             f"the database was made with options that this version does not know:"
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
-    settings = dict(stored)
-    sketch = Simhash(**{**settings.pop("sketch", {}), "idf": idf})
-    return Options(sketch=sketch, **settings)
+    settings = {name: value for name, value in stored.items() if name != "sketch"}
+    return Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
 
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
@@ -224,12 +291,12 @@ def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
 def check_same(stored: Options, wanted: Options, where: str) -> None:
     """Raise OptionError naming each option in which `wanted` differs from `stored`.
 
-    A sketch without an IDF table means the stored one.
+    A sketch without an IDF table means the stored one, and so do bands that are not given.
     """
     differing = [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)
-        if old != new and not (name == "sketch.idf" and new is None)
+        if old != new and not (new is None and name in ("sketch.idf", *BANDED))
     ]
     if differing:
         raise OptionError(
@@ -243,10 +310,10 @@ def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
     pairs = []
     for each in fields(Options):
         old, new = getattr(left, each.name), getattr(right, each.name)
-        if isinstance(old, Simhash) and isinstance(new, Simhash):
+        if isinstance(old, TextSketch) and type(old) is type(new):
             pairs += [
                 (f"sketch.{part.name}", getattr(old, part.name), getattr(new, part.name))
-                for part in fields(Simhash)
+                for part in fields(old)
             ]
         else:
             pairs.append((each.name, old, new))

@@ -225,6 +225,10 @@ class Explanation:
     `features` that the documents weigh differently, the greatest change first; of a pair of which
     one text is known, all of its features; None where no text is.  For every bit their `moves` add
     up to the difference of the weights.  `shared_count`: features that weigh the same.
+
+    Of MinHash signatures `agreeing` of `permutations` minima are the same (None of fingerprints),
+    `distance` is the number of others, at most 255, `tables` are the bands that agree, and there
+    are no `bits`.
     """
 
     left: Id | None
@@ -243,3 +247,5 @@ class Explanation:
     reason: str
     features: tuple[FeatureDifference, ...] | None
     shared_count: int
+    agreeing: int | None = None
+    permutations: int | None = None

@@ -10,6 +10,10 @@ from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.values import describe
 
+# Two independent minima of 8 bits are equal so often.
+CHANCE = 1 / 256
+COUNTED_MAX = 255  # what a distance of a match has room for
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
@@ -70,6 +74,28 @@ class Signatures:
     def __getitem__(self, position: int) -> Signature:
         """One of them."""
         return Signature(self.minima[position], self.sketch, bool(self.is_empty[position]))
+
+
+def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float32]:
+    """The similarity where so many minima of two signatures agree.
+
+    Of 32-bit minima it is the share that agrees.  Of 8-bit ones, which agree by chance too,
+    J = (m - 1/256) / (1 - 1/256) where m is that share (Li & Koenig 2010), and 0 where that is
+    below.
+    """
+    shares = np.asarray(agreeing, np.float64) / sketch.permutations
+    if sketch.stored_bits == 8:
+        shares = np.maximum((shares - CHANCE) / (1 - CHANCE), 0)
+    return shares.astype(np.float32)
+
+
+def differing(similarities: npt.NDArray[np.float32], sketch: Minhash) -> npt.NDArray[np.uint8]:
+    """How many minima differ at estimates above 0, of which 255 at most are counted: uint8[n]."""
+    shares = similarities.astype(np.float64)
+    if sketch.stored_bits == 8:
+        shares = shares * (1 - CHANCE) + CHANCE
+    counts = np.rint((1 - shares) * sketch.permutations)
+    return np.minimum(counts, COUNTED_MAX).astype(np.uint8)
 
 
 def check_comparable(left: Minhash, right: Minhash) -> None:

@@ -60,6 +60,11 @@ class Upkeep:
         What is learnt is stored and used from then on, with the speed of this machine; see `plan`.
         """
         self._check_writable()
+        if self._store.options.is_signed:
+            raise OptionError(
+                "calibrate is for databases of fingerprints; what bands of signatures find follows"
+                " from the similarity alone"
+            )
         count, given = None, None
         if sample is None:
             pass

@@ -177,18 +177,6 @@ class Probing:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A stored document: the user's id, its fingerprint and the metadata given with it.
-
-    The weights of the fingerprint are the stored ones: odd whole numbers from -15 to 15.
-    """
-
-    id: Id
-    fingerprint: Fingerprint
-    metadata: Any = None
-
-
-@dataclass(frozen=True, slots=True)
 class Match:
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 

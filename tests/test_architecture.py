@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent / "simdb"
 FLOORS = [
     [
         "errors", "decoding", "arrow", "bits", "idf", "checks", "text_sketch", "minhash", "options",
-        "resources", "values", "clusters", "signatures", "positions", "reports",
+        "resources", "values", "clusters", "signatures", "documents", "positions", "reports",
     ],
     [
         "fallback.mix", "fallback.minima", "fallback.unicode_table", "fallback.text",
@@ -31,12 +31,12 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "normalisation_table", "normalisation", "language",
         "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline",
-        "sketcher", "signer", "agreement", "fitting",
+        "sketcher", "signer", "signing", "making", "agreement", "fitting",
     ],
-    "index": ["permutation", "rotation", "vosh", "banding"],
+    "index": ["permutation", "rotation", "vosh", "banding", "bands", "keying"],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "question", "probing",
-        "rotation", "arrangement", "planner", "compaction",
+        "rotation", "banding", "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "gate", "locks", "translation", "reading", "place", "pages", "idf_file",
@@ -45,11 +45,12 @@ FOLDERS = {
         "contents", "survey", "check",
     ],
     "engine": [
-        "view", "store", "opening", "idf", "stored", "lookup", "single", "criteria", "sweep",
-        "pairs", "components", "order", "star", "equal", "cluster", "linking", "keeping", "kept",
-        "groupings", "oneshot", "incoming", "chunks", "matching", "trace", "explanation",
-        "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
-        "transaction", "compaction", "inspection", "advice", "regroup", "rebuild", "dump", "load",
+        "signed", "banded", "view", "store", "opening", "idf", "stored", "lookup", "single",
+        "criteria", "sweep", "pairs", "components", "order", "star", "equal", "cluster", "linking",
+        "keeping", "kept", "groupings", "oneshot", "incoming", "chunks", "matching", "trace",
+        "explanation", "resemblance", "reason", "planning", "queries", "timing", "calibration",
+        "snapshot", "staging", "commit", "claim", "transaction", "compaction", "inspection",
+        "advice", "regroup", "rebuild", "dump", "load",
     ],
     "compat": ["decimal", "simhash", "programs"],
     "cli": None,

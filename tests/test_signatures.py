@@ -49,11 +49,6 @@ def test_an_idf_table_must_be_of_the_same_features():
         simdb.Minhash(weighting="tf-idf", idf=table)
 
 
-def test_a_database_says_that_it_keeps_fingerprints():
-    with pytest.raises(simdb.OptionError, match=r"a simdb.Simhash, not Minhash.*signatures"):
-        simdb.Options(sketch=simdb.Minhash())
-
-
 def test_bytes_of_a_signature_follow_from_its_options():
     assert simdb.Minhash().vector_bytes == 512
     assert simdb.Minhash(permutations=256, stored_bits=8).vector_bytes == 256

@@ -25,7 +25,8 @@ Allow = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="JSON lines, on a terminal too.")]
 IntIds = Annotated[bool, typer.Option("--int-ids", help="Ids are whole numbers, not text.")]
 Similarity = Annotated[
-    float | None, typer.Option(help="Match at this estimated cosine or more, above 0 to 1.")
+    float | None,
+    typer.Option(help="Match at this estimated cosine, or Jaccard, or more: above 0 to 1."),
 ]
 Distance = Annotated[
     int | None, typer.Option(help="Match at this number of differing bits or fewer, 0 to 64.")
@@ -40,8 +41,20 @@ MemoryLimit = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Memory for matching, for example 512M.")
 ]
 Method = Annotated[
-    str | None, typer.Option(help="auto, exhaustive, bphs, psm, multiprobe; of pairs: rotation.")
+    str | None,
+    typer.Option(
+        help="auto, exhaustive, bphs, psm, multiprobe; rotation (pairs); banding (MinHash)."
+    ),
 ]
+Blocks = Annotated[int | None, typer.Option(help="Blocks of fingerprint bits; 4 if not given.")]
+Leading = Annotated[
+    int | None, typer.Option(help="Blocks that lead in a table, of C(blocks, leading); usually 1.")
+]
+Bands = Annotated[
+    int | None,
+    typer.Option(help="Bands of a MinHash signature; not given: as many as find enough."),
+]
+Rows = Annotated[int | None, typer.Option(help="Minima of each band.")]
 Rotations = Annotated[int | None, typer.Option(help="Sorted orders of --method rotation, 1 to 64.")]
 Output = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write .parquet, .arrow, .jsonl or .csv.")

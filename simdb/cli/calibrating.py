@@ -36,7 +36,7 @@ def print_calibration(database: simdb.Database, made: Any, *, as_json: bool) -> 
     print_rows(map(_in_words, curve), CURVE_COLUMNS, as_json=as_json)
 
 
-def texts(intake: Intake, sketch: simdb.Simhash) -> list[str]:
+def texts(intake: Intake, sketch: simdb.TextSketch) -> list[str]:
     """The texts of all records."""
     return [record.text for batch in intake.batches(sketch) for record in batch]
 

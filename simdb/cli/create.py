@@ -1,10 +1,11 @@
 """simdb create: an empty database."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import simdb
+from simdb.cli import arguments
 from simdb.cli.arguments import Database, Json
 from simdb.cli.render import print_one
 from simdb.cli.sketching import Given, make_sketch, sketched
@@ -17,26 +18,27 @@ def create(
     db: Database,
     sketch: Given,
     volatility: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--volatility/--no-volatility",
             help="Store the weights; without them documents match by distance only.",
         ),
-    ] = OPTIONS.sketch.store_volatility,
-    blocks: Annotated[int, typer.Option(help="Blocks of fingerprint bits.")] = OPTIONS.blocks,
-    leading: Annotated[
-        int, typer.Option(help="Blocks that lead in a table; C(blocks, leading) tables.")
-    ] = OPTIONS.leading,
+    ] = None,
+    blocks: arguments.Blocks = None,
+    leading: arguments.Leading = None,
+    bands: arguments.Bands = None,
+    rows: arguments.Rows = None,
     similarity: Annotated[
         float | None,
         typer.Option(
             help="What a match is, if a query does not say: 0.88 where none is given, 0.90 for"
-            " single words by tf-idf."
+            " single words by tf-idf, 0.8 with --minhash."
         ),
     ] = None,
     distance: Annotated[
-        int, typer.Option(help="The same for fingerprints without weights.")
-    ] = OPTIONS.distance,
+        int | None,
+        typer.Option(help="The same for fingerprints without weights; 3 if not given."),
+    ] = None,
     recall: Annotated[
         float, typer.Option(help="Share of the matches that must be found.")
     ] = OPTIONS.recall,
@@ -49,11 +51,15 @@ def create(
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored in it and stay."""
-    made = make_sketch(sketch | {"store_volatility": volatility})
+    stored = {} if volatility is None else {"store_volatility": volatility}
+    shape = {
+        "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
+        "similarity": similarity,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     options = simdb.Options(
-        sketch=made, blocks=blocks, leading=leading, distance=distance, recall=recall,
-        similarity=made.usual_similarity if similarity is None else similarity,
-        header_offset=header_offset, keep_clusters=keep_clusters,
+        sketch=make_sketch(sketch | stored), recall=recall, header_offset=header_offset,
+        keep_clusters=keep_clusters, **given,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
         print_one({"path": db, "options": database.stats().options}, as_json=json)

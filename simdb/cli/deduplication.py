@@ -156,7 +156,7 @@ def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[R
         for cluster in clusters:
             measured += len(cluster)
             is_measured = measured <= MEASURED_DOCUMENTS
-            first = snapshot.get(cluster.representative).fingerprint if is_measured else None
+            first = snapshot.get(cluster.representative) if is_measured else None
             yield {
                 "representative": cluster.representative,
                 "size": len(cluster),
@@ -164,15 +164,18 @@ def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[R
             }
 
 
-def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Fingerprint | None) -> Row:
+def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Document | None) -> Row:
     """A member of a cluster, measured against the first."""
     if first is None:
         return {"id": id, "distance": None, "similarity": None}
-    own = snapshot.get(id).fingerprint
-    is_weighted = first.weights is not None and own.weights is not None
+    if first.signature is not None:
+        found = snapshot.explain(first.id, id)
+        return match_row(simdb.Match(id, found.distance, found.similarity))
+    left, right = first.fingerprint, snapshot.get(id).fingerprint
+    is_weighted = left.weights is not None and right.weights is not None
     return match_row(
         simdb.Match(
-            id, simdb.distance(first, own), simdb.similarity(first, own) if is_weighted else None
+            id, simdb.distance(left, right), simdb.similarity(left, right) if is_weighted else None
         )
     )
 

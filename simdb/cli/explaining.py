@@ -40,7 +40,10 @@ def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
     row = _verdict(explanation, names)
     tables = ", ".join(map(str, explanation.tables)) or "none"
     row["probe"] = _probe_in_words(explanation.probe)
-    row["tables"] = f"{tables} of {explanation.table_count} agree in front"
+    if explanation.agreeing is None:
+        row["tables"] = f"{tables} of {explanation.table_count} agree in front"
+    else:
+        row["tables"] = f"{tables} of {explanation.table_count} bands agree"
     if explanation.probability is not None:
         row["probability"] = f"{explanation.probability:.3g}"
     return row | _counts(explanation)
@@ -61,7 +64,15 @@ def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
         "flips": explanation.flips,
         "probe": _probe_row(explanation.probe),
         "probability": explanation.probability,
+        **_minima(explanation),
     }
+
+
+def _minima(explanation: simdb.Explanation) -> Row:
+    """What only signatures have."""
+    if explanation.agreeing is None:
+        return {}
+    return {"agreeing": explanation.agreeing, "permutations": explanation.permutations}
 
 
 def _probe_row(probe: simdb.Probe | None) -> Row | None:

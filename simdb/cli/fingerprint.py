@@ -13,7 +13,7 @@ from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
 from simdb.cli.records import Problem, Record
 from simdb.cli.render import is_table, print_rows
-from simdb.cli.sketching import Given, opened_sketcher, sketched
+from simdb.cli.sketching import Given, fingerprinting, opened_sketcher, sketched
 from simdb.cli.sources import check_sources, read_texts
 
 
@@ -54,7 +54,8 @@ def fingerprint(
     found: Iterator[Record | Problem] = read_texts(sources or [], reading, by_lines=lines)
     if text is not None:
         found = iter([arguments.given_record("", text, has_int_ids=False)])
-    with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as sketcher:
+    with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as made:
+        sketcher = fingerprinting(made)
         intake = Intake(found, progress)
         rows = fingerprint_rows(intake, sketcher, bits=bits, errors=errors, is_table=is_table(json))
         print_rows(rows, COLUMNS, as_json=json)

@@ -29,10 +29,12 @@ def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> 
 
 def _row(document: simdb.Document) -> Row:
     fingerprint = document.fingerprint
+    signed = {} if document.signature is None else {"has_signature": True}
     return {
         "id": document.id,
         "fingerprint": f"0x{fingerprint.bits:016x}",
         "is_empty": fingerprint.is_empty,
         "has_weights": fingerprint.weights is not None,
+        **signed,
         "metadata": document.metadata,
     }

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 
 from simdb.cli.render import plain
-from simdb.options import Simhash
+from simdb.text_sketch import TextSketch
 
 LOOKED_AT_CHARACTERS = 4096
 HTML_START = re.compile(
@@ -15,7 +15,7 @@ HTML_START = re.compile(
 )
 
 
-def markup_hint(text: str, where: str, sketch: Simhash) -> str | None:
+def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
     """What to say of a text that begins like HTML and is to be taken as plain text."""
     if sketch.markup != "none" or not HTML_START.match(text, 0, LOOKED_AT_CHARACTERS):
         return None
@@ -25,7 +25,7 @@ def markup_hint(text: str, where: str, sketch: Simhash) -> str | None:
     )
 
 
-def note_markup(texts: Iterable[tuple[str, str]], sketch: Simhash) -> None:
+def note_markup(texts: Iterable[tuple[str, str]], sketch: TextSketch) -> None:
     """Say of named texts, on standard error, when they look like HTML and are taken as they are."""
     hints = [markup_hint(text, name, sketch) for name, text in texts]
     found = next(filter(None, hints), None)

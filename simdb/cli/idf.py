@@ -50,8 +50,8 @@ def idf(
     with Progress("reading") as progress:
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
         if db is None:
-            wanted = make_sketch(sketch)
-            table = simdb.fit_idf(_texts(intake, wanted), wanted, features_max=features)
+            made = make_sketch(sketch)
+            table = simdb.fit_idf(_texts(intake, made), made, features_max=features)
             simdb.save_idf(table, output or "")
         else:
             with simdb.open(db, "w", allow=allowed(sketch, allow)) as database:
@@ -64,7 +64,7 @@ def idf(
         raise typer.Exit(FINDINGS)
 
 
-def _texts(intake: Intake, sketch: simdb.Simhash) -> Iterator[str]:
+def _texts(intake: Intake, sketch: simdb.TextSketch) -> Iterator[str]:
     for batch in intake.batches(sketch):
         for record in batch:
             yield record.text

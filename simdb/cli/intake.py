@@ -7,7 +7,7 @@ from simdb.cli.hints import markup_hint
 from simdb.cli.progress import Progress
 from simdb.cli.records import Found, Problem, Record
 from simdb.cli.render import quantity
-from simdb.options import Simhash
+from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
@@ -28,7 +28,7 @@ class Intake:
         self.size_bytes = 0
         self.skipped = 0
 
-    def batches(self, sketch: Simhash) -> Iterator[list[Record]]:
+    def batches(self, sketch: TextSketch) -> Iterator[list[Record]]:
         """All records, some thousands at a time, which will be sketched by `sketch`."""
         batch: list[Record] = []
         size = 0
@@ -61,7 +61,7 @@ class Intake:
         self._progress.show(f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB")
         return batch
 
-    def _look_at(self, record: Record, sketch: Simhash) -> None:
+    def _look_at(self, record: Record, sketch: TextSketch) -> None:
         if not self._has_hinted:
             hint = markup_hint(record.text, record.where, sketch)
             if hint is not None:

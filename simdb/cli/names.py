@@ -12,7 +12,7 @@ from typing import TypeVar
 import simdb
 from simdb.cli.progress import Progress
 from simdb.cli.records import ID_BYTES_MAX, Record
-from simdb.sketch.sketcher import Sketcher
+from simdb.sketch.making import AnySketcher
 from simdb.values import Id
 
 REPORTED_NAMES = 10
@@ -24,7 +24,7 @@ class Names:
     """Gives every document of a run an id of its own; counts `renamed` and `seen`."""
 
     def __init__(
-        self, progress: Progress, sketcher: Sketcher, before: simdb.Snapshot | None = None
+        self, progress: Progress, sketcher: AnySketcher, before: simdb.Snapshot | None = None
     ) -> None:
         """`before`: what earlier runs have stored, sketched by `sketcher`."""
         self._progress = progress
@@ -54,7 +54,7 @@ class Names:
     def _settled(self, batch: list[Record], present: Container[Id]) -> list[Record]:
         bits: Iterable[int] = repeat(0)
         if self._before is not None:
-            bits = self._sketcher.fingerprints([record.text for record in batch]).bits.tolist()
+            bits = self._sketcher.sketch([record.text for record in batch]).bits.tolist()
         taken: set[str | int] = set()
         settled: list[Record] = []
         for record, own in zip(batch, bits, strict=False):

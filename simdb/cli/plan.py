@@ -7,24 +7,26 @@ import typer
 import simdb
 from simdb.cli import arguments
 from simdb.cli.planning import print_plan
+from simdb.cli.sketching import Given, check_given, make_sketch, sketched
 from simdb.engine.planning import paper_costs
 
 OPTIONS = simdb.Options()
 
 
+@sketched
 def plan(
     db: Annotated[
         str | None, typer.Argument(metavar="DB", help="A database; none with --documents.")
     ] = None,
+    *,
+    sketch: Given,
     documents: Annotated[
         float | None, typer.Option(metavar="N", help="As if so many were stored: 8e9.")
     ] = None,
-    blocks: Annotated[
-        int | None, typer.Option(help="Blocks of fingerprint bits, without DB.")
-    ] = None,
-    leading: Annotated[
-        int | None, typer.Option(help="Blocks that lead in a table, without DB.")
-    ] = None,
+    blocks: arguments.Blocks = None,
+    leading: arguments.Leading = None,
+    bands: arguments.Bands = None,
+    rows: arguments.Rows = None,
     header_offset: Annotated[
         int | None, typer.Option(help="Width of a header, as in create, without DB.")
     ] = None,
@@ -44,30 +46,33 @@ def plan(
 ) -> None:
     """Plan a query: the method, all that were considered, and why; without DB for any number.
 
-    Without DB the cost model of the paper stands beside it.
+    Without DB the cost model of the paper stands beside it.  What is of the shape of a database is
+    said without DB only.
     """
-    shape = {"blocks": blocks, "leading": leading, "header_offset": header_offset}
+    shape = {
+        "blocks": blocks, "leading": leading, "bands": bands, "rows": rows,
+        "header_offset": header_offset,
+    }  # fmt: skip
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
+    asked: dict[str, Any] = {
+        "similarity": similarity, "distance": distance, "recall": recall, "method": method,
+    }  # fmt: skip
     if db is not None:
         if given or weights is not None:
             raise simdb.OptionError(
-                "--blocks, --leading, --header-offset and --weights are those of DB; leave them out"
+                "--blocks, --leading, --bands, --rows, --header-offset and --weights are those of"
+                " DB; leave them out"
             )
         with simdb.open(db, "r") as database:
-            found = database.plan(
-                documents, similarity=similarity, distance=distance, recall=recall, method=method,
-                pairs=pairs, rotations=rotations,
-            )  # fmt: skip
+            check_given(sketch, database.options.sketch, db)
+            found = database.plan(documents, pairs=pairs, rotations=rotations, **asked)
         print_plan(found, [], documents, as_json=json)
         return
     if pairs or rotations is not None:
         raise simdb.OptionError("--pairs and --rotations are of a database; name one")
     if documents is None:
         raise simdb.OptionError("plan takes a database, or --documents N without one")
-    options = simdb.Options(**given)
-    found = simdb.plan(
-        documents, options, similarity=similarity, distance=distance, recall=recall, method=method,
-        has_weights=weights is not False,
-    )  # fmt: skip
-    wanted = options.recall if recall is None else recall
-    print_plan(found, paper_costs(found, options, documents, wanted), documents, as_json=json)
+    options = simdb.Options(sketch=make_sketch(sketch), **given)
+    found = simdb.plan(documents, options, has_weights=weights is not False, **asked)
+    model = paper_costs(found, options, documents, recall or options.recall)
+    print_plan(found, model, documents, as_json=json)

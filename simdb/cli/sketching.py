@@ -1,4 +1,4 @@
-"""Sketching: how text becomes fingerprints, said by the same options wherever some are made.
+"""Sketching: how text becomes fingerprints or signatures, by the same options everywhere.
 
 A command under `sketched` has all of these options and receives what was given in one argument,
 `sketch`: the options by name, without those that were left out.
@@ -16,13 +16,18 @@ import typer
 import simdb
 from simdb.cli.content import known_encoding, read_file
 from simdb.errors import OptionError
+from simdb.minhash import Minhash
 from simdb.options import Simhash
+from simdb.sketch.making import AnySketcher, sketcher_of
+from simdb.sketch.signer import NO_RESOURCES
 from simdb.sketch.sketcher import Sketcher
+from simdb.text_sketch import TextSketch
 
 Given = dict[str, Any]
 Command = Callable[..., None]
 
 PANEL = "Sketch"
+MINHASH = "minhash"  # which kind of sketch, among the options by name
 USUAL = Simhash()
 PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
 # Before the name of a file that holds the words, as many programs have it.
@@ -31,14 +36,17 @@ FILE_MARK = "@"
 
 def sketched(command: Command) -> Command:
     """The command with the options of a sketch in the place of its argument `sketch`."""
-    shared = inspect.signature(_given).parameters
+    parts = {each: inspect.signature(each).parameters for each in (_given, _given_signed)}
+    shared = {name: each for part in parts.values() for name, each in part.items()}
     parameters: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         parameters.update(shared if name == "sketch" else {name: parameter})
 
     @wraps(command)
     def run(**values: Any) -> None:
-        given = _given(**{name: values.pop(name) for name in shared})
+        given: Given = {}
+        for read, names in parts.items():
+            given |= read(**{name: values.pop(name) for name in names})
         command(**values, sketch=given)
 
     keywords = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters.values()]
@@ -47,15 +55,27 @@ def sketched(command: Command) -> Command:
     return run
 
 
-def make_sketch(given: Given) -> Simhash:
+def make_sketch(given: Given) -> Simhash | Minhash:
     """The sketch that was asked for; what was not given is as usual."""
-    return Simhash(**given)
+    kind = Minhash if given.get(MINHASH) else Simhash
+    settings = {name: value for name, value in given.items() if name != MINHASH}
+    known = {each.name for each in fields(kind)}
+    for name in settings:
+        if name not in known:
+            here = (
+                "of fingerprints; leave it or --minhash out"
+                if kind is Minhash
+                else "of MinHash signatures; give --minhash, too"
+            )
+            raise OptionError(f"--{name.replace('_', '-')} is {here}")
+    return kind(**settings)
 
 
-def check_given(given: Given, stored: Simhash, where: str) -> None:
+def check_given(given: Given, stored: TextSketch, where: str) -> None:
     """Raise OptionError when the database at `where` was created with another sketch."""
+    is_signed = isinstance(stored, Minhash)
     for name, value in given.items():
-        found = getattr(stored, name)
+        found = is_signed if name == MINHASH else getattr(stored, name, "not there")
         if value != found:
             raise OptionError(
                 f"{where} was created with --{name.replace('_', '-')} {found}, not {value}; leave"
@@ -71,15 +91,22 @@ def allowed(given: Given, allow: Sequence[str] | None) -> list[str]:
 @contextmanager
 def opened_sketcher(
     db: str | None, given: Given, allow: Sequence[str] | None
-) -> Iterator[Sketcher]:
+) -> Iterator[AnySketcher]:
     """What sketches as the database `db` does, or as it was said where there is none."""
     if db is None:
         sketch = make_sketch(given)
-        yield Sketcher(sketch, allowed=[sketch.tokeniser])
+        yield sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
         return
     with simdb.open(db, "r", allow=allowed(given, allow)) as database:
         check_given(given, database.options.sketch, db)
         yield database.sketcher
+
+
+def fingerprinting(sketcher: AnySketcher) -> Sketcher:
+    """What makes fingerprints; OptionError for what makes signatures."""
+    if not isinstance(sketcher, Sketcher):
+        raise OptionError("MinHash makes signatures, no fingerprints; see explain and query")
+    return sketcher
 
 
 def _flag(text: str) -> Any:
@@ -123,7 +150,10 @@ def _given(
     ] = None,
     weighting: Annotated[
         str | None,
-        _flag("binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if not given."),
+        _flag(
+            "binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if not given.  With"
+            " --minhash set, bag, tf or tf-idf; set if not given."
+        ),
     ] = None,
     idf: Annotated[
         str | None,
@@ -143,6 +173,26 @@ def _given(
         "shingle": shingle, "weighting": weighting, "seed": seed, "dimensions": dimensions,
     }  # fmt: skip
     return given | {name: value for name, value in named.items() if value is not None}
+
+
+def _given_signed(
+    minhash: Annotated[
+        bool | None, _flag("MinHash signatures and their Jaccard, not fingerprints.")
+    ] = None,
+    permutations: Annotated[int | None, _flag("Minima of a signature; 128 if not given.")] = None,
+    stored_bits: Annotated[
+        int | None, _flag("Bits of a minimum that are stored, 8 or 32; 32 if not given.")
+    ] = None,
+    family: Annotated[
+        str | None, _flag("multiply-shift, mersenne or one-permutation; of the minima.")
+    ] = None,
+) -> Given:
+    """What was said of signatures."""
+    named = {
+        MINHASH: minhash or None, "permutations": permutations, "stored_bits": stored_bits,
+        "family": family,
+    }  # fmt: skip
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _preset(name: str) -> Given:

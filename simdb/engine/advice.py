@@ -188,19 +188,20 @@ def _on_headers(store: Store, view: View, source: Source) -> Iterator[Advice]:
             if most > worst:
                 worst, where = most, f"table {number} of run {run.info.number}"
     if where:
+        near = " --similarity 1" if store.options.is_signed else " --distance 0"
         yield Advice(
             "headers",
             f"{worst} documents share one header in {where}",
             "a query whose header it is compares all of them: there is a large group of equal or"
             " nearly equal documents",
-            f"simdb clusters {store.environment.path} --distance 0, and insert by add_if_new",
+            f"simdb clusters {store.environment.path}{near}, and insert by add_if_new",
         )
 
 
 def _on_calibration(store: Store, view: View, manifest: Manifest) -> Iterator[Advice]:
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
     known = 0 if view.calibration is None else view.calibration.document_count
-    if not store.width or weighted < max(DUE_DOCUMENTS, 2 * known):
+    if not store.width or store.options.is_signed or weighted < max(DUE_DOCUMENTS, 2 * known):
         return
     what = f"the calibration is of {known} documents, and now there are {weighted}"
     yield Advice(

@@ -59,7 +59,7 @@ def opened(chunk: Chunk, view: View, source: Source, plan: Plan) -> Iterator[Vie
     if chunk.run is None:
         yield view.only([], view.loose)
         return
-    nothing = Loose(view.loose.stop, 0).view()
+    nothing = Loose(view.loose.stop, source.width, view.keying).view()
     part = view.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
     try:
         if chunk.window is not None:
@@ -79,7 +79,7 @@ def _tables_of(view: View, plan: Plan) -> Sequence[int]:
     """The tables that a plan looks at."""
     if plan.probing is not None:
         return range(plan.probing.tables)
-    return range(1 if plan.method == "exhaustive" else len(view.permutations.masks))
+    return range(1 if plan.method == "exhaustive" else view.keying.table_count)
 
 
 def _windows(

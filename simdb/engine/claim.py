@@ -16,7 +16,7 @@ from simdb.engine.lookup import Rows
 from simdb.engine.staging import Staging
 from simdb.engine.store import Store
 from simdb.engine.view import View
-from simdb.index.permutation import Permutations
+from simdb.index.keying import Keying
 from simdb.plan.question import Criterion
 from simdb.storage.batch import Batch
 from simdb.storage.loose import Loose
@@ -43,7 +43,7 @@ def add_new(
         part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
         rows = lookup.search(current_view(), source, sketches, criterion, limit=1)
-        among = _among(store.permutations, source, part, sketches, criterion)
+        among = _among(store.keying, source, part, sketches, criterion)
         kept, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(kept):
             chosen = part if len(kept) == len(part) else chosen_batch(part, kept)
@@ -60,7 +60,7 @@ def add_new(
 
 
 def _among(
-    permutations: Permutations,
+    keying: Keying,
     source: Source,
     part: Batch,
     sketches: Sketches,
@@ -69,9 +69,9 @@ def _among(
     """The matches of the documents of a group among themselves; ordinals are positions in it."""
     if len(part) == 1:
         return lookup.no_rows(1)
-    loose = Loose(0, source.width)
+    loose = Loose(0, source.width, keying)
     loose.append(part)
-    view = View([], loose.view(), None, permutations, None)
+    view = View([], loose.view(), None, keying, None)
     exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, "exhaustive")
     return lookup.search(view, source, sketches, exhaustive)
 

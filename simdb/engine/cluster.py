@@ -14,7 +14,7 @@ from simdb.clusters import Clusters
 from simdb.engine.components import grouped
 from simdb.engine.equal import first_equal_rows
 from simdb.engine.star import find_stars
-from simdb.engine.sweep import find_links, searched, whole_table
+from simdb.engine.sweep import find_links, searched, table_of_equals
 from simdb.engine.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
@@ -86,7 +86,7 @@ def _link_equal(view: View, source: Source, forest: kernel.Forest, *, is_measure
     Equal means equal fingerprints and, where similarities count, equal volatility vectors.  (Equal
     vectors have equal fingerprints: their signs are the bits.)
     """
-    table = whole_table(view, source, 0)
+    table = table_of_equals(view, source)
     same = table.keys[1:] == table.keys[:-1]
     left, right = table.ordinals[:-1][same], table.ordinals[1:][same]
     if is_measured and len(left):

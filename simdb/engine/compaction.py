@@ -133,9 +133,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     manifest = base.manifest
     runs = list(base.runs)
     if len(base.loose.batch):
-        permutations = store.permutations
-        tables, offset = len(permutations.masks), store.options.header_offset
-        runs.append(seal(base.loose, permutations.write_keys, tables, -1, offset))
+        runs.append(seal(base.loose, store.keying, -1, store.options.header_offset))
     kept = live_ordinals(base.dead, 0, manifest.next_ordinal)
     rows: tuple[RunInfo, ...] = ()
     if len(kept):

@@ -48,7 +48,7 @@ def of_pairs(
     is_weighted = criterion.is_weighted
     if criterion.similarity is None and counts.bare_count:
         is_weighted = False
-    is_weighted &= options.sketch.store_volatility
+    is_weighted &= options.sketch.vector_bytes > 0
     return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=rotations)
 
 

@@ -158,4 +158,4 @@ def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
                 run.verify_column(column, number, source)
             yield from parts_of(run.segment(number, source), GROUP_DOCUMENTS)
     if len(contents.loose.batch):
-        yield from parts_of(as_segment(contents.loose), GROUP_DOCUMENTS)
+        yield from parts_of(as_segment(contents.loose.start, contents.loose.batch), GROUP_DOCUMENTS)

@@ -65,7 +65,7 @@ def explain(
     asking, stored = (right, left) if right.id is None else (left, right)
     probe = probe_of(plan, asking.bits, stored.bits, asking.levels, masks)
     reached = is_reached(plan, distance, probe)
-    features, shared_count = _differences(left.features, right.features)
+    features, shared_count = differences(left.features, right.features)
     assumed = criterion.similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
     return Explanation(
@@ -91,7 +91,7 @@ def explain(
 def stored_side(view: View, source: Source, id: Id) -> Side:
     """A stored document; NotFoundError when there is none."""
     sketches = stored_sketches(view, source, known_ordinals(view, source, [id]))
-    stored = fingerprint_of(sketches, 0)
+    stored = fingerprint_of(sketches, 0, view.keying)
     levels = None if stored.weights is None else levels_of(sketches)[0]
     return Side(id, stored.bits, stored.is_empty, stored.weights, stored.weights, None, levels)
 
@@ -99,13 +99,46 @@ def stored_side(view: View, source: Source, id: Id) -> Side:
 def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
     """A document at hand, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors, is_query=True)
-    sketched = fingerprint_of(sketches, 0)
+    sketched = fingerprint_of(sketches, 0, None)
     features = sketcher.features(document, errors=errors)
     weights = sketched.weights
     if features is not None:
         weights = sketcher.weights([document], errors=errors)[0]
     levels = None if weights is None or sketches.levels is None else sketches.levels[0]
     return Side(None, sketched.bits, sketched.is_empty, weights, sketched.weights, features, levels)
+
+
+def differences(
+    left: NamedFeatures | None, right: NamedFeatures | None
+) -> tuple[tuple[FeatureDifference, ...] | None, int]:
+    """The features that weigh differently, the greatest change first, and how many do not."""
+    known = [side for side in (left, right) if side is not None]
+    if not known:
+        return None, 0
+    hashes = np.unique(np.concatenate([side.hashes for side in known]))
+    names = np.empty(len(hashes), object)
+    weights: list[F64 | None] = []
+    for side in (right, left):  # where both have a text for it, that of the left stays
+        if side is None:
+            weights.insert(0, None)
+            continue
+        at = np.searchsorted(hashes, side.hashes)
+        own = np.zeros(len(hashes))
+        own[at] = side.weights
+        names[at] = side.shingles
+        weights.insert(0, own)
+    changes = _or_zeros(weights[1], hashes) - _or_zeros(weights[0], hashes)
+    chosen = np.flatnonzero(changes)
+    order = sorted(chosen.tolist(), key=lambda at: (-abs(changes[at]), names[at]))
+    differences = tuple(
+        FeatureDifference(
+            names[at],
+            int(hashes[at]),
+            *(None if each is None else float(each[at]) for each in weights),
+        )
+        for at in order
+    )
+    return differences, len(hashes) - len(chosen)
 
 
 def _similarity(left: F32 | None, right: F32 | None) -> float | None:
@@ -179,39 +212,6 @@ def _probe_in_words(probe: Probe | None) -> str:
     flipped = "bit " + " and ".join(map(str, probe.flipped))
     rank = "" if probe.rank is None else f", the {probe.rank}. header asked for"
     return f" in table {probe.table} with {flipped} flipped{rank}"
-
-
-def _differences(
-    left: NamedFeatures | None, right: NamedFeatures | None
-) -> tuple[tuple[FeatureDifference, ...] | None, int]:
-    """The features that weigh differently, the greatest change first, and how many do not."""
-    known = [side for side in (left, right) if side is not None]
-    if not known:
-        return None, 0
-    hashes = np.unique(np.concatenate([side.hashes for side in known]))
-    names = np.empty(len(hashes), object)
-    weights: list[F64 | None] = []
-    for side in (right, left):  # where both have a text for it, that of the left stays
-        if side is None:
-            weights.insert(0, None)
-            continue
-        at = np.searchsorted(hashes, side.hashes)
-        own = np.zeros(len(hashes))
-        own[at] = side.weights
-        names[at] = side.shingles
-        weights.insert(0, own)
-    changes = _or_zeros(weights[1], hashes) - _or_zeros(weights[0], hashes)
-    chosen = np.flatnonzero(changes)
-    order = sorted(chosen.tolist(), key=lambda at: (-abs(changes[at]), names[at]))
-    differences = tuple(
-        FeatureDifference(
-            names[at],
-            int(hashes[at]),
-            *(None if each is None else float(each[at]) for each in weights),
-        )
-        for at in order
-    )
-    return differences, len(hashes) - len(chosen)
 
 
 def _or_zeros(weights: F64 | None, hashes: Any) -> F64:

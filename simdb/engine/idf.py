@@ -43,7 +43,7 @@ def fit_own_idf(
         _check_unused(store, transaction)
     table = fit(
         documents,
-        store.sketcher,
+        store.counter,
         sketch.feature_settings,
         features_max=features_max,
         errors=errors,

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import InputError
-from simdb.sketch.sketcher import Sketcher
+from simdb.signatures import Signatures
+from simdb.sketch.making import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.batch import Batch
 from simdb.storage.metadata import pack_metadata
@@ -67,7 +68,7 @@ class EncodedIds:
 
 
 def sketch_all(
-    sketcher: Sketcher, documents: Any, count: int, *, errors: str, progress: Progress | None
+    sketcher: AnySketcher, documents: Any, count: int, *, errors: str, progress: Progress | None
 ) -> Sketches:
     """Sketches of exactly `count` documents, taken from an iterable a few thousand at a time."""
     parts: list[Sketches] = []
@@ -84,7 +85,7 @@ def sketch_all(
 
 
 def sketch_slices(
-    sketcher: Sketcher, documents: Any, count: int | None, size: int | None, *, errors: str
+    sketcher: AnySketcher, documents: Any, count: int | None, size: int | None, *, errors: str
 ) -> Iterator[Sketches]:
     """Sketches, as of queries, `size` at a time or all at once; one slice or more.
 
@@ -104,15 +105,15 @@ def sketch_slices(
     yield joined(sketcher, held, is_query=True)
 
 
-def as_inserted(sketcher: Sketcher, queries: Sketches) -> Sketches:
+def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
     """Sketches of queries as they are stored: without levels, and bare where no vectors are."""
     states = queries.states
-    if not sketcher.options.store_volatility:
+    if not sketcher.options.vector_bytes:
         states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
     return Sketches(queries.bits, queries.vectors, states)
 
 
-def sketch_queries(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
+def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
     """Sketches of all queries of an iterable or an array."""
     parts: list[Sketches] = []
     for chunk in _chunks(documents):
@@ -121,7 +122,7 @@ def sketch_queries(sketcher: Sketcher, documents: Any, errors: str) -> Sketches:
     return joined(sketcher, parts, is_query=True)
 
 
-def joined(sketcher: Sketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
+def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
     """Sketches that follow each other, as one."""
     if len(parts) == 1:
         return parts[0]
@@ -131,7 +132,7 @@ def joined(sketcher: Sketcher, parts: list[Sketches], is_query: bool = False) ->
         np.concatenate([part.bits for part in parts]),
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.states for part in parts]),
-        np.concatenate(levels) if is_query else None,
+        np.concatenate(levels) if levels else None,
     )
 
 
@@ -189,7 +190,7 @@ def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
     """
     few = min(most or SKETCHED_DOCUMENTS, SKETCHED_DOCUMENTS)
     many = None if most is None else min(most, SKETCHED_READY)
-    if isinstance(documents, Fingerprints):
+    if isinstance(documents, Fingerprints | Signatures):
         for first in range(0, max(len(documents), 1), many or max(len(documents), 1)):
             yield _slice(documents, first, many)
         return
@@ -220,9 +221,13 @@ def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
         yield chunk
 
 
-def _slice(documents: Fingerprints, first: int, most: int | None) -> Fingerprints:
+def _slice(
+    documents: Fingerprints | Signatures, first: int, most: int | None
+) -> Fingerprints | Signatures:
     if most is None:
         return documents
     part = slice(first, first + most)
+    if isinstance(documents, Signatures):
+        return Signatures(documents.minima[part], documents.sketch, documents.is_empty[part])
     weights = documents.weights
     return Fingerprints(documents.bits[part], None if weights is None else weights[part])

@@ -85,7 +85,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 return  # LMDB would follow the pages wherever they lead
             yield from check_values(store.environment, transaction, names)
         try:
-            contents = load(store.environment, transaction, store.width, None)
+            contents = load(store.environment, transaction, store.width, store.keying, None)
             tables = store.options.table_count
             broken = list(check_presence(contents, source, tables))
             yield from broken
@@ -106,8 +106,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 yield from check_metadata(store.environment, transaction, contents)
                 yield from check_delta(contents)
                 yield from check_strays(contents, source, tables)
-                make_keys = store.permutations.write_keys
-                yield from check_runs(contents, source, make_keys, tables)
+                yield from check_runs(contents, source, store.keying)
         except (CorruptError, FormatError) as error:
             yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
     finally:

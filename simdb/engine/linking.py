@@ -16,6 +16,7 @@ from simdb.engine.lookup import bit_counts, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.sweep import find_links, look_up
 from simdb.engine.view import View
+from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.storage import layout
 from simdb.storage.batch import Batch
@@ -123,14 +124,12 @@ def _links_among(
         sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
         np.empty(0, np.uint8),
     )  # fmt: skip
-    loose = as_loose(0, batch)
+    loose = as_loose(0, batch, view.keying)
     runs = []
     if count > COMPARED_MAX:
-        permutations = view.permutations
-        tables, offset = len(permutations.masks), source.header_offset
-        runs.append(seal(loose, permutations.write_keys, tables, -1, offset))
-        loose = Loose(count, source.width).view()
-    among = View(runs, loose, None, view.permutations, view.calibration)
+        runs.append(seal(loose, view.keying, -1, source.header_offset))
+        loose = Loose(count, source.width, view.keying).view()
+    among = View(runs, loose, None, view.keying, view.calibration)
     for couples in find_links(among, source, criterion):
         yield couples.left, couples.right
 
@@ -138,12 +137,15 @@ def _links_among(
 def _twins(view: View, source: Source, sketches: Sketches, *, is_measured: bool) -> I64:
     """The ordinal of some document of the view that equals each sketch, -1 where none is found.
 
-    Where similarities count, of those with equal fingerprints only one is looked at: the others
-    are found with everything else that is near.
+    Where similarities count, of those with equal fingerprints, or an equal band, only one is looked
+    at: the others are found with everything else that is near.
     """
     twins = np.full(len(sketches), -1, np.int64)
-    rows = search(view, source, sketches, TWIN, first=True)
-    asked, found = rows.queries, rows.ordinals
+    if isinstance(view.keying, Bands):
+        asked, found = view.band_tables(source).any_of_each(sketches.vectors)
+    else:
+        rows = search(view, source, sketches, TWIN, first=True)
+        asked, found = rows.queries, rows.ordinals
     if is_measured and len(found):
         vectors = view.vectors(source, found).gather(found)
         equal = (vectors == sketches.vectors[asked]).all(axis=1)

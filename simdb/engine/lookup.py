@@ -15,9 +15,11 @@ from simdb import kernel
 from simdb.bits import is_set
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
-from simdb.options import METHODS, Options
+from simdb.index.bands import Bands
+from simdb.options import METHODS, SIGNED_METHODS, Options
 from simdb.plan.question import Criterion
 from simdb.reports import Plan
+from simdb.signatures import differing
 from simdb.storage import layout
 from simdb.storage.run import Source
 from simdb.values import BARE, EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
@@ -75,8 +77,10 @@ def make_criterion(
     Without either bound, documents with weights are matched by similarity and others by distance.
     """
     similarity, distance, recall, method = asked
+    if options.is_signed:
+        _check_signed(distance, method)
     if similarity is None and distance is None:
-        if is_weighted and options.sketch.store_volatility:
+        if is_weighted and options.sketch.vector_bytes:
             similarity = options.similarity
         else:
             distance = options.distance
@@ -92,8 +96,9 @@ def make_criterion(
     if recall is not None:
         _check_share("recall", recall)
     method = method or "auto"
-    if method not in METHODS:
-        raise OptionError(f"method is one of {', '.join(map(repr, METHODS))}, not {method!r}")
+    methods = SIGNED_METHODS if options.is_signed else METHODS
+    if method not in methods:
+        raise OptionError(f"method is one of {', '.join(map(repr, methods))}, not {method!r}")
     return Criterion(
         similarity,
         distance,
@@ -104,9 +109,22 @@ def make_criterion(
     )
 
 
+def _check_signed(distance: object, method: object) -> None:
+    """Raise OptionError for what is asked of fingerprints only."""
+    if distance is not None:
+        raise OptionError(
+            "distance= is of fingerprints; a database of MinHash signatures is asked by similarity="
+        )
+    if method in METHODS and method not in SIGNED_METHODS:
+        raise OptionError(
+            f"method={method!r} is of fingerprints; a database of MinHash signatures has"
+            f" {', '.join(map(repr, SIGNED_METHODS))}"
+        )
+
+
 def criterion_of(options: Options, sketches: Sketches, asked: Asked) -> Criterion:
     """The criterion for these queries; documents without features go with the others."""
-    has_vectors = options.sketch.store_volatility
+    has_vectors = options.sketch.vector_bytes > 0
     is_bare = bool((sketches.states == BARE).any())
     has_bound = not has_vectors or asked[0] is not None or asked[1] is not None
     if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
@@ -230,7 +248,7 @@ def _search_part(
                 "similarity= was asked of a fingerprint without weights; give its weights, or"
                 " ask by distance="
             )
-        return _measured(view, source, sketches, criterion, plan, after)
+        return _measured(view, source, sketches, criterion, plan, first, after)
     offsets, ordinals, distances = _candidates(view, source, sketches, plan, first, after)
     return Rows(offsets, ordinals, distances, _estimates(view, source, sketches, offsets, ordinals))
 
@@ -289,10 +307,15 @@ def _measured(
     sketches: Sketches,
     criterion: Criterion,
     plan: Plan,
+    first: bool,
     after: U32 | None,
 ) -> Rows:
     """Matches by similarity, and by distance as well where that is asked; best first."""
     assert criterion.similarity is not None
+    if isinstance(view.keying, Bands):
+        return _signed(
+            view, source, sketches, view.keying, criterion.similarity, plan, first, after
+        )
     if plan.distance == 64 and plan.method == "exhaustive":
         offsets, ordinals, similarities = view.vectors(source).scan(
             sketches.vectors,
@@ -311,6 +334,32 @@ def _measured(
         (ordinals[chosen], -similarities[chosen].astype(np.float64), rows.queries[chosen])
     )
     return rows.chosen(chosen[order])
+
+
+def _signed(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    bands: Bands,
+    similarity: float,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+) -> Rows:
+    """Matches by signatures, best first."""
+    if plan.method == "exhaustive":
+        offsets, ordinals, similarities = view.vectors(source).scan(
+            sketches.vectors, similarity=similarity, skip=view.unweighted(source), after=after
+        )
+    else:
+        offsets, ordinals, similarities = view.band_tables(source).search(
+            sketches.vectors,
+            partial(view.signed, source),
+            similarity=similarity,
+            first=first,
+            after=after,
+        )
+    return Rows(offsets, ordinals, differing(similarities, bands.sketch), similarities)
 
 
 def _estimates(view: View, source: Source, sketches: Sketches, offsets: I64, ordinals: U32) -> F32:

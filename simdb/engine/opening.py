@@ -5,10 +5,11 @@ from collections.abc import Collection
 
 from simdb.engine.store import Store
 from simdb.errors import ExistsError, FormatError, InputError, OptionError
+from simdb.index.keying import settled
 from simdb.options import Options, check_same
 from simdb.resources import Resources
+from simdb.sketch.making import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
-from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents, place, registry
 from simdb.storage.environment import DEFAULT_MAP_BYTES, MOST_MAP_BYTES, Environment
 from simdb.storage.mapping import LEAST_MAP_BYTES
@@ -45,7 +46,7 @@ def open_store(
     except TypeError as error:
         raise InputError(f"path is a str or a path, not {type(path).__name__}") from error
     if options is not None and place.is_new(directory, mode):
-        _taken(options)  # what fails shall leave no directory behind
+        _taken(settled(options))  # what fails shall leave no directory behind
     place.prepare(directory, mode)
     environment = registry.acquire(
         directory, is_read_only=mode == "r", durability=durability, map_bytes=size
@@ -69,7 +70,7 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     if is_empty:
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
-        wanted = options or Options()
+        wanted = settled(options or Options())
         resources = _taken(wanted)
         try:
             # Somebody else may have made it meanwhile.
@@ -88,7 +89,7 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
 def _taken(options: Options) -> Resources:
     """What packages give a new database; OptionError for what texts need and is missing."""
     resources = take_resources(options.sketch)
-    Sketcher(options.sketch, resources, [options.sketch.tokeniser]).prepare()
+    sketcher_of(options.sketch, resources, [options.sketch.tokeniser]).prepare()
     return resources
 
 

@@ -7,15 +7,17 @@ documents (`plan/cost.py`).
 import math
 from dataclasses import dataclass, replace
 
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.engine.lookup import Asked, make_criterion
 from simdb.errors import OptionError
+from simdb.index.bands import Bands
+from simdb.index.keying import keying_of, settled
 from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, evidence
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
-from simdb.plan.question import Criterion, Population
+from simdb.plan.question import BandedPopulation, Criterion, Population
 from simdb.reports import Plan
 from simdb.storage.run import header_bits
 from simdb.values import ORDINALS_MAX
@@ -36,7 +38,7 @@ class ModelCost:
 def planned(
     options: Options,
     criterion: Criterion,
-    population: Population,
+    population: Population | BandedPopulation,
     calibration: Calibration | None,
     count: float | None = None,
 ) -> Plan:
@@ -56,12 +58,7 @@ def plan_without_database(
     count = _whole_count(documents)
     databases = max(1, -(-count // ORDINALS_MAX))
     criterion = make_criterion(options, asked, is_weighted=has_weights)
-    masks = leading_masks(options.blocks, options.leading)
-    width = options.sketch.vector_bytes if has_weights else 0
-    population = Population(
-        0, options.blocks, options.leading, min(mask.bit_count() for mask in masks), 0, width > 0,
-        vector_bytes=width,
-    )  # fmt: skip
+    population = _population_of(settled(options), has_weights=has_weights)
     plan = planned(options, criterion, population, None, -(-count // databases))
     return plan if databases == 1 else _of_several(plan, databases)
 
@@ -72,7 +69,7 @@ def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -
     BPHS with the tables of the options, where they serve it; the fastest BPHS of a database's
     number of tables; PSM with the number of flip sets that reaches `recall` by the prior.
     """
-    if documents < 1:
+    if documents < 1 or options.is_signed:
         return []
     distance = plan.distance if plan.similarity is None else options.distance
     delays = cost.USUAL_DELAYS
@@ -101,10 +98,23 @@ def _attempts(distance: int, recall: float, header_bits: int) -> float | None:
     return None if found is None else max(found.probes, 1.0)
 
 
-def _supposed(population: Population, count: int, options: Options) -> Population:
+def _supposed(
+    population: Population | BandedPopulation, count: int, options: Options
+) -> Population | BandedPopulation:
     """The same tables with so many documents in one run."""
     bits = header_bits(count, options.header_offset)
     return replace(population, count=count, directory_bits=bits)
+
+
+def _population_of(options: Options, *, has_weights: bool) -> Population | BandedPopulation:
+    """An empty database with these options, which are settled."""
+    width = options.sketch.vector_bytes if has_weights else 0
+    keying = keying_of(options)
+    if isinstance(keying, Bands):
+        return BandedPopulation(0, keying, 0, width)
+    return Population(
+        0, options.blocks, options.leading, keying.header_bits, 0, width > 0, vector_bytes=width
+    )
 
 
 def _of_several(plan: Plan, databases: int) -> Plan:

@@ -9,12 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb.documents import Document
 from simdb.engine import criteria, lookup, matching, single
-from simdb.engine.explanation import explain, given_side, stored_side
 from simdb.engine.groupings import Groupings
 from simdb.engine.incoming import as_list, sketch_slices
 from simdb.engine.planning import planned
-from simdb.engine.stored import find_ids, fingerprint_of, known_ordinals, stored_sketches
+from simdb.engine.reason import explain_stored
+from simdb.engine.stored import (
+    find_ids,
+    fingerprint_of,
+    known_ordinals,
+    signature_of,
+    stored_sketches,
+)
 from simdb.engine.view import View
 from simdb.errors import InputError
 from simdb.reports import Explanation, Plan
@@ -22,7 +29,6 @@ from simdb.storage import layout
 from simdb.storage.metadata import read_metadata
 from simdb.storage.run import Source
 from simdb.values import (
-    Document,
     Id,
     Match,
     Matches,
@@ -51,17 +57,18 @@ class Queries(Groupings, Protocol):
     ) -> list[Match]:
         """Stored documents that match `document`, or the stored document `id`, best first.
 
-        A match has at least `similarity` (estimated cosine) and at most `distance` (differing
-        bits), whichever are given; otherwise the database's defaults decide: similarity for what
-        has weights, distance for a ready fingerprint.  `recall`: the share of the matches that
-        must be found, against comparing with everything; 1.0 with `distance` is exact.  `limit`:
-        at most so many.  By `id` the document itself is not among the matches.
+        A match has at least `similarity` (estimated cosine, or Jaccard of signatures) and at most
+        `distance` (differing bits), whichever are given; otherwise the database's defaults decide:
+        similarity for what has weights or a signature, distance for a ready fingerprint.
+        `recall`: the share of the matches that must be found, against comparing with everything;
+        1.0 with `distance` is exact.  `limit`: at most so many.  By `id` the document itself is not
+        among the matches.
 
         Raises InputError for a document that cannot be taken, OptionError for a request that
         cannot be served, NotFoundError for an unknown `id`.
         """
         asked = (similarity, distance, recall, method)
-        if type(document) is int and id is None:
+        if self._is_bits(document, id):
             return self._query_bits(document, asked, limit, first=False)
         return self._query_one(document, id, asked, limit, errors, first=False)
 
@@ -78,7 +85,7 @@ class Queries(Groupings, Protocol):
     ) -> Match | None:
         """Any one match, as fast as possible; None where there is none.  See `query`."""
         asked = (similarity, distance, recall, method)
-        if type(document) is int and id is None:
+        if self._is_bits(document, id):
             found = self._query_bits(document, asked, None, first=True)
         else:
             found = self._query_one(document, id, asked, None, errors, first=True)
@@ -138,7 +145,12 @@ class Queries(Groupings, Protocol):
             ordinals = known_ordinals(view, source, listed)
             sketches = stored_sketches(view, source, ordinals)
             return [
-                Document(id, fingerprint_of(sketches, at), self._metadata(int(ordinal), source))
+                Document(
+                    id,
+                    fingerprint_of(sketches, at, view.keying),
+                    self._metadata(int(ordinal), source),
+                    signature_of(sketches, at, view.keying),
+                )
                 for at, (id, ordinal) in enumerate(zip(listed, ordinals, strict=True))
             ]
         finally:
@@ -175,19 +187,10 @@ class Queries(Groupings, Protocol):
             raise InputError("explain takes an id and either another id or document=")
         view, source = self._enter()
         try:
-            left = stored_side(view, source, id)
-            if other_id is None:
-                right = given_side(self._store.sketcher, document, errors)
-            else:
-                right = stored_side(view, source, other_id)
-            criterion = lookup.make_criterion(
-                self._store.options,
+            return explain_stored(
+                self._store, view, source, id, other_id, document, errors,
                 (similarity, distance, recall, method),
-                is_weighted=left.has_weights and right.has_weights,
-                is_stored=other_id is not None,
-            )
-            plan = view.plan(criterion, source)
-            return explain(left, right, options=self._store.options, criterion=criterion, plan=plan)
+            )  # fmt: skip
         finally:
             self._leave(source)
 
@@ -244,6 +247,10 @@ class Queries(Groupings, Protocol):
                 yield from view.identifiers(source, part).decode(part)
         finally:
             self._leave(source)
+
+    def _is_bits(self, document: Any, id: Id | None) -> bool:
+        """Whether it is a ready fingerprint."""
+        return type(document) is int and id is None and not self._store.options.is_signed
 
     def _query_bits(
         self, bits: int, asked: lookup.Asked, limit: int | None, first: bool

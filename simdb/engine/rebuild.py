@@ -27,6 +27,7 @@ from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import MapFull
 from simdb.storage.idf_file import problems_of
+from simdb.storage.loose import Keying
 from simdb.storage.manifest import RunInfo
 from simdb.storage.membership import Membership
 from simdb.storage.merge import joined, put_segment, put_table, taken
@@ -193,25 +194,33 @@ def _write_run(writer: Writer, found: Survey, kept: U32) -> tuple[RunInfo, npt.N
     """Write one run of the documents `kept`; returns its row and the states of all."""
     number = found.manifest.next_run
     weighted_count = _weighted_count(found.parts, kept)
-    columns: dict[str, list[npt.NDArray[Any]]] = {"bits": [], "states": [], "hashes": []}
+    store = writer.store
+    columns: dict[str, list[npt.NDArray[Any]]] = {"searchable": [], "states": [], "hashes": []}
     for at, segment in enumerate(_segments(found.parts, kept)):
         put_segment(number, at, segment, writer.put, has_vectors=weighted_count > 0)
-        columns["bits"].append(segment.columns[layout.FINGERPRINT])
+        columns["searchable"].append(_searchable(segment, store.keying))
         columns["states"].append(segment.columns[layout.STATE])
         columns["hashes"] += _hashes(segment)
-    bits, states, hashes = (np.concatenate(parts) for parts in columns.values())
-    searchable = np.flatnonzero(states != EMPTY).astype(np.uint32)
-    bits = bits[searchable]
-    store = writer.store
-    for table in range(store.options.table_count):
-        keys = codec.allocate(np.uint64, len(bits))
-        store.permutations.write_keys(bits, keys, table)
-        made = make_table(keys, _copied(searchable), store.options.header_offset)
+    searchable, states, hashes = (np.concatenate(parts) for parts in columns.values())
+    ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
+    for table in range(store.keying.table_count):
+        keys = codec.allocate(np.uint64, len(ordinals))
+        store.keying.write_keys(searchable, keys, table)
+        made = make_table(keys, _copied(ordinals), store.options.header_offset)
         put_table(layout.table_name(table), number, made, writer.put)
     every = np.arange(len(kept), dtype=np.uint32)
     made = make_table(_copied(hashes), _copied(every), ID_HEADER_OFFSET)
     put_table(layout.IDS, number, made, writer.put)
-    return RunInfo(number, 0, len(kept), len(bits), len(kept), weighted_count), states
+    return RunInfo(number, 0, len(kept), len(ordinals), len(kept), weighted_count), states
+
+
+def _searchable(segment: Segment, keying: Keying) -> npt.NDArray[np.uint64]:
+    """What the keys of those documents are made of that have features."""
+    has_features = segment.columns[layout.STATE] != EMPTY
+    return keying.searchable(
+        segment.columns[layout.FINGERPRINT][has_features],
+        segment.columns[layout.VECTOR][has_features],
+    )
 
 
 def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:

@@ -82,9 +82,7 @@ class Staging:
                 self.seal_loose()
             runs = [*self._base.runs, *self.sealed]
             loose = self._join().view()
-            self._view = View(
-                runs, loose, self.dead, self._store.permutations, base_view.calibration
-            )
+            self._view = View(runs, loose, self.dead, self._store.keying, base_view.calibration)
         return self._view
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -128,13 +126,10 @@ class Staging:
     def seal_loose(self) -> None:
         """Make a run in memory of the loose documents."""
         if self.loose_count:
-            permutations = self._store.permutations
-            tables = len(permutations.masks)
+            keying = self._store.keying
             # The number is given when the run is written.
-            loose = as_loose(self._loose_start, concatenate(self._loose_batches()))
-            offset = self._store.options.header_offset
-            run = seal(loose, permutations.write_keys, tables, -1, offset)
-            self.sealed.append(run)
+            loose = as_loose(self._loose_start, concatenate(self._loose_batches()), keying)
+            self.sealed.append(seal(loose, keying, -1, self._store.options.header_offset))
             self._merge_sealed()
             self.new_start, self.new_count, self._batches = self.next_ordinal, 0, []
             self._joined = None
@@ -166,7 +161,7 @@ class Staging:
 
     def _join(self) -> Loose:
         if self._joined is None:
-            self._joined = Loose(self._loose_start, self._store.width)
+            self._joined = Loose(self._loose_start, self._store.width, self._store.keying)
             for batch in self._loose_batches():
                 self._joined.append(batch)
         return self._joined

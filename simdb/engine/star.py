@@ -7,15 +7,19 @@ Representatives do not match each other, so few can be near one document however
 neighbourhood is, and memory stays linear.
 """
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
+from simdb.bits import ALL_BITS
 from simdb.engine.lookup import search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.sweep import sweep_tables
 from simdb.engine.view import View
+from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
@@ -56,6 +60,9 @@ def _settle(
 ) -> npt.NDArray[np.int64]:
     """For each of `batch` the position of its representative, if those of `batch` were all."""
     owners = np.arange(len(batch))
+    if isinstance(view.keying, Bands) and plan.method == "banding":
+        _claim(owners, *_similar(view, source, view.keying, criterion, batch))
+        return owners
     bits = view.column(layout.FINGERPRINT, batch, source)
     table = Table(bits, np.arange(len(batch), dtype=np.uint32), np.empty(0, np.uint32))
     for couples in sweep_tables(lambda _: table, [0], plan.distance):
@@ -66,6 +73,30 @@ def _settle(
             left, right = left[similar], right[similar]
         _claim(owners, left, right)
     return owners
+
+
+def _similar(
+    view: View, source: Source, bands: Bands, criterion: Criterion, batch: U32
+) -> tuple[U32, U32]:
+    """Positions of all pairs of a batch that agree in a band and match, by their left one."""
+    vectors = view.vectors(source, batch).gather(batch)
+    keys = bands.searchable(view.column(layout.FINGERPRINT, batch, source), vectors)
+    found = [np.empty(0, np.uint64)]
+    for band in range(bands.table_count):
+        column, order = keys[:, band].copy(), np.arange(len(batch), dtype=np.uint32)
+        kernel.sort(column, order)
+        table = Table(column, order, np.empty(0, np.uint32))
+        for couples in sweep_tables(partial(_given, table), [ALL_BITS], 0):
+            found.append(couples.left.astype(np.uint64) << np.uint64(32) | couples.right)
+    every = np.unique(np.concatenate(found))
+    left, right = (every >> np.uint64(32)).astype(np.uint32), every.astype(np.uint32)
+    measured = view.vectors(source, batch).between(batch[left], batch[right])
+    chosen = measured >= np.float32(criterion.similarity)
+    return left[chosen], right[chosen]
+
+
+def _given(table: Table, number: int) -> Table:
+    return table
 
 
 def _claim(owners: npt.NDArray[np.int64], left: U32, right: U32) -> None:

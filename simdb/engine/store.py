@@ -11,14 +11,16 @@ from typing import Any, Protocol
 
 from simdb.engine.view import View
 from simdb.errors import BusyError, ClosedError
-from simdb.index.permutation import Permutations
-from simdb.options import Options
+from simdb.index.keying import keying_of
+from simdb.options import Options, Simhash
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.resources import Resources
+from simdb.sketch.making import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
+from simdb.storage.loose import Loose
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 
@@ -53,7 +55,7 @@ class Store:
         self.options = options
         self.timeout = timeout
         self.allowed = allowed
-        self.permutations = Permutations(options.blocks, options.leading)
+        self.keying = keying_of(options)
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
         self.width = options.sketch.vector_bytes
@@ -67,10 +69,16 @@ class Store:
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     @property
-    def sketcher(self) -> Sketcher:
+    def sketcher(self) -> AnySketcher:
         """Makes sketches of documents."""
         self.look_for_idf()
         return self._sketcher
+
+    @property
+    def counter(self) -> Sketcher:
+        """Counts the features of documents, as the sketcher takes them."""
+        settings = self.options.sketch.feature_settings
+        return Sketcher(Simhash(**settings), self._resources, self.allowed)
 
     def look_for_idf(self) -> None:
         """Take over the IDF table, if somebody has set it since the database was opened.
@@ -112,9 +120,13 @@ class Store:
             contents.runs,
             contents.loose,
             contents.dead,
-            self.permutations,
+            self.keying,
             self._calibration(contents),
         )
+
+    def empty_view(self) -> View:
+        """A view of nothing, which points nowhere."""
+        return View([], Loose(0, self.width, self.keying).view(), None, self.keying, None)
 
     def begin_write(self) -> None:
         """Become the only writer; BusyError when that takes longer than the timeout."""
@@ -165,8 +177,8 @@ class Store:
         for stream in list(self._streams):
             stream.close()
 
-    def _make_sketcher(self, options: Options) -> Sketcher:
-        return Sketcher(options.sketch, self._resources, self.allowed)
+    def _make_sketcher(self, options: Options) -> AnySketcher:
+        return sketcher_of(options.sketch, self._resources, self.allowed)
 
     def _calibration(self, contents: Contents) -> Calibration | None:
         """The calibration, decoded when it has changed."""
@@ -186,7 +198,7 @@ class Store:
                 return latest
             self.environment.check_length()
             previous = None if latest is None else latest[1]
-            contents = stored.load(self.environment, transaction, self.width, previous)
+            contents = stored.load(self.environment, transaction, self.width, self.keying, previous)
             view = self.view_of(contents)
             newest = (stamp, contents, view)
             # A reader that began before the last commit must not turn the clock back.

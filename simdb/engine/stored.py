@@ -8,6 +8,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.view import View
 from simdb.errors import NotFoundError
+from simdb.index.bands import Bands
+from simdb.index.keying import Keying
+from simdb.signatures import Signature
 from simdb.storage import layout
 from simdb.storage.run import Source
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
@@ -28,14 +31,30 @@ def known_ordinals(view: View, source: Source, ids: list[Any]) -> Any:
     return found.astype(np.uint32)
 
 
-def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
-    """The fingerprint of one of some stored documents."""
+def fingerprint_of(sketches: Sketches, at: int, keying: Keying | None) -> Fingerprint:
+    """The fingerprint of one of some documents, with its weights if it has any.
+
+    `keying`: of a database; what has bands has no weights.
+    """
     state = int(sketches.states[at])
     bits = int(sketches.bits[at])
-    if state != WEIGHTED:
+    if state != WEIGHTED or isinstance(keying, Bands):
         return Fingerprint(bits, None, is_empty=state == EMPTY)
+    return Fingerprint(bits, weights_of(sketches, at))
+
+
+def weights_of(sketches: Sketches, at: int) -> npt.NDArray[np.float32]:
+    """The weights of one of some documents as they are stored."""
     halves = np.concatenate([sketches.vectors[at] & 15, sketches.vectors[at] >> 4])
-    return Fingerprint(bits, (2.0 * halves - 15.0).astype(np.float32))
+    return np.asarray(2.0 * halves - 15.0, np.float32)
+
+
+def signature_of(sketches: Sketches, at: int, keying: Keying) -> Signature | None:
+    """The signature of one of some stored documents; None where they have fingerprints."""
+    if not isinstance(keying, Bands):
+        return None
+    minima = keying.minima_of(sketches.vectors[at : at + 1])[0]
+    return Signature(minima, keying.sketch, bool(sketches.states[at] == EMPTY))
 
 
 def stored_sketches(view: View, source: Source, ordinals: npt.NDArray[np.uint32]) -> Sketches:

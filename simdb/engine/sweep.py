@@ -15,14 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS, is_set
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, is_set
 from simdb.engine.lookup import Rows, search
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
+from simdb.index.bands import Bands
 from simdb.index.rotation import find_neighbours
 from simdb.plan.question import Criterion
 from simdb.plan.rotation import WINDOW
 from simdb.reports import Plan
+from simdb.signatures import differing
 from simdb.storage import layout
 from simdb.storage.merge import merge_tables
 from simdb.storage.run import Source, Table
@@ -77,6 +79,9 @@ def find_couples(view: View, source: Source, criterion: Criterion) -> Iterator[C
 def find_links(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
     """Every matching pair once, in chunks; similarities only where the criterion asks for one."""
     plan = view.plan(criterion, source, is_swept=True)
+    if plan.method == "banding":
+        yield from _sweep_bands(view, source, criterion)
+        return
     if plan.method == "bphs" and plan.flips == 0:
         tables = partial(whole_table, view, source)
         swept = sweep_tables(tables, view.permutations.masks, plan.distance)
@@ -92,6 +97,31 @@ def find_links(view: View, source: Source, criterion: Criterion) -> Iterator[Cou
         return
     for couples in swept:
         yield measured(view, source, couples, criterion)
+
+
+def _sweep_bands(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
+    """Pairs that agree in some band, each from the first of them."""
+    assert isinstance(view.keying, Bands)
+    for band in range(view.keying.table_count):
+        table = whole_table(view, source, band)
+        for couples in sweep_tables(partial(_only, table), [ALL_BITS], 0):
+            yield first_in_band(view, source, couples, band, criterion)
+
+
+def first_in_band(
+    view: View, source: Source, couples: Couples, band: int, criterion: Criterion
+) -> Couples:
+    """The couples with equal keys in a band that match, and agree in no band before it."""
+    assert isinstance(view.keying, Bands)
+    found = measured(view, source, couples, criterion)
+    shared = view.vectors(source).shared_bands(found.left, found.right)
+    found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
+    distances = differing(found.similarities, view.keying.sketch)
+    return Couples(found.left, found.right, distances, found.similarities)
+
+
+def _only(table: Table, number: int) -> Table:
+    return table
 
 
 def _sweep_rotations(every: Searched, plan: Plan) -> Iterator[Couples]:
@@ -148,13 +178,26 @@ def searched(view: View, source: Source, *, is_measured: bool) -> Searched:
     return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
 
 
+def table_of_equals(view: View, source: Source) -> Table:
+    """Live documents with features in an order in which those of equal fingerprints are neighbours.
+
+    The keys say which these are.
+    """
+    if not isinstance(view.keying, Bands):
+        return whole_table(view, source, 0)
+    every = searched(view, source, is_measured=False)
+    keys, ordinals = every.fingerprints.copy(), every.ordinals.copy()
+    kernel.sort(keys, ordinals)
+    return Table(keys, ordinals, np.empty(0, np.uint32))
+
+
 def whole_table(view: View, source: Source, number: int) -> Table:
     """One table over all live documents, merged from runs and loose ones."""
     runs = [run.table(number, source) for run in view.runs]
     loose = view.loose
     if len(loose.searchable) or not runs:
         keys = np.empty(len(loose.searchable), np.uint64)
-        view.permutations.write_keys(loose.searchable, keys, number)
+        view.keying.write_keys(loose.searchable, keys, number)
         ordinals = loose.ordinals.copy()
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))

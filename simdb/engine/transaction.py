@@ -19,7 +19,6 @@ from simdb.engine.view import View
 from simdb.errors import ClosedError, ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.environment import MapFull
-from simdb.storage.loose import Loose
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
@@ -281,7 +280,7 @@ class WriteTransaction(Queries):
     def _grow(self) -> None:
         """Make the map larger.  No pointer into it survives, so the base is read again."""
         self._source.end()
-        self._base_view = View([], Loose(0, 0).view(), None, self._store.permutations, None)
+        self._base_view = self._store.empty_view()
         self._store.forget_views()
         try:
             self._store.environment.grow(GROWTH_BYTES)

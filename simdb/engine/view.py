@@ -6,6 +6,7 @@ making them costs more than a query.  Whoever uses a view holds a transaction th
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
+from simdb.engine.banded import BandTables
+from simdb.engine.signed import SignedVectors
 from simdb.errors import CorruptError
+from simdb.index.bands import Bands
+from simdb.index.keying import Keying
 from simdb.index.permutation import Permutations
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.planner import choose
-from simdb.plan.question import Criterion, Population
+from simdb.plan.question import BandedPopulation, Criterion, Population
 from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.loose import LooseView
@@ -37,7 +42,7 @@ class View:
         runs: Sequence[Run],
         loose: LooseView,
         dead: Bitmap | None,
-        permutations: Permutations,
+        keying: Keying,
         calibration: Calibration | None,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
@@ -49,16 +54,17 @@ class View:
         self.runs = list(runs)
         self.loose = loose
         self.dead = with_room(dead, loose.stop)
-        self.permutations = permutations
+        self.keying = keying
         self.calibration = calibration
         self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
         self._plans: dict[tuple[Criterion, bool], Plan] = {}
         self._tables: Any = None
+        self._band_tables: BandTables | None = None
         self._id_tables: Any = None
         self._windows = None if window is None else [window]
         self.pieces = Pieces(self.runs, loose, segment)
         self._identifiers = Gathered(self.pieces, _make_identifiers)
-        self._vectors = Gathered(self.pieces, _make_vectors)
+        self._vectors = Gathered(self.pieces, partial(_make_vectors, keying))
         self._unweighted: Bitmap | None = None
 
     @property
@@ -66,9 +72,15 @@ class View:
         """One more than the largest ordinal."""
         return self.loose.stop
 
+    @property
+    def permutations(self) -> Permutations:
+        """The block permutations of a database of fingerprints."""
+        assert isinstance(self.keying, Permutations)
+        return self.keying
+
     def without(self, left_out: Bitmap | None) -> "View":
         """The same state with other tombstones: a bit for each ordinal that is not there."""
-        return View(self.runs, self.loose, left_out, self.permutations, self.calibration)
+        return View(self.runs, self.loose, left_out, self.keying, self.calibration)
 
     def only(
         self,
@@ -83,8 +95,8 @@ class View:
         Of a single run only a `window` of its directories (`kernel.Tables`), or the columns of one
         `segment`.
         """
-        dead, masks, known = self.dead, self.permutations, self.calibration
-        return View(runs, loose, dead, masks, known, window, segment)
+        dead, keying, known = self.dead, self.keying, self.calibration
+        return View(runs, loose, dead, keying, known, window, segment)
 
     def tables(self, source: Source) -> Any:
         """The tables of fingerprints, for look-up."""
@@ -98,6 +110,17 @@ class View:
             self._tables = kernel.Tables(masks, rows, loose, self.dead, self._windows)
         return self._tables
 
+    def band_tables(self, source: Source) -> BandTables:
+        """The tables of signatures, for look-up."""
+        if self._band_tables is None:
+            assert isinstance(self.keying, Bands)
+            rows = [
+                [run.table(table, source) for table in range(self.keying.table_count)]
+                for run in self.runs
+            ]
+            self._band_tables = BandTables(self.keying, rows, self.loose, self.dead, self._windows)
+        return self._band_tables
+
     def identifiers(self, source: Source, ordinals: U32 | None = None) -> Any:
         """The ids by ordinal, of at least these `ordinals`, or of all."""
         return self._identifiers.over(source, ordinals)
@@ -105,6 +128,12 @@ class View:
     def vectors(self, source: Source, ordinals: U32 | None = None) -> Any:
         """The volatility vectors by ordinal, of at least these `ordinals`, or of all."""
         return self._vectors.over(source, ordinals)
+
+    def signed(self, source: Source, ordinals: U32) -> SignedVectors:
+        """The signatures of at least these ordinals, found in a stored table."""
+        self.check_known(ordinals)
+        found: SignedVectors = self.vectors(source, ordinals)
+        return found
 
     def id_of(self, ordinal: int, source: Source) -> Any:
         """The id of one document."""
@@ -188,9 +217,19 @@ class View:
             self._plans[key] = plan
         return plan
 
-    def population(self, source: Source, *, is_swept: bool = False) -> Population:
+    def population(
+        self, source: Source, *, is_swept: bool = False
+    ) -> Population | BandedPopulation:
         """What the planner needs to know of this state."""
         counts = [run.info.entry_count for run in self.runs]
+        if isinstance(self.keying, Bands):
+            return BandedPopulation(
+                sum(counts) + len(self.loose.searchable),
+                self.keying,
+                header_bits(max(counts, default=0), source.header_offset),
+                source.width,
+                is_swept,
+            )
         return Population(
             sum(counts) + len(self.loose.searchable),
             self.permutations.blocks,
@@ -207,7 +246,7 @@ class View:
         """How many times the mean the headers hold, as stored documents meet them."""
         found = [1.0]
         for run in self.runs:
-            for table in range(len(self.permutations.masks)):
+            for table in range(self.keying.table_count):
                 sizes = np.diff(run.table(table, source).directory.astype(np.float64))
                 entries = float(sizes.sum())
                 if entries >= len(sizes):  # fewer say nothing
@@ -240,6 +279,8 @@ def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:
     )
 
 
-def _make_vectors(pieces: Sequence[Piece], source: Source) -> Any:
+def _make_vectors(keying: Keying, pieces: Sequence[Piece], source: Source) -> Any:
     segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
+    if isinstance(keying, Bands):
+        return SignedVectors(keying, source.width, segments)
     return kernel.Vectors(source.width, segments)

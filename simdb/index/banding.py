@@ -125,13 +125,14 @@ def choose(
     documents: float = 1e6,
     background: Background | None = None,
     stored_bits: int = 32,
+    bands_max: int | None = None,
 ) -> Banding:
     """The banding that costs a query least among those that find enough.
 
     Of documents that are exactly as similar as `similarity` at least the share `recall` are
     candidates, of those that are more similar more.  The cost is that of looking up every band and
     of measuring the expected candidates among `documents`.  For each number of rows the fewest
-    bands are taken; OptionError where not even single rows find enough.
+    bands are taken, of at most `bands_max`; OptionError where not even single rows find enough.
     """
     if not 0 < similarity <= 1 or not 0 < recall <= 1:
         raise OptionError(
@@ -141,6 +142,7 @@ def choose(
         banding
         for rows in range(1, permutations + 1)
         if (banding := _fewest_bands(rows, permutations, similarity, recall, stored_bits))
+        and (bands_max is None or banding.bands <= bands_max)
     ]
     if not served:
         best = float(

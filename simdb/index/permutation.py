@@ -21,15 +21,26 @@ class Permutations:
         self.masks = bits.leading_masks(blocks, leading)
 
     @property
+    def table_count(self) -> int:
+        """Number of tables."""
+        return len(self.masks)
+
+    @property
     def header_bits(self) -> int:
         """Bits that lead the key; the fewest of any table, where blocks are not of one width."""
         return min(mask.bit_count() for mask in self.masks)
 
+    def searchable(
+        self, fingerprints: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.uint64]:
+        """What the keys of documents are made of: the fingerprints themselves."""
+        return fingerprints
+
     def write_keys(
-        self, fingerprints: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
+        self, searchable: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
     ) -> None:
         """The keys of one table, in the order of the fingerprints."""
-        kernel.permute(fingerprints, self.masks[table], keys)
+        kernel.permute(searchable, self.masks[table], keys)
 
     def distance_served(self, flips: int) -> int:
         """The largest distance found for certain with up to `flips` flipped leading bits."""

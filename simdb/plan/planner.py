@@ -18,13 +18,15 @@ from dataclasses import replace
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.options import PROBING_METHODS, Simhash
+from simdb.plan import banding
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_reached
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.probing import by_probing
-from simdb.plan.question import Criterion, Population
+from simdb.plan.question import BandedPopulation, Criterion, Population
 from simdb.plan.rotation import by_rotation
 from simdb.reports import Plan
+from simdb.text_sketch import TextSketch
 
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
@@ -44,11 +46,15 @@ STEPS_IN_WORDS = {
 
 def choose(
     criterion: Criterion,
-    population: Population,
+    population: Population | BandedPopulation,
     calibration: Calibration | None = None,
     delays: Delays = USUAL_DELAYS,
 ) -> Plan:
     """The cheapest plan that satisfies `criterion`; OptionError when there is none."""
+    if isinstance(population, BandedPopulation):
+        if criterion.method != "auto":
+            return banding.named(criterion, population)
+        return _cheapest(criterion, banding.ways(criterion, population))
     if criterion.similarity is not None and not population.has_vectors:
         raise OptionError(
             "similarity= needs stored volatility, and this database has none; create it with"
@@ -67,19 +73,12 @@ def choose(
                 " policy='connected', or to plan with pairs=True"
             )
         return by_rotation(criterion, population, _distances(criterion)[0], calibration)
-    able = [
-        plan
-        for plan in _ways(criterion, population, calibration, delays)
-        if plan.recall >= criterion.recall
-    ]
-    dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
-    worthy = [plan for plan in able if plan.cost_seconds <= dearest]
-    return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
+    return _cheapest(criterion, _ways(criterion, population, calibration, delays))
 
 
 def considered(
     criterion: Criterion,
-    population: Population,
+    population: Population | BandedPopulation,
     calibration: Calibration | None = None,
     delays: Delays = USUAL_DELAYS,
 ) -> list[Plan]:
@@ -94,19 +93,23 @@ def considered(
         return (not is_able, plan.cost_seconds if is_able else -plan.recall, plan.cost_seconds)
 
     best: dict[tuple[str, int, int], Plan] = {}
-    every = _ways(replace(criterion, method="auto"), population, calibration, delays)
+    if isinstance(population, BandedPopulation):
+        every = banding.ways(criterion, population)
+    else:
+        every = _ways(replace(criterion, method="auto"), population, calibration, delays)
     for plan in sorted(every, key=rank):
         best.setdefault((plan.method, plan.tables, plan.flips), plan)
     return list(best.values())
 
 
-def explained(plan: Plan, criterion: Criterion, ways: list[Plan], sketch: Simhash) -> Plan:
+def explained(plan: Plan, criterion: Criterion, ways: list[Plan], sketch: TextSketch) -> Plan:
     """The plan with the `ways` that were considered, and in words why it and not another.
 
-    It also says where a text becomes a fingerprint.
+    It also says where a text becomes a sketch.
     """
     steps = [STEPS_IN_WORDS[name] for name in sketch.python_steps]
-    words = "texts become fingerprints in the kernel"
+    sketches = "fingerprints" if isinstance(sketch, Simhash) else "signatures"
+    words = f"texts become {sketches} in the kernel"
     if steps:
         words += f", but slowly in Python: {', '.join(steps)}"
     return replace(
@@ -130,6 +133,8 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
         words += f"; this one finds more, at {cost}"
     else:
         words += ", and this is the cheapest of them"
+    if any(way.method == "banding" for way in ways):
+        return words
     if criterion.recall >= 1.0:
         return words + "; probing by volatility is never certain"
     if not criterion.is_weighted:
@@ -137,6 +142,14 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
     if not any(way.method in PROBING_METHODS for way in ways):
         return words + "; probing by volatility does not reach it"
     return words
+
+
+def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
+    """Of the ways that reach the recall the cheapest, or one that finds more at little cost."""
+    able = [plan for plan in ways if plan.recall >= criterion.recall]
+    dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
+    worthy = [plan for plan in able if plan.cost_seconds <= dearest]
+    return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
 
 
 def _ways(

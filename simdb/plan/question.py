@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 from simdb.plan.cost import FINGERPRINT_BYTES
 
+KEY_BYTES = 8
 ORDINAL_BYTES = 4
 HEADER_BYTES = 4
 ASKING_SECONDS = 0.4e-6  # fetching a stored document and the levels of its bits, to ask with it
@@ -63,3 +65,40 @@ class Population:
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         vectors = self.vector_bytes if is_measured else 0
         return tables * (entry + has_headers * headers) + vectors
+
+
+class Curve(Protocol):
+    """What bands find, by similarity alone."""
+
+    @property
+    def table_count(self) -> int:
+        """Number of bands."""
+
+    @property
+    def rows(self) -> int:
+        """Minima of each."""
+
+    def reach(self, similarity: float) -> float:
+        """The share of documents of just that similarity that is found."""
+
+    def recall(self, similarity: float) -> float:
+        """The share of those at least so similar."""
+
+    def candidates(self, documents: int) -> float:
+        """How many of so many documents are found and not similar."""
+
+
+@dataclass(frozen=True, slots=True)
+class BandedPopulation:
+    """What is searched: so many signatures of `vector_bytes` each, in a table for each band."""
+
+    count: int
+    curve: Curve
+    directory_bits: int  # width of the widest directory
+    vector_bytes: int
+    is_swept: bool = False  # all pairs are asked for, each from one side
+
+    def bytes_of(self, tables: int) -> float:
+        """What a search through so many tables reads from, in bytes a document."""
+        headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
+        return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes

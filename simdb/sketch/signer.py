@@ -65,7 +65,7 @@ class Signer:
         self._pipeline.prepare()
 
     def sign(
-        self, documents: Iterable[Any], *, errors: str = "strict", start: int = 0
+        self, documents: Iterable[Any] | Signatures, *, errors: str = "strict", start: int = 0
     ) -> Signatures:
         """Signatures of many documents, which may be of several kinds.
 

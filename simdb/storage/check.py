@@ -20,6 +20,7 @@ from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
 from simdb.storage.idf_file import problems_of
+from simdb.storage.loose import Keying
 from simdb.storage.merge import run_keys
 from simdb.storage.metadata import decode_block
 from simdb.storage.place import IDF_FILE
@@ -34,7 +35,6 @@ RESTORE = (
 )
 REBUILD = "make it anew from the stored columns: rebuild(), simdb rebuild"
 U32 = npt.NDArray[np.uint32]
-MakeKeys = Callable[[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int], None]
 
 
 def check_values(
@@ -90,16 +90,12 @@ def check_idf(directory: str, checksum: int | None) -> Iterator[Finding]:
             yield Finding(IDF_FILE, problem, RESTORE)
 
 
-def check_runs(
-    contents: Contents, source: Source, make_keys: MakeKeys, tables: int
-) -> Iterator[Finding]:
+def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[Finding]:
     """Findings where a run's tables are not sorted, or hold other documents than its columns."""
     for run in contents.runs:
-        for table in range(tables):
+        for table in range(keying.table_count):
             name = layout.table_name(table)
-            yield from _guarded(
-                name, partial(_check_table, run, table, source, make_keys, contents)
-            )
+            yield from _guarded(name, partial(_check_table, run, table, source, keying, contents))
         yield from _guarded(layout.IDS, partial(_check_ids, run, source, contents))
 
 
@@ -172,16 +168,21 @@ def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Fi
 
 
 def _check_table(
-    run: Run, number: int, source: Source, make_keys: MakeKeys, contents: Contents
+    run: Run, number: int, source: Source, keying: Keying, contents: Contents
 ) -> Iterator[Finding]:
-    """The table against the fingerprints of the columns."""
+    """The table against the columns."""
     table = run.table(number, source)
     place = f"{layout.table_name(number).decode()} run {run.info.number}"
     yield from _check_sorted(place, table, source.header_offset)
-    fingerprints = _whole_column(run, layout.FINGERPRINT, source)
     states = _whole_column(run, layout.STATE, source)
-    keys = np.empty(len(fingerprints), np.uint64)
-    make_keys(fingerprints, keys, number)
+    keys = np.empty(len(states), np.uint64)
+    for segment in range(run.segment_count):
+        columns = (
+            run.column(each, segment, source) for each in (layout.FINGERPRINT, layout.VECTOR)
+        )
+        searchable = keying.searchable(*columns)
+        start = segment * layout.SEGMENT_ORDINALS
+        keying.write_keys(searchable, keys[start : start + len(searchable)], number)
     expected = np.flatnonzero(states != EMPTY).astype(np.uint32) + np.uint32(run.info.start)
     yield from _check_members(place, table, keys, expected, run, contents)
 

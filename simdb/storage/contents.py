@@ -18,7 +18,7 @@ from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
 from simdb.storage.environment import Environment
 from simdb.storage.idf_file import read_own_idf, write_own_idf
-from simdb.storage.loose import Loose, LooseView
+from simdb.storage.loose import Keying, Loose, LooseView
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.reading import get_value, values_from
 from simdb.storage.run import Run
@@ -155,15 +155,19 @@ def _stored_options(
 
 
 def load(
-    environment: Environment, transaction: Any, width: int, previous: Contents | None
+    environment: Environment,
+    transaction: Any,
+    width: int,
+    keying: Keying,
+    previous: Contents | None,
 ) -> Contents:
-    """What `transaction` sees; `width` is the bytes of a volatility vector."""
+    """What `transaction` sees; `width` is the bytes of a vector."""
     manifest = read_manifest(environment, transaction)
     if previous is not None and previous.generation != environment.generation:
         previous = None
     known = {run.info.number: run for run in previous.runs} if previous else {}
     runs = tuple(known.get(info.number) or Run(info) for info in manifest.runs)
-    buffer = _load_delta(environment, transaction, manifest, width, previous)
+    buffer = _load_delta(environment, transaction, manifest, width, keying, previous)
     loose = buffer.view()
     if loose.stop != manifest.next_ordinal:
         raise CorruptError(
@@ -212,6 +216,7 @@ def _load_delta(
     transaction: Any,
     manifest: Manifest,
     width: int,
+    keying: Keying,
     previous: Contents | None,
 ) -> Loose:
     """The delta, with what is new since `previous` appended to its buffer where that goes on."""
@@ -220,7 +225,10 @@ def _load_delta(
         and previous.manifest.delta_version == manifest.delta_version
         and previous.manifest.next_ordinal <= manifest.next_ordinal
     )
-    buffer = previous.buffer if goes_on and previous else Loose(manifest.delta_start, width)
+    if goes_on and previous is not None:
+        buffer = previous.buffer
+    else:
+        buffer = Loose(manifest.delta_start, width, keying)
     at = buffer.start + len(buffer)
     if at == manifest.next_ordinal:
         return buffer

@@ -5,7 +5,7 @@ while newer documents are appended; that makes a commit of one document cost one
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,29 @@ from simdb.values import EMPTY
 LEAST_CAPACITY = 64
 
 
+class Keying(Protocol):
+    """Which keys the tables of a database store."""
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+
+    def searchable(
+        self, fingerprints: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.uint64]:
+        """What the keys of documents are made of: uint64[n], or uint64[n, k]."""
+
+    def write_keys(
+        self, searchable: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
+    ) -> None:
+        """Write the key of each in one table to `keys`."""
+
+
 @dataclass(frozen=True, slots=True)
 class LooseView:
     """The documents with ordinals start .. start + len(batch) and those of them to search.
 
-    `searchable` uint64 and `ordinals` uint32: fingerprints and ordinals of those with features.
+    `searchable` uint64 (see `Keying`) and `ordinals` uint32 of those with features.
     """
 
     start: int
@@ -34,21 +52,25 @@ class LooseView:
         return self.start + len(self.batch)
 
 
-def as_loose(start: int, batch: Batch) -> LooseView:
+def as_loose(start: int, batch: Batch, keying: Keying) -> LooseView:
     """The documents of `batch`, the first of them with the ordinal `start`."""
     ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
     if not (batch.states == EMPTY).any():
-        return LooseView(start, batch, batch.fingerprints, ordinals)
+        searchable = keying.searchable(batch.fingerprints, batch.vectors)
+        return LooseView(start, batch, searchable, ordinals)
     kept = batch.states != EMPTY
-    return LooseView(start, batch, batch.fingerprints[kept], ordinals[kept])
+    searchable = keying.searchable(batch.fingerprints[kept], batch.vectors[kept])
+    return LooseView(start, batch, searchable, ordinals[kept])
 
 
 class Loose:
     """Columns that grow at the end."""
 
-    def __init__(self, start: int, width: int) -> None:
+    def __init__(self, start: int, width: int, keying: Keying) -> None:
         """None yet; the first to be appended gets the ordinal `start`."""
         self.start = start
+        self._keying = keying
+        none = keying.searchable(np.empty(0, np.uint64), np.empty((0, width), np.uint8))
         self._columns = {
             "fingerprints": _Column(np.uint64),
             "states": _Column(np.uint8),
@@ -56,7 +78,7 @@ class Loose:
             "hashes": _Column(np.uint64),
             "offsets": _Column(np.int64),
             "content": _Column(np.uint8),
-            "searchable": _Column(np.uint64),
+            "searchable": _Column(np.uint64, *none.shape[1:]),
             "ordinals": _Column(np.uint32),
         }
         self._columns["offsets"].append(np.zeros(1, np.int64))
@@ -72,7 +94,7 @@ class Loose:
             self._columns[name].append(getattr(batch, name))
         self._columns["offsets"].append(batch.offsets[1:] + self._columns["content"].count)
         self._columns["content"].append(batch.content)
-        loose = as_loose(stop, batch)
+        loose = as_loose(stop, batch, self._keying)
         self._columns["searchable"].append(loose.searchable)
         self._columns["ordinals"].append(loose.ordinals)
 

@@ -51,7 +51,7 @@ class Pieces(Sequence[Piece]):
             if segment is None or number == segment
         ]
         if len(loose.batch):
-            self._pieces.append(Piece(loose.start, None, 0, as_segment(loose)))
+            self._pieces.append(Piece(loose.start, None, 0, as_segment(loose.start, loose.batch)))
         self._starts = [piece.start for piece in self._pieces]
 
     def __len__(self) -> int:

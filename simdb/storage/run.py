@@ -1,12 +1,12 @@
 """Runs: the immutable part of the database, in memory or in LMDB's map.
 
-A run covers consecutive ordinals.  It has a table of fingerprints for each block permutation, one
-of the hashes of ids, both sorted, and columns by ordinal cut into segments.  In the map nothing
+A run covers consecutive ordinals.  It has the tables of keys that `Keying` says, one of the hashes
+of ids, all sorted, and columns by ordinal cut into segments.  In the map nothing
 is copied; since LMDB touches every page of a value that it hands out, values are fetched once,
 when first asked for, and kept as long as the run is live (its pages stay where they are).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout, residency
+from simdb.storage.batch import Batch
 from simdb.storage.environment import Environment
 from simdb.storage.gate import Holder
-from simdb.storage.loose import LooseView
+from simdb.storage.loose import Keying, LooseView
 from simdb.storage.manifest import RunInfo
 from simdb.storage.reading import get_value, values_from
 from simdb.values import WEIGHTED
@@ -62,11 +63,10 @@ class Segment:
         return Segment(self.start + start, parts)
 
 
-def as_segment(loose: LooseView) -> Segment:
-    """Loose documents as one segment."""
-    batch = loose.batch
+def as_segment(start: int, batch: Batch) -> Segment:
+    """Documents as one segment, the first of them with the ordinal `start`."""
     return Segment(
-        loose.start,
+        start,
         {
             layout.FINGERPRINT: batch.fingerprints,
             layout.STATE: batch.states,
@@ -283,30 +283,20 @@ def make_table(
     return Table(keys, ordinals, directory)
 
 
-def seal(
-    loose: LooseView,
-    make_keys: Callable[[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int], None],
-    table_count: int,
-    number: int,
-    header_offset: int,
-) -> Run:
-    """A run in memory of all that `loose` holds.
-
-    `make_keys` writes the keys of a table: from fingerprints, to keys, for the table's number.
-    `header_offset`: see `header_bits`.
-    """
+def seal(loose: LooseView, keying: Keying, number: int, header_offset: int) -> Run:
+    """A run in memory of all that `loose` holds; `header_offset`: see `header_bits`."""
     batch = loose.batch
     tables = []
-    for table in range(table_count):
+    for table in range(keying.table_count):
         keys = codec.allocate(np.uint64, len(loose.searchable))
-        make_keys(loose.searchable, keys, table)
+        keying.write_keys(loose.searchable, keys, table)
         ordinals = _allocated(loose.ordinals, np.uint32)
         tables.append(make_table(keys, ordinals, header_offset))
     every = np.arange(loose.start, loose.stop, dtype=np.uint32)
     id_table = make_table(
         _allocated(batch.hashes, np.uint64), _allocated(every, np.uint32), ID_HEADER_OFFSET
     )
-    whole = as_segment(loose)
+    whole = as_segment(loose.start, batch)
     segments = [
         whole.part(start, min(start + layout.SEGMENT_ORDINALS, len(whole)))
         for start in range(0, len(whole), layout.SEGMENT_ORDINALS)

@@ -18,7 +18,6 @@ from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
 from simdb.storage.contents import read_manifest
 from simdb.storage.environment import Environment
-from simdb.storage.loose import as_loose
 from simdb.storage.manifest import Manifest, RunInfo
 from simdb.storage.metadata import decode_block
 from simdb.storage.run import Run, Segment, Source, as_segment
@@ -136,7 +135,7 @@ def _look_at_delta(found: Survey, source: Source) -> None:
         start = layout.key_number(key)
         try:
             batch = decode_batch(key, value)
-            segment = as_segment(as_loose(start, batch))
+            segment = as_segment(start, batch)
             if start < at or batch.vectors.shape[1] != source.width:
                 raise CorruptError(f"the delta has documents at ordinal {start} that do not fit")
             ids_of(segment)

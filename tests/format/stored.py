@@ -30,6 +30,17 @@ OPTIONS = simdb.Options(
 STORED = {
     f"v{FORMAT_VERSION}": OPTIONS,
     f"v{FORMAT_VERSION}-clusters": replace(OPTIONS, keep_clusters="distance"),
+    f"v{FORMAT_VERSION}-minhash": simdb.Options(
+        sketch=simdb.Minhash(
+            shingle=2, permutations=32, stored_bits=8, seed=7, normalisation="nfkc"
+        ),
+        similarity=0.7,
+        bands=5,
+        rows=4,
+        delta_documents=16,
+        growth=2,
+        keep_clusters="similarity",
+    ),
 }
 TEXTS = [
     "The quick brown fox jumps over the lazy dog",
@@ -44,6 +55,9 @@ TEXTS = [
 
 def fill(path, options=OPTIONS):
     """A database with runs, a delta, tombstones, metadata and ids of every type."""
+    if options.is_signed:
+        fill_signed(path, options)
+        return
     with simdb.open(path, "x", options=options) as database:
         bits = np.arange(120, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         database.insert_many(range(120), bits)
@@ -58,8 +72,26 @@ def fill(path, options=OPTIONS):
         database.insert(10, 0, [1, 2.5, None, b"\0"], replace=True)
 
 
+def fill_signed(path, options):
+    """The same with signatures."""
+    with simdb.open(path, "x", options=options) as database:
+        words = [f"w{at * at % 997}" for at in range(400)]
+        texts = [" ".join(words[at : at + 24]) for at in range(0, 360, 3)]
+        database.insert_many(range(120), texts)
+        database.insert_many(
+            [f"text{at}" for at in range(7)], TEXTS, [{"n": at} for at in range(7)]
+        )
+        database.insert_many([-1, 2**63, 2**64 - 1, -(2**63), b"\0\xff", "\u00e9"], texts[:6])
+        database.insert_many(["t" * 600, b"u" * 20], [texts[7] + " end", TEXTS[0].split()])
+        database.delete_many([3, 5, "text5"])
+        database.insert("late", TEXTS[0], "metadata")
+        database.insert(10, "other", [1, 2.5, None, b"\0"], replace=True)
+
+
 def answers(database):
     """Everything that the database says, in plain types."""
+    if database.options.is_signed:
+        return signed_answers(database)
     ids = list(database)
     bits = [database.get(id).fingerprint.bits for id in ids]
     kept = {repr(id): list(map(repr, database.cluster(id))) for id in ids if keeps(database)}
@@ -89,6 +121,35 @@ def answers(database):
             [repr(id) for id in cluster] for cluster in database.find_clusters(distance=3)
         ],
         "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
+    }
+
+
+def signed_answers(database):
+    """The same of signatures."""
+    ids = list(database)
+    documents = database.get_many(ids)
+    rows = {"queries": {"method": "banding"}, "exact": {"recall": 1.0}}
+    found = {
+        name: [
+            [[repr(match.id), match.distance, round(match.similarity, 4)] for match in row]
+            for row in database.query_many(ids=ids, **asked)
+        ]
+        for name, asked in rows.items()
+    }
+    return found | {
+        "ids": list(map(repr, ids)),
+        "bits": [each.fingerprint.bits for each in documents],
+        "empty": [repr(each.id) for each in documents if each.signature.is_empty],
+        "metadata": [repr(each.metadata) for each in documents],
+        "pairs": sorted(
+            [repr(pair.left), repr(pair.right), pair.distance]
+            for pair in database.find_all(method="banding")
+        ),
+        "clusters": [[repr(id) for id in cluster] for cluster in database.find_clusters()],
+        "kept": [repr(database.cluster(id)[0]) for id in ids],
+        "signatures": [
+            None if each.is_empty else each.minima.tolist() for each in database.signatures(TEXTS)
+        ],
     }
 
 

@@ -1,0 +1,118 @@
+"""Stored signatures, measured: MinHash estimates in the place of those by volatility vectors.
+
+Minima agree as often as documents are similar, so counting the minima that agree measures.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import is_set
+from simdb.index.bands import Bands
+from simdb.signatures import estimates
+from simdb.values import offsets_of
+
+U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+F32 = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+
+# Signatures of so many pairs are copied and compared while they are in the cache.
+COMPARED_BYTES = 1 << 20
+
+
+class SignedVectors:
+    """Packed signatures by ordinal; the same face as `kernel.Vectors`."""
+
+    def __init__(self, bands: Bands, width: int, segments: Sequence[tuple[int, U8]]) -> None:
+        """Each segment: its first ordinal and signatures uint8[k, width].  Sorted and disjoint."""
+        self._bands = bands
+        self._segments = segments
+        self._vectors = kernel.Vectors(width, segments)
+        self._group = max(COMPARED_BYTES // width, 1)
+
+    def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
+        """Of queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+        asked = np.repeat(np.arange(len(queries)), np.diff(offsets))
+        return self.of_pairs(queries, asked, ordinals)
+
+    def of_pairs(self, queries: U8, asked: npt.NDArray[np.integer], ordinals: U32) -> F32:
+        """Of queries[asked[i]] with ordinals[i]."""
+        found = np.empty(len(ordinals), np.uint16)
+        for start in range(0, len(ordinals), self._group):
+            part = slice(start, start + self._group)
+            found[part] = self._agreements(queries[asked[part]], self.gather(ordinals[part]))
+        return estimates(found, self._bands.sketch)
+
+    def between(self, left: U32, right: U32) -> F32:
+        """Of the stored signatures left[i] and right[i]."""
+        found = np.empty(len(left), np.uint16)
+        for start in range(0, len(left), self._group):
+            part = slice(start, start + self._group)
+            found[part] = self._agreements(self.gather(left[part]), self.gather(right[part]))
+        return estimates(found, self._bands.sketch)
+
+    def shared_bands(self, left: U32, right: U32) -> Flags:
+        """Which bands of the stored signatures left[i] and right[i] agree: bool[n, bands]."""
+        found = np.empty((len(left), self._bands.table_count), np.bool_)
+        for start in range(0, len(left), self._group):
+            part = slice(start, start + self._group)
+            found[part] = self._bands.agreeing(self.gather(left[part]), self.gather(right[part]))
+        return found
+
+    def bands_of_pairs(self, queries: U8, asked: npt.NDArray[np.integer], ordinals: U32) -> Flags:
+        """Which bands of queries[asked[i]] and ordinals[i] agree: bool[n, bands]."""
+        found = np.empty((len(ordinals), self._bands.table_count), np.bool_)
+        for start in range(0, len(ordinals), self._group):
+            part = slice(start, start + self._group)
+            found[part] = self._bands.agreeing(queries[asked[part]], self.gather(ordinals[part]))
+        return found
+
+    def scan(
+        self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
+    ) -> tuple[I64, U32, F32]:
+        """Every stored signature at least that similar to each query, by comparing with all.
+
+        As `kernel.Vectors.scan` does it, to the order of what is found.
+        """
+        rows = [
+            self._scan_one(query, similarity, skip, None if after is None else int(after[at]))
+            for at, query in enumerate(queries)
+        ]
+        none = np.empty(0, np.uint32), np.empty(0, np.float32)
+        ordinals, similarities = zip(none, *rows, strict=True)
+        offsets = offsets_of([len(each) for each in ordinals[1:]])
+        return offsets, np.concatenate(ordinals), np.concatenate(similarities)
+
+    def gather(self, ordinals: U32) -> U8:
+        """Copies: uint8[len(ordinals), width]."""
+        return np.asarray(self._vectors.gather(ordinals), np.uint8)
+
+    def _scan_one(
+        self, query: U8, similarity: float, skip: U8 | None, after: int | None
+    ) -> tuple[U32, F32]:
+        ordinals, similarities = [], []
+        for start, vectors in self._segments:
+            first = 0 if after is None else min(max(after + 1 - start, 0), len(vectors))
+            if first == len(vectors):
+                continue
+            measured = estimates(self._agreements(query[None], vectors[first:]), self._bands.sketch)
+            near = np.flatnonzero(measured >= np.float32(similarity))
+            found = (near + (start + first)).astype(np.uint32)
+            if skip is not None:
+                kept = ~is_set(skip, found)
+                near, found = near[kept], found[kept]
+            ordinals.append(found)
+            similarities.append(measured[near])
+        every = np.concatenate([np.empty(0, np.uint32), *ordinals])
+        values = np.concatenate([np.empty(0, np.float32), *similarities])
+        order = np.lexsort((every, -values))
+        return every[order], values[order]
+
+    def _agreements(self, left: U8, right: U8) -> U16:
+        bands = self._bands
+        return np.asarray(kernel.agreements(bands.minima_of(left), bands.minima_of(right)))

@@ -1,0 +1,78 @@
+"""Bands as tables: what the tables of a MinHash database store (LSH, locality-sensitive hashing).
+
+Table b is sorted by the key of band b, a hash of its minima, so documents that agree in the band
+have equal keys there.  What is stored of a document is its packed signature: its minima one after
+the other, in the order of their bytes.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.index.banding import Banding, candidate_probability, expected_candidates, expected_recall
+from simdb.minhash import Minhash
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+KEYED_SIGNATURES = 1 << 14  # keys of so many are made while their minima are in the cache
+
+
+class Bands:
+    """The bands of a database: one table each."""
+
+    def __init__(self, sketch: Minhash, banding: Banding) -> None:
+        """OptionError where signatures of that sketch have no minima for them."""
+        banding.check(sketch.permutations)
+        self.sketch = sketch
+        self.banding = banding
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables."""
+        return self.banding.bands
+
+    @property
+    def rows(self) -> int:
+        """Minima of each band."""
+        return self.banding.rows
+
+    def minima_of(self, vectors: U8) -> npt.NDArray[Any]:
+        """Packed signatures uint8[n, width] as minima, uint8 or uint32[n, permutations]."""
+        whole = np.ascontiguousarray(vectors)
+        return whole if self.sketch.stored_bits == 8 else whole.view("<u4")
+
+    def searchable(self, fingerprints: U64, vectors: U8) -> U64:
+        """The keys of all bands of some documents: uint64[n, bands]."""
+        keys = np.empty((len(vectors), self.banding.bands), np.uint64)
+        bands, rows = self.banding.bands, self.banding.rows
+        for start in range(0, len(vectors), KEYED_SIGNATURES):
+            part = slice(start, start + KEYED_SIGNATURES)
+            keys[part] = kernel.band_keys(self.minima_of(vectors[part]), bands=bands, rows=rows)
+        return keys
+
+    def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
+        """The keys of one band."""
+        keys[...] = searchable[:, table]
+
+    def agreeing(self, left: U8, right: U8) -> npt.NDArray[np.bool_]:
+        """Which bands of packed signatures left[i] and right[i] are the same: bool[n, bands]."""
+        bands, rows = self.banding.bands, self.banding.rows
+        same = self.minima_of(left)[:, : bands * rows] == self.minima_of(right)[:, : bands * rows]
+        return np.asarray(same.reshape(-1, bands, rows).all(axis=2), np.bool_)
+
+    def reach(self, similarity: float) -> float:
+        """The share of documents of just that similarity that some band finds."""
+        bits = self.sketch.stored_bits
+        return float(candidate_probability(similarity, self.banding, stored_bits=bits))
+
+    def recall(self, similarity: float) -> float:
+        """The share that some band finds of documents at least so similar, if these are even."""
+        if similarity >= 1:
+            return 1.0
+        return expected_recall(similarity, 1, self.banding, stored_bits=self.sketch.stored_bits)
+
+    def candidates(self, documents: int) -> float:
+        """How many of so many documents are found and not similar, in the mean of many queries."""
+        return expected_candidates(documents, self.banding, stored_bits=self.sketch.stored_bits)

@@ -1,0 +1,41 @@
+"""Which keys the tables of a database store, by its options."""
+
+from dataclasses import replace
+
+from simdb.index.banding import Banding, choose
+from simdb.index.bands import Bands
+from simdb.index.permutation import Permutations
+from simdb.minhash import Minhash
+from simdb.options import TABLES_MAX, Options
+
+Keying = Permutations | Bands
+
+
+def keying_of(options: Options) -> Keying:
+    """Block permutations of fingerprints, or bands of signatures, which are `settled`."""
+    if options.is_signed:
+        return bands_of(options)
+    return Permutations(options.blocks, options.leading)
+
+
+def bands_of(options: Options) -> Bands:
+    """The bands of signatures, which are `settled`."""
+    assert isinstance(options.sketch, Minhash)
+    assert options.bands is not None
+    assert options.rows is not None
+    return Bands(options.sketch, Banding(options.bands, options.rows))
+
+
+def settled(options: Options) -> Options:
+    """The options with the bands that serve their similarity and recall, if none are given.
+
+    OptionError where there are too few permutations for any.
+    """
+    sketch = options.sketch
+    if not isinstance(sketch, Minhash) or options.bands is not None:
+        return options
+    chosen = choose(
+        sketch.permutations, options.similarity, options.recall,
+        stored_bits=sketch.stored_bits, bands_max=TABLES_MAX,
+    )  # fmt: skip
+    return replace(options, bands=chosen.bands, rows=chosen.rows)

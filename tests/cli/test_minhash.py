@@ -1,0 +1,124 @@
+"""Databases of signatures on the command line: each verb with --minhash."""
+
+import pytest
+
+import simdb
+
+TEXT = "the quick brown fox jumps over the lazy dog and runs away from the big bad wolf, number"
+FLAGS = ("--minhash", "--permutations", "64", "--stored-bits", "8", "--shingle", "2")
+SKETCH = simdb.Minhash(permutations=64, stored_bits=8, shingle=2)
+
+
+@pytest.fixture
+def files(tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text(f"{TEXT} {number}")
+    (tmp_path / "other.txt").write_text("something else")
+
+
+@pytest.fixture
+def stored(simdb_run, files):
+    simdb_run("create", "db", *FLAGS)
+    simdb_run("insert", "db", "0.txt", "1.txt", "2.txt", "other.txt")
+
+
+def test_each_option_reaches_the_database(simdb_run):
+    ran = simdb_run(
+        "create", "db", *FLAGS, "--weighting", "bag", "--family", "mersenne", "--bands", "6",
+        "--rows", "5", "--keep-clusters", "similarity", "--similarity", "0.7",
+    )  # fmt: skip
+
+    with simdb.open("db", "r") as database:
+        options = database.options
+    assert ran.code == 0
+    assert options.sketch == simdb.Minhash(
+        permutations=64, stored_bits=8, shingle=2, weighting="bag", family="mersenne"
+    )
+    assert (options.bands, options.rows, options.similarity) == (6, 5, 0.7)
+
+
+@pytest.mark.usefixtures("stored")
+def test_the_verbs_answer_as_the_database_does(simdb_run):
+    with simdb.open("db", "r") as database:
+        found = [(match.id, match.distance) for match in database.query(f"{TEXT} 0")]
+        pairs = sorted((pair.left, pair.right) for pair in database.find_all())
+
+    queried = simdb_run("query", "db", f"{TEXT} 0")
+    paired = simdb_run("pairs", "db", "--method", "banding")
+    grouped = simdb_run("clusters", "db")
+    (got,) = simdb_run("get", "db", "0.txt").rows
+
+    assert [(row["id"], row["distance"]) for row in queried.rows] == found
+    assert sorted((row["left"], row["right"]) for row in paired.rows) == pairs
+    assert [row["ids"] for row in grouped.rows] == [["0.txt", "1.txt", "2.txt"]]
+    assert got["has_signature"]
+    assert simdb_run("check", "db", "--deep").code == 0
+
+
+@pytest.mark.usefixtures("stored")
+def test_explanations_tell_minima_and_bands(simdb_run):
+    (row,) = simdb_run("explain", "--db", "db", "0.txt", "1.txt").rows
+    (of_files,) = simdb_run("explain", "0.txt", "1.txt", *FLAGS).rows
+
+    assert row["permutations"] == 64
+    assert row["agreeing"] == 64 - row["distance"]
+    assert row["bits"] == []
+    assert of_files["agreeing"] == row["agreeing"]
+    assert {each["feature"] for each in of_files["features"]} == {"number 0", "number 1"}
+
+
+@pytest.mark.usefixtures("stored")
+def test_plans_are_by_bands(simdb_run):
+    of_database = simdb_run("plan", "db", "--documents", "1e6").rows[0]
+    of_none = simdb_run("plan", "--documents", "1e6", *FLAGS).rows[0]
+
+    assert of_database == of_none
+    assert (of_none["method"], of_none["tables"]) == ("banding", 10)
+    assert [way["method"] for way in of_none["considered"]] == ["banding", "exhaustive"]
+
+
+@pytest.mark.usefixtures("files")
+def test_dedup_groups_and_claims_by_signatures(simdb_run):
+    sources = ["0.txt", "1.txt", "2.txt", "other.txt"]
+
+    grouped = simdb_run("dedup", *sources, *FLAGS)
+    first = simdb_run("dedup", *sources, *FLAGS, "--db", "seen")
+    again = simdb_run("dedup", *sources, "--minhash", "--db", "seen")
+
+    (row,) = grouped.rows
+    assert (row["representative"], row["size"]) == ("0.txt", 3)
+    assert all(each["similarity"] >= 0.8 for each in row["duplicates"])
+    assert [row["id"] for row in first.rows] == ["1.txt", "2.txt"]
+    assert "2 seen before" in again.notes
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["create", "new", "--permutations", "64"], "--minhash"),
+        (["create", "new", "--minhash", "--dimensions", "64"], "--dimensions"),
+        (["create", "new", "--minhash", "--no-volatility"], "--store-volatility"),
+        (["create", "new", "--minhash", "--blocks", "5"], "blocks"),
+        (["query", "db", "text", "--distance", "3"], "similarity"),
+        (["query", "db", "--fingerprint", "7"], "document"),
+        (["dedup", "0.txt", "--db", "db", "--dimensions", "64"], "--dimensions"),
+        (["fingerprint", "--db", "db", "--text", "some"], "MinHash"),
+        (["calibrate", "db"], "calibrate"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_what_is_of_fingerprints_is_wrong_use(simdb_run, arguments, message):
+    ran = simdb_run(*arguments)
+
+    assert ran.code == 2
+    assert message in ran.notes
+
+
+def test_a_database_of_fingerprints_is_not_taken_for_one_of_signatures(simdb_run, files):
+    simdb_run("create", "db")
+
+    ran = simdb_run("dedup", "0.txt", "--db", "db", "--minhash")
+
+    assert ran.code == 2
+    assert "--minhash" in ran.notes

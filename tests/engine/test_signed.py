@@ -1,0 +1,252 @@
+"""A database of MinHash signatures answers as a dict and a double loop, by every verb."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from signed_oracle import NARROW, WIDE, SignedOracle, texts
+from soundness import assert_sound
+
+import simdb
+from simdb.index.banding import Banding, candidate_probability
+
+
+def rows_of(matches):
+    return [(match.id, match.distance, match.similarity) for match in matches]
+
+
+def oracle_of(options, documents, *, is_banded):
+    bands = {"bands": options.bands, "rows": options.rows} if is_banded else {}
+    made = SignedOracle(options.sketch, **bands)
+    for id, signature in enumerate(simdb.signatures(documents, options.sketch)):
+        made.insert(id, signature)
+    return made
+
+
+@pytest.fixture(params=[NARROW, WIDE], ids=["8 bits", "32 bits"])
+def options(request):
+    return request.param
+
+
+@pytest.fixture
+def documents():
+    return [*texts(60), "", "one", "one", "one word"]
+
+
+@pytest.fixture
+def filled(open_database, options, documents):
+    """Documents in several runs and a delta."""
+    database = open_database(options=options)
+    for start in range(0, len(documents), 7):
+        part = documents[start : start + 7]
+        database.insert_many(range(start, start + len(part)), part)
+    assert len(database.stats().runs) > 1
+    return database
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_banded"),
+    [
+        ({"method": "banding"}, True),
+        ({"method": "exhaustive"}, False),
+        ({"recall": 1.0}, False),
+        ({"similarity": 0.9, "method": "banding"}, True),
+        ({"similarity": 0.05, "method": "exhaustive"}, False),
+    ],
+    ids=str,
+)
+def test_every_query_finds_what_the_loops_find(filled, options, documents, asked, is_banded):
+    oracle = oracle_of(options, documents, is_banded=is_banded)
+    least = asked.get("similarity", 0.6)
+
+    together = filled.query_many(documents, **asked)
+    small = filled.query_many(documents, memory_limit=3000, **asked)
+    stored = filled.query_many(ids=range(len(documents)), **asked)
+
+    for id, document in enumerate(documents):
+        wanted = oracle.query(oracle.documents[id], least)
+        others = [row for row in wanted if row[0] != id]
+        assert rows_of(filled.query(document, **asked)) == wanted
+        assert rows_of(filled.query(id=id, **asked)) == others
+        assert rows_of(filled.query(document, limit=2, **asked)) == wanted[:2]
+        assert rows_of(together[id]) == wanted
+        assert rows_of(small[id]) == wanted
+        assert rows_of(stored[id]) == others
+        first = filled.first(document, **asked)
+        assert (first is None) == (not wanted)
+        assert first is None or rows_of([first])[0] in wanted
+    firsts = filled.query_many(documents, first=True, **asked)
+    assert [len(row) for row in firsts] == [min(len(row), 1) for row in together]
+
+
+def test_many_queries_at_once_find_loose_documents_too(open_database, options):
+    database = open_database(options=replace(options, delta_documents=1000))
+    made = texts(150)
+    database.insert_many(range(150), made)
+    database.delete_many(range(0, 150, 9))
+    oracle = oracle_of(options, made, is_banded=True)
+    for id in range(0, 150, 9):
+        oracle.delete(id)
+
+    found = database.query_many(made, method="banding")
+
+    for row, signature in zip(found, database.signatures(made), strict=True):
+        assert rows_of(row) == oracle.query(signature.minima.tolist(), 0.6)
+
+
+def test_documents_are_tokens_features_and_signatures_as_well(filled, options, documents):
+    words = documents[7].split()
+    signature = simdb.signature(documents[7], options.sketch)
+    wanted = rows_of(filled.query(documents[7]))
+
+    assert rows_of(filled.query(words)) == wanted
+    assert rows_of(filled.query(documents[7].encode())) == wanted
+    assert rows_of(filled.query(signature)) == wanted
+    assert filled.get(7).signature == signature
+    every = simdb.signatures(documents, options.sketch)
+    assert filled.query_many(every).ordinals.tolist() == (
+        filled.query_many(documents).ordinals.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "document", [7, np.zeros(4), simdb.Fingerprint(7), simdb.signature("one")], ids=type
+)
+def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled, document):
+    with pytest.raises(simdb.Error):
+        filled.query(document)
+    with pytest.raises(simdb.Error):
+        filled.insert("new", document)
+    with pytest.raises(simdb.InputError):
+        filled.query_many(np.arange(3, dtype=np.uint64))
+
+    assert "new" not in filled
+
+
+def test_documents_without_features_match_nothing_and_equal_ones_do(filled):
+    empty, first, second = 60, 61, 62
+
+    assert filled.query("") == []
+    assert filled.query(id=empty, method="exhaustive") == []
+    assert filled.query("one") == [simdb.Match(first, 0, 1.0), simdb.Match(second, 0, 1.0)]
+    assert filled.get(empty).signature.is_empty
+    assert filled.get(first).fingerprint.bits == filled.get(second).fingerprint.bits
+    assert filled.stats().empty_count == 1
+
+
+def test_a_claim_stores_what_is_new_and_names_the_best_match_of_the_rest(open_database, options):
+    database = open_database(options=options)
+    made = texts(40, seed=3)
+    oracle = SignedOracle(options.sketch, options.bands, options.rows)
+    exact = SignedOracle(options.sketch)
+    wanted = []
+    for id, signature in enumerate(simdb.signatures(made, options.sketch)):
+        found = exact.query(signature.minima.tolist(), 0.6)
+        wanted.append(found[:1])
+        if not found:
+            exact.insert(id, signature)
+            oracle.insert(id, signature)
+
+    found = database.add_many_if_new(range(40), made, recall=1.0)
+
+    assert [rows_of(row) for row in found] == wanted
+    assert list(database) == list(exact.documents)
+    assert database.add_if_new("again", made[0]) == simdb.Match(0, 0, 1.0)
+    assert database.add_if_new("new", "nothing like it at all") is None
+
+
+def test_a_batch_is_matched_against_what_was_there_before(filled, documents):
+    wanted = filled.query_many(documents[:20])
+
+    small = filled.insert_batch([f"new{at}" for at in range(20)], documents[:20], memory_limit=4000)
+    again = filled.insert_batch([f"newer{at}" for at in range(20)], documents[:20], match="first")
+
+    assert [rows_of(row) for row in small] == [rows_of(row) for row in wanted]
+    assert all(len(row) == 1 for row in again)
+    assert len(filled) == len(documents) + 40
+
+
+def test_changes_are_seen_where_they_belong(filled, documents):
+    before = rows_of(filled.query(documents[0]))
+    with filled.read() as snapshot, filled.write() as transaction:
+        transaction.delete(0)
+        transaction.insert("copy", documents[0], {"of": 0})
+        transaction.insert(1, "something else", replace=True)
+        inside = rows_of(transaction.query(documents[0]))
+        outside = rows_of(snapshot.query(documents[0]))
+
+    after = rows_of(filled.query(documents[0]))
+
+    assert outside == before
+    assert inside == after
+    assert {row[0] for row in after} == {row[0] for row in before} - {0, 1} | {"copy"}
+    assert filled.get("copy").metadata == {"of": 0}
+
+
+def test_what_is_aborted_leaves_nothing(filled, documents):
+    before = rows_of(filled.query(documents[0]))
+
+    transaction = filled.write()
+    transaction.insert_many([f"new{at}" for at in range(10)], [documents[0]] * 10)
+    assert len(transaction.query(documents[0])) == len(before) + 10
+    transaction.abort()
+
+    assert rows_of(filled.query(documents[0])) == before
+    assert len(filled) == len(documents)
+
+
+def test_compaction_rebuilding_copies_and_dumps_keep_the_answers(
+    filled, options, documents, tmp_path
+):
+    filled.delete_many(range(0, 30, 4))
+    wanted = [rows_of(row) for row in filled.query_many(documents)]
+    filled.copy(tmp_path / "copied")
+    filled.dump(tmp_path / "dumped")
+    simdb.load(tmp_path / "dumped", tmp_path / "loaded")
+
+    filled.compact()
+    compacted = [rows_of(row) for row in filled.query_many(documents)]
+    filled.rebuild()
+    rebuilt = [rows_of(row) for row in filled.query_many(documents)]
+
+    assert compacted == rebuilt == wanted
+    for name in ("copied", "loaded"):
+        with simdb.open(tmp_path / name, "r", options=options) as other:
+            assert [rows_of(row) for row in other.query_many(documents)] == wanted
+        assert_sound(tmp_path / name)
+
+
+def test_the_recall_is_that_of_the_curve(open_database):
+    # 2,000 pairs; 5 standard deviations: this fails by chance about once in two million runs.
+    sketch = simdb.Minhash(permutations=64, stored_bits=32)
+    options = simdb.Options(sketch=sketch, similarity=0.6, bands=12, rows=5)
+    database = open_database(options=options)
+    generator = np.random.default_rng(11)
+    shared = generator.integers(0, 2**63, (2000, 80), np.uint64)
+    own = generator.integers(0, 2**63, (2000, 2, 10), np.uint64)
+    left, right = (np.concatenate([shared, own[:, side]], axis=1) for side in (0, 1))
+    database.insert_many(range(2000), [simdb.Features(row) for row in left])
+
+    found = database.query_many(
+        [simdb.Features(row) for row in right], similarity=0.01, method="banding"
+    )
+
+    share = np.mean([any(match.id == at for match in row) for at, row in enumerate(found)])
+    probability = float(candidate_probability(80 / 100, Banding(12, 5)))
+    assert abs(share - probability) < 5 * math.sqrt(probability * (1 - probability) / 2000)
+
+
+@pytest.mark.parametrize("weighting", ["bag", "tf", "tf-idf"])
+def test_weights_count_where_they_are_asked_for(open_database, weighting):
+    sketch = simdb.Minhash(shingle=1, weighting=weighting)
+    database = open_database(options=simdb.Options(sketch=sketch))
+    if weighting == "tf-idf":
+        database.fit_idf(["one two", "two three", "three four"])
+    database.insert("once", "one two three four")
+    database.insert("often", "one " * 30 + "two three four")
+
+    (match,) = database.query("one " * 30 + "two three four")
+
+    assert match == simdb.Match("often", 0, 1.0)
+    assert database.explain("once", "often").similarity < 0.5

@@ -1,0 +1,141 @@
+"""Pairs and clusters of signatures are those of double loops."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from oracle import components, stars
+from signed_oracle import NARROW, WIDE, SignedOracle, texts
+
+import simdb
+
+LEAST = 0.6
+
+
+def oracle_of(database, documents, *, is_banded):
+    options = database.options
+    bands = {"bands": options.bands, "rows": options.rows} if is_banded else {}
+    oracle = SignedOracle(options.sketch, **bands)
+    for id, signature in enumerate(database.signatures(documents)):
+        oracle.insert(id, signature)
+    return oracle
+
+
+def ids_of(clusters):
+    return [cluster.ids for cluster in clusters]
+
+
+@pytest.fixture(params=[NARROW, WIDE], ids=["8 bits", "32 bits"])
+def options(request):
+    return request.param
+
+
+@pytest.fixture
+def documents():
+    return [*texts(60, seed=2), "", "", "one", "one", "one word"]
+
+
+@pytest.fixture
+def filled(open_database, options, documents):
+    database = open_database(options=options)
+    for start in range(0, len(documents), 7):
+        part = documents[start : start + 7]
+        database.insert_many(range(start, start + len(part)), part)
+    return database
+
+
+@pytest.mark.parametrize("method", ["banding", "exhaustive"])
+def test_pairs_and_clusters_are_those_of_the_loops(filled, documents, method):
+    oracle = oracle_of(filled, documents, is_banded=method == "banding")
+    for id in (3, 17, 63):
+        filled.delete(id)
+        oracle.delete(id)
+    wanted = oracle.find_all(LEAST)
+    ids = list(oracle.documents)
+
+    pairs = list(filled.find_all(method=method))
+
+    assert {(pair.left, pair.right): pair.similarity for pair in pairs} == wanted
+    assert len(pairs) == len(wanted)
+    assert ids_of(filled.find_clusters(method=method)) == components(ids, wanted)
+    assert ids_of(filled.find_clusters(method=method, policy="star")) == stars(ids, wanted)
+
+
+def test_pairs_inside_a_transaction_are_those_that_it_will_commit(filled, documents):
+    with filled.write() as transaction:
+        transaction.insert_many([f"new{at}" for at in range(9)], documents[:9])
+        transaction.delete(4)
+        inside = {(pair.left, pair.right) for pair in transaction.find_all()}
+
+    assert {(pair.left, pair.right) for pair in filled.find_all()} == inside
+
+
+def test_copies_by_the_thousand_are_linked_and_not_paired(open_database):
+    database = open_database(options=replace(NARROW, delta_documents=4096))
+    database.insert_many(range(20_000), ["the same text as all of the others"] * 20_000)
+
+    clusters = database.find_clusters()
+    around = database.find_clusters(policy="star")
+
+    assert [len(cluster) for cluster in clusters] == [20_000]
+    assert [len(cluster) for cluster in around] == [20_000]
+    assert database.first("the same text as all of the others").similarity == 1.0
+
+
+def test_chunks_of_pairs_are_bounded(open_database):
+    database = open_database(options=NARROW)
+    database.insert_many(range(500), ["one text"] * 500)
+
+    sizes = [len(chunk) for chunk in database.find_all().chunks()]
+
+    assert sum(sizes) == 500 * 499 // 2
+    assert max(sizes) <= 1 << 16
+
+
+@pytest.mark.parametrize("recall", [1.0, 0.95])
+def test_kept_clusters_are_those_that_would_be_found(open_database, options, recall):
+    kept = replace(options, keep_clusters="similarity", recall=recall)
+    database = open_database(options=kept)
+    generator = random.Random(4)
+    made = texts(45, seed=5)
+    for start in range(0, 45, 5):
+        database.insert_many(range(start, start + 5), made[start : start + 5])
+        database.delete_many([generator.randrange(start + 5)])
+    database.insert_many(["a", "b"], [made[0], made[0]])
+
+    clusters = ids_of(database.find_clusters())
+
+    assert clusters == ids_of(database.find_clusters(method="exhaustive"))
+    assert all(database.cluster(id) == cluster for cluster in clusters for id in cluster)
+
+
+def test_kept_clusters_of_copies_by_the_thousand_take_no_pairs(open_database):
+    database = open_database(
+        options=replace(NARROW, keep_clusters="similarity", delta_documents=256)
+    )
+    for start in range(0, 3000, 1000):
+        database.insert_many(range(start, start + 1000), ["the same text as others"] * 1000)
+
+    assert [len(cluster) for cluster in database.find_clusters()] == [3000]
+    assert len(database.cluster(7)) == 3000
+
+
+def test_the_representative_may_be_chosen_by_a_field(open_database):
+    database = open_database(options=NARROW)
+    made = texts(5, seed=6)
+    database.insert_many(range(5), made, [{"year": 2000 - at} for at in range(5)])
+
+    (cluster,) = database.find_clusters(representative="year")
+
+    assert cluster.representative == 4
+
+
+def test_duplicates_of_the_python_are_found(open_database):
+    """Whole texts, with the options that nobody touched."""
+    database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
+    made = texts(50, seed=9, changes=3, length=300)
+    database.insert_many(range(50), made)
+
+    sizes = [len(cluster) for cluster in database.find_clusters()]
+
+    assert sizes == [5] * 10
