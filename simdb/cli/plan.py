@@ -46,13 +46,10 @@ def plan(
 ) -> None:
     """Plan a query: the method, all that were considered, and why; without DB for any number.
 
-    Without DB the cost model of the paper stands beside it.  What is of the shape of a database is
-    said without DB only.
+    Without DB the cost model of the paper stands beside it.
     """
-    shape = {
-        "blocks": blocks, "leading": leading, "bands": bands, "rows": rows,
-        "header_offset": header_offset,
-    }  # fmt: skip
+    shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
+    shape |= {"header_offset": header_offset}
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     asked: dict[str, Any] = {
         "similarity": similarity, "distance": distance, "recall": recall, "method": method,
