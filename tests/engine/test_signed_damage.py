@@ -1,0 +1,121 @@
+"""What happens to a database of signatures whose process is killed, or whose tables are damaged."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from signed_oracle import NARROW, texts
+from soundness import assert_sound
+
+import simdb
+from simdb.storage import codec, layout
+
+CHILD = """
+import os, signal, sys
+import simdb
+from simdb.storage import environment
+
+write = environment.Environment.write
+
+def die_before_commit(self, change):
+    def change_then_die(transaction):
+        change(transaction)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return write(self, change_then_die)
+
+def write_then_die(self, change):
+    write(self, change)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+path, point = sys.argv[1:]
+database = simdb.open(path, "w")
+dying = {"before": die_before_commit, "after": write_then_die}[point]
+environment.Environment.write = dying
+database.insert_many([f"new{at}" for at in range(30)], [f"some text {at}" for at in range(30)])
+"""
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """Documents in several runs; nobody has the database open."""
+    with simdb.open(tmp_path / "db", options=NARROW) as database:
+        for start in range(0, 40, 10):
+            database.insert_many(range(start, start + 10), texts(10, seed=start))
+    return tmp_path / "db"
+
+
+def answers(path):
+    with simdb.open(path, "r") as database:
+        found = database.query_many(ids=list(database), method="banding")
+        return [[match.id for match in row] for row in found]
+
+
+def damage(path, table):
+    """Change the first key of every run in a table, checksum and all."""
+    with simdb.open(path, "w") as database:
+        environment = database._store.environment
+        runs = [run.run for run in database.stats().runs]
+
+        def write(transaction):
+            handle = environment.subdatabase(layout.table_name(table))
+            for run in runs:
+                key = layout.table_key(run, layout.KEYS)
+                value = bytes(transaction.get(key, db=handle))
+                keys = codec.decode_array(b"keys", key, value, "<u8").copy()
+                keys[0] = keys[0] // np.uint64(2)
+                transaction.put(key, codec.encode_array(b"keys", key, keys), db=handle)
+
+        environment.write(write)
+
+
+@pytest.mark.parametrize(("point", "count"), [("before", 40), ("after", 70)])
+def test_a_killed_process_leaves_what_was_committed(filled, point, count):
+    ran = subprocess.run([sys.executable, "-c", CHILD, filled, point], check=False)
+
+    assert ran.returncode == -signal.SIGKILL
+    with simdb.open(filled, "r") as database:
+        assert len(database) == count
+    assert_sound(filled)
+
+
+def test_a_damaged_band_is_found_and_made_anew(filled):
+    wanted = answers(filled)
+    damage(filled, 5)
+
+    with simdb.open(filled, "w") as database:
+        places = [finding.place for finding in database.check(deep=True)]
+        database.rebuild()
+
+    assert places
+    assert all(place.startswith("table/05") for place in places)
+    assert answers(filled) == wanted
+    assert_sound(filled)
+
+
+def test_a_table_of_ordinals_that_are_not_there_is_no_crash(filled):
+    with simdb.open(filled, "w") as database:
+        database.compact()
+        environment = database._store.environment
+        run = database.stats().runs[0].run
+        key = layout.table_key(run, layout.ORDINALS)
+
+        def write(transaction):
+            for table in range(NARROW.bands):
+                handle = environment.subdatabase(layout.table_name(table))
+                value = bytes(transaction.get(key, db=handle))
+                ordinals = codec.decode_array(b"ords", key, value, "<u4") + np.uint32(1000)
+                transaction.put(key, codec.encode_array(b"ords", key, ordinals), db=handle)
+
+        environment.write(write)
+
+    with simdb.open(filled, "r") as database:
+        text = texts(1, seed=0)[0]
+        for ask in (database.query, database.first):
+            with pytest.raises(simdb.CorruptError):
+                ask(text, method="banding")
+        with pytest.raises(simdb.CorruptError):
+            database.query_many([text] * 100, method="banding")
+        with pytest.raises(simdb.CorruptError):
+            list(database.find_all(method="banding"))
