@@ -256,8 +256,14 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
 
 def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
     sketch_settings = dict(a_map(stored.get("sketch", {})))
-    is_signed = sketch_settings.pop(KIND, None) == MINHASH
-    kind: type[Simhash | Minhash] = Minhash if is_signed else Simhash
+    kinds: dict[Any, type[Simhash | Minhash]] = {None: Simhash, MINHASH: Minhash}
+    named = sketch_settings.pop(KIND, None)
+    if named not in kinds:
+        raise FormatError(
+            f"the database was made with a sketch that this version does not know: {named!r:.50};"
+            " open it with a newer simdb"
+        )
+    kind = kinds[named]
     names = {each.name for each in fields(Options)}
     sketch_names = {each.name for each in fields(kind)}
     unknown = (set(stored) - names) | (set(sketch_settings) - sketch_names)
@@ -267,7 +273,10 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
     settings = {name: value for name, value in stored.items() if name != "sketch"}
-    return Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
+    made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
+    if not made.table_count:
+        raise ValueError("the sketch is a Minhash, and there are no bands")
+    return made
 
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:

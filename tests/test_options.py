@@ -132,3 +132,44 @@ def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():
     assert simdb.Options(sketch=tfidf).similarity == 0.90
     assert simdb.Options(sketch=tfidf, similarity=0.7).similarity == 0.7
     assert simdb.Options(sketch=replace(tfidf, shingle=3)).similarity == 0.88
+
+
+@pytest.mark.parametrize("keep_clusters", ["none", "similarity"])
+@pytest.mark.parametrize("stored_bits", [8, 32])
+def test_options_of_signatures_come_back_and_have_no_blocks(keep_clusters, stored_bits):
+    sketch = simdb.Minhash(permutations=64, stored_bits=stored_bits, weighting="bag")
+    chosen = simdb.Options(sketch=sketch, bands=9, rows=7, keep_clusters=keep_clusters)
+
+    encoded = encode_options(chosen)
+
+    assert decode_options(encoded) == chosen
+    assert not {"blocks", "leading", "distance"} & set(encoded)
+    assert not {"bands", "rows"} & set(encode_options(simdb.Options()))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"kind": "other"}, simdb.FormatError),
+        ({"kind": ["minhash"]}, simdb.CorruptError),
+        ({"permutations": 7}, simdb.CorruptError),
+        ({"dimensions": 64}, simdb.FormatError),
+    ],
+    ids=str,
+)
+def test_stored_sketches_that_cannot_be_are_refused(change, error):
+    encoded = encode_options(simdb.Options(sketch=simdb.Minhash(), bands=9, rows=7))
+    encoded["sketch"] |= change
+
+    with pytest.raises(error):
+        decode_options(encoded)
+
+
+@pytest.mark.parametrize("names", [("bands",), ("rows",), ("bands", "rows")], ids=str)
+def test_stored_signatures_without_bands_are_refused(names):
+    encoded = encode_options(simdb.Options(sketch=simdb.Minhash(), bands=9, rows=7))
+    for name in names:
+        del encoded[name]
+
+    with pytest.raises(simdb.CorruptError):
+        decode_options(encoded)

@@ -65,13 +65,10 @@ class SignatureSketcher:
 
 
 def as_sketches(signatures: Signatures) -> Sketches:
-    """Signatures as they are stored."""
+    """Signatures as they are stored; copies, since they may be the caller's own."""
     minima = np.ascontiguousarray(signatures.minima)
-    width = signatures.sketch.vector_bytes
-    count, permutations = minima.shape
-    hashes = kernel.band_keys(minima, bands=1, rows=permutations)[:, 0]
+    hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
+    packed = np.empty((len(minima), signatures.sketch.vector_bytes), np.uint8)
+    packed.view(minima.dtype.newbyteorder("<"))[...] = minima
     states = np.where(signatures.is_empty, EMPTY, WEIGHTED).astype(np.uint8)
-    if count and minima.itemsize > 1:
-        minima = minima.astype("<u4", copy=False)
-    packed = minima.view(np.uint8).reshape(count, width)
     return Sketches(np.ascontiguousarray(hashes), packed, states)

@@ -250,3 +250,15 @@ def test_weights_count_where_they_are_asked_for(open_database, weighting):
 
     assert match == simdb.Match("often", 0, 1.0)
     assert database.explain("once", "often").similarity < 0.5
+
+
+def test_signatures_of_the_caller_are_copied(open_database, options):
+    database = open_database(options=options)
+    signatures = simdb.signatures(texts(3), options.sketch)
+    kept = signatures.minima.copy()
+
+    with database.write() as transaction:
+        transaction.insert_many(range(3), signatures)
+        signatures.minima[:] = 0
+
+    assert [database.get(id).signature.minima.tolist() for id in range(3)] == kept.tolist()
