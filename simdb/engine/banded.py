@@ -65,8 +65,6 @@ class BandTables:
         for each query.  `after`: only ordinals greater than after[i] for query i.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
-        if len(vectors) == 1 and after is None and not self._is_part:
-            return self._search_one(keys, vectors, measure, similarity, first)
         if first:
             return self._first(keys, vectors, measure, similarity, after)
         every = [self._find(keys, band, after) for band in range(len(self._tables))]
@@ -83,6 +81,16 @@ class BandTables:
         counts = np.bincount(asked, minlength=len(vectors))
         return offsets_of(counts), ordinals[order], similarities[order]
 
+    def candidates_of(self, vector: U8) -> U32:
+        """The documents that agree with one query uint8[1, width] in a band; fast to call."""
+        keys = self._bands.searchable(np.empty(0, np.uint64), vector)
+        found: set[int] = set()
+        for table, key in zip(self._tables, keys[0].tolist(), strict=True):
+            found.update(ordinal for ordinal, _ in table.lookup_one(key, 0, 0, False))
+        if len(self._loose.ordinals):
+            found.update(self._compare_loose(keys, None).tolist())
+        return np.array(sorted(found), np.uint32)
+
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
         """Of the documents that agree with a query in a band any one, for every band and query.
 
@@ -91,24 +99,6 @@ class BandTables:
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
         every = [self._find(keys, band, None, first=True) for band in range(len(self._tables))]
         return _distinct([*every, self._find_loose(keys, None)])
-
-    def _search_one(
-        self, keys: U64, vectors: U8, measure: Measure, similarity: float, first: bool
-    ) -> tuple[I64, U32, F32]:
-        """The same of one query, by the shortest way through the kernel."""
-        found: set[int] = set()
-        for table, key in zip(self._tables, keys[0].tolist(), strict=True):
-            found.update(ordinal for ordinal, _ in table.lookup_one(key, 0, 0, False))
-        found.update(self._compare_loose(keys, None).tolist() if len(self._loose.ordinals) else ())
-        ordinals = np.array(sorted(found), np.uint32)
-        if not len(ordinals):
-            return np.zeros(2, np.int64), ordinals, np.empty(0, np.float32)
-        similarities = measure(ordinals).similarity(
-            vectors, np.array([0, len(ordinals)], np.int64), ordinals
-        )
-        order = np.argsort(-similarities, kind="stable")
-        order = order[similarities[order] >= np.float32(similarity)][: 1 if first else None]
-        return np.array([0, len(order)], np.int64), ordinals[order], similarities[order]
 
     def _first(
         self, keys: U64, vectors: U8, measure: Measure, similarity: float, after: U32 | None

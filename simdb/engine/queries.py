@@ -294,6 +294,8 @@ class Queries(Groupings, Protocol):
             plan = view.plan(criterion, source)
             if single.can_probe(sketches, plan):
                 return single.probe(view, source, sketches, criterion, plan, first)[:limit]
+            if single.can_band(sketches, plan):
+                return single.band(view, source, sketches, criterion, first)[:limit]
             rows = lookup.search(
                 view, source, sketches, criterion, limit=limit, first=first, plan=plan
             )
@@ -318,6 +320,9 @@ class Queries(Groupings, Protocol):
         plan = view.plan(criterion, source)
         if single.can_probe(sketches, plan):
             found = single.probe(view, source, sketches, criterion, plan, first=False)
+            return [match for match in found if match.id != id][:limit]
+        if single.can_band(sketches, plan):
+            found = single.band(view, source, sketches, criterion, first=False)
             return [match for match in found if match.id != id][:limit]
         rows = lookup.search(view, source, sketches, criterion, plan=plan)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))

@@ -40,6 +40,11 @@ class SignedVectors:
         asked = np.repeat(np.arange(len(queries)), np.diff(offsets))
         return self.of_pairs(queries, asked, ordinals)
 
+    def of_one(self, query: U8, ordinals: U32) -> tuple[U16, F32]:
+        """How many minima of a query uint8[1, width] agree with each, and the similarities."""
+        found = self._agreements(query, self.gather(ordinals))
+        return found, estimates(found, self._bands.sketch)
+
     def of_pairs(self, queries: U8, asked: npt.NDArray[np.integer], ordinals: U32) -> F32:
         """Of queries[asked[i]] with ordinals[i]."""
         found = np.empty(len(ordinals), np.uint16)

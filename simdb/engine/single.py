@@ -8,6 +8,7 @@ from simdb.engine.view import View
 from simdb.options import Options
 from simdb.plan.question import Criterion
 from simdb.reports import Plan
+from simdb.signatures import COUNTED_MAX
 from simdb.storage.run import Source
 from simdb.values import WEIGHTED, Match, Sketches
 
@@ -69,6 +70,34 @@ def probe(
     if first:
         rows = rows[:1]
     return [Match(view.id_of(ordinal, source), *measured) for ordinal, *measured in rows]
+
+
+def can_band(sketches: Sketches, plan: Plan) -> bool:
+    """Whether `band` answers for these sketches: the signature of one document, by bands."""
+    is_alone = len(sketches) == 1 and bool(sketches.states[0] == WEIGHTED)
+    return is_alone and plan.method == "banding"
+
+
+def band(
+    view: View, source: Source, sketches: Sketches, criterion: Criterion, first: bool
+) -> list[Match]:
+    """The matches of one signature, best first."""
+    ordinals = view.band_tables(source).candidates_of(sketches.vectors)
+    if not len(ordinals):
+        return []
+    agreeing, similarities = view.signed(source, ordinals).of_one(sketches.vectors, ordinals)
+    chosen = np.flatnonzero(similarities >= np.float32(criterion.similarity))
+    if len(chosen) > 1:
+        chosen = chosen[np.argsort(-agreeing[chosen].astype(np.int64), kind="stable")]
+    permutations = view.bands.sketch.permutations
+    return [
+        Match(
+            view.id_of(int(ordinals[at]), source),
+            min(permutations - int(agreeing[at]), COUNTED_MAX),
+            float(similarities[at]),
+        )
+        for at in chosen[: 1 if first else None].tolist()
+    ]
 
 
 def _similarities(

@@ -101,8 +101,7 @@ def find_links(view: View, source: Source, criterion: Criterion) -> Iterator[Cou
 
 def _sweep_bands(view: View, source: Source, criterion: Criterion) -> Iterator[Couples]:
     """Pairs that agree in some band, each from the first of them."""
-    assert isinstance(view.keying, Bands)
-    for band in range(view.keying.table_count):
+    for band in range(view.bands.table_count):
         table = whole_table(view, source, band)
         for couples in sweep_tables(partial(_only, table), [ALL_BITS], 0):
             yield first_in_band(view, source, couples, band, criterion)
@@ -112,11 +111,10 @@ def first_in_band(
     view: View, source: Source, couples: Couples, band: int, criterion: Criterion
 ) -> Couples:
     """The couples with equal keys in a band that match, and agree in no band before it."""
-    assert isinstance(view.keying, Bands)
     found = measured(view, source, couples, criterion)
     shared = view.vectors(source).shared_bands(found.left, found.right)
     found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
-    distances = differing(found.similarities, view.keying.sketch)
+    distances = differing(found.similarities, view.bands.sketch)
     return Couples(found.left, found.right, distances, found.similarities)
 
 

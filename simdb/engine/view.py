@@ -78,6 +78,12 @@ class View:
         assert isinstance(self.keying, Permutations)
         return self.keying
 
+    @property
+    def bands(self) -> Bands:
+        """The bands of a database of signatures."""
+        assert isinstance(self.keying, Bands)
+        return self.keying
+
     def without(self, left_out: Bitmap | None) -> "View":
         """The same state with other tombstones: a bit for each ordinal that is not there."""
         return View(self.runs, self.loose, left_out, self.keying, self.calibration)
@@ -113,12 +119,11 @@ class View:
     def band_tables(self, source: Source) -> BandTables:
         """The tables of signatures, for look-up."""
         if self._band_tables is None:
-            assert isinstance(self.keying, Bands)
             rows = [
                 [run.table(table, source) for table in range(self.keying.table_count)]
                 for run in self.runs
             ]
-            self._band_tables = BandTables(self.keying, rows, self.loose, self.dead, self._windows)
+            self._band_tables = BandTables(self.bands, rows, self.loose, self.dead, self._windows)
         return self._band_tables
 
     def identifiers(self, source: Source, ordinals: U32 | None = None) -> Any:
