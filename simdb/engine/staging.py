@@ -162,7 +162,9 @@ class Staging:
     def _join(self) -> Loose:
         if self._joined is None:
             self._joined = Loose(self._loose_start, self._store.width, self._store.keying)
-            for batch in self._loose_batches():
+            if self._has_base_loose:
+                self._joined.extend(self._base.loose)
+            for batch in self._batches:
                 self._joined.append(batch)
         return self._joined
 
@@ -172,8 +174,12 @@ class Staging:
 
     def _loose_batches(self) -> list[Batch]:
         """The loose documents: those of the delta, if they are not sealed yet, and new ones."""
-        base = self._base.loose.batch
-        return [*([] if self.sealed or not len(base) else [base]), *self._batches]
+        return [*([self._base.loose.batch] if self._has_base_loose else []), *self._batches]
+
+    @property
+    def _has_base_loose(self) -> bool:
+        """Whether there is a delta that is not sealed yet."""
+        return not self.sealed and len(self._base.loose.batch) > 0
 
     def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:
         self._view = None

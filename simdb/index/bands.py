@@ -5,6 +5,7 @@ have equal keys there.  What is stored of a document is its packed signature: it
 the other, in the order of their bytes.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,20 @@ class Bands:
 
     def recall(self, similarity: float) -> float:
         """The share that some band finds of documents at least so similar, if these are even."""
-        if similarity >= 1:
-            return 1.0
-        return expected_recall(similarity, 1, self.banding, stored_bits=self.sketch.stored_bits)
+        return _recall(similarity, self.banding, self.sketch.stored_bits)
 
     def candidates(self, documents: int) -> float:
         """How many of so many documents are found and not similar, in the mean of many queries."""
-        return expected_candidates(documents, self.banding, stored_bits=self.sketch.stored_bits)
+        return documents * _candidates(self.banding, self.sketch.stored_bits)
+
+
+@lru_cache
+def _recall(similarity: float, banding: Banding, stored_bits: int) -> float:
+    if similarity >= 1:
+        return 1.0
+    return expected_recall(similarity, 1, banding, stored_bits=stored_bits)
+
+
+@lru_cache
+def _candidates(banding: Banding, stored_bits: int) -> float:
+    return expected_candidates(1, banding, stored_bits=stored_bits)

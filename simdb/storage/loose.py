@@ -89,12 +89,16 @@ class Loose:
 
     def append(self, batch: Batch) -> None:
         """Add documents at the end."""
-        stop = self.start + len(self)
+        self.extend(as_loose(self.start + len(self), batch, self._keying))
+
+    def extend(self, loose: LooseView) -> None:
+        """Add documents at the end that have these ordinals already."""
+        batch = loose.batch
+        assert loose.start == self.start + len(self)
         for name in ("fingerprints", "states", "vectors", "hashes"):
             self._columns[name].append(getattr(batch, name))
         self._columns["offsets"].append(batch.offsets[1:] + self._columns["content"].count)
         self._columns["content"].append(batch.content)
-        loose = as_loose(stop, batch, self._keying)
         self._columns["searchable"].append(loose.searchable)
         self._columns["ordinals"].append(loose.ordinals)
 
