@@ -10,6 +10,8 @@ from simdb.text_sketch import TextSketch
 FAMILIES = MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
     "multiply-shift", "mersenne", "one-permutation",
 )  # fmt: skip
+# Of signatures that come ready, as datasketch makes them: there is nothing to sign texts by.
+READY_FAMILIES = AFFINE32, LEGACY = ("datasketch-affine32", "datasketch-legacy")
 SETS = SET, BAG = ("set", "bag")
 PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 16, 1024
 PERMUTATIONS_STEP = 8  # what the kernel does at a time
@@ -38,6 +40,8 @@ class Minhash(TextSketch):
     into as many bins as `permutations` (Li, Owen & Zhang 2012); bins without a feature take the
     minimum of another (Shrivastava 2017).  Faster for many permutations, and less exact for
     documents of fewer features than bins.  It has no meaning for "tf" and "tf-idf".
+    "datasketch-affine32" and "datasketch-legacy": signatures come ready, as `Signature`s, from
+    `simdb.compat.datasketch`, and texts are refused.
     `feature_bits`: features are told apart by so many bits of their hashes: 64, or 32.  `seed` of
     the hash of features and of the permutations.
     """
@@ -59,7 +63,7 @@ class Minhash(TextSketch):
                 f"permutations is a multiple of {PERMUTATIONS_STEP}, not {self.permutations}"
             )
         one_of("stored_bits", self.stored_bits, STORED_BITS)
-        one_of("family", self.family, FAMILIES)
+        one_of("family", self.family, (*FAMILIES, *READY_FAMILIES))
         one_of("feature_bits", self.feature_bits, FEATURE_BITS)
         if self.unit == "moz":
             raise OptionError("unit='moz' is of fingerprints only; use simdb.Simhash.moz()")
@@ -74,6 +78,11 @@ class Minhash(TextSketch):
     def is_of_sets(self) -> bool:
         """Whether features are counted, not weighed: "set" and "bag"."""
         return self.weighting in SETS
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether signatures come ready, so that texts cannot be signed."""
+        return self.family in READY_FAMILIES
 
     @property
     def counting(self) -> str:

@@ -52,7 +52,10 @@ FOLDERS = {
         "snapshot", "staging", "commit", "claim", "transaction", "compaction", "inspection",
         "advice", "regroup", "rebuild", "dump", "load",
     ],
-    "compat": ["decimal", "simhash", "programs"],
+    "compat": [
+        "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",
+        "pickled", "importing",
+    ],
     "cli": None,
 }  # fmt: skip
 DOORS = {

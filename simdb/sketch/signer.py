@@ -93,10 +93,11 @@ class Signer:
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """The features of one document by name; None for a kind that has none."""
         kind = _kind(document, 0)
-        if kind == "features":
-            return name_hashes(document)
         if kind == "signature":
             return None
+        self._check_signs(0)
+        if kind == "features":
+            return name_hashes(document)
         return self._pipeline.name(document, kind, errors=errors)
 
     @property
@@ -109,6 +110,7 @@ class Signer:
         """Minima as they are stored, and which documents are empty."""
         if kind == "signature":
             return self._ready(documents)
+        self._check_signs(start)
         if kind == "features":
             minima, is_empty = self._of_features(documents, start)
         elif self._options.weighting == SET:
@@ -121,6 +123,15 @@ class Signer:
             minima, is_empty = self._counted(documents, kind, replace, start)
         is_narrow = self._options.stored_bits == 8
         return narrowed(minima, self._family) if is_narrow else minima, is_empty
+
+    def _check_signs(self, position: int) -> None:
+        """Raise InputError where signatures come ready."""
+        if self._options.is_ready:
+            raise InputError(
+                f"document {position} is no simdb.Signature, but signatures of"
+                f" family={self._options.family!r} come ready: make them by"
+                " simdb.compat.datasketch, as MinHashLSH.signature does"
+            )
 
     def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Flags]:
         for each in documents:

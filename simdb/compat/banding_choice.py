@@ -1,0 +1,121 @@
+"""datasketch's choice of bands, b bands of r rows by a threshold and two weights, and its options.
+
+Documents of similarity s become candidates with the probability 1 - (1 - s^r)^b.  What is less
+similar than the threshold and found, and what is more similar and not found, is counted by areas
+under that curve, and the b and r of the least weighted sum are taken.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.checks import whole
+from simdb.compat.minwise import AFFINE32, LEGACY
+from simdb.errors import OptionError
+from simdb.minhash import (
+    PERMUTATIONS_LEAST,
+    PERMUTATIONS_MOST,
+    PERMUTATIONS_STEP,
+    READY_FAMILIES,
+    Minhash,
+)
+from simdb.options import TABLES_MAX, Options
+
+USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
+FAMILY_OF = dict(zip((AFFINE32, LEGACY), READY_FAMILIES, strict=True))
+SCHEME_OF = {family: scheme for scheme, family in FAMILY_OF.items()}
+
+U32 = npt.NDArray[np.uint32]
+F64 = npt.NDArray[np.float64]
+
+
+def new_options(
+    bands: tuple[int, int], scheme: str | None = None, seed: int | None = None
+) -> Options:
+    """Of a database for `bands` of so many hash values."""
+    family = FAMILY_OF.get(AFFINE32 if scheme is None else scheme)
+    if family is None:
+        raise OptionError(
+            f"scheme is one of {', '.join(map(repr, FAMILY_OF))}, not {scheme!r}; 32 bits"
+            " are stored"
+        )
+    count, rows = bands
+    if count > TABLES_MAX:
+        raise OptionError(
+            f"{count} bands are more than the {TABLES_MAX} that a database can have; give fewer by"
+            " params=(b, r), a higher threshold= or a smaller num_perm="
+        )
+    steps = -(-max(count * rows, PERMUTATIONS_LEAST) // PERMUTATIONS_STEP)
+    sketch = Minhash(
+        permutations=steps * PERMUTATIONS_STEP, family=family, seed=1 if seed is None else seed
+    )
+    return Options(sketch=sketch, bands=count, rows=rows)
+
+
+def chosen_bands(
+    threshold: float | None,
+    num_perm: int | None,
+    weights: tuple[float, float] | None,
+    params: tuple[int, int] | None,
+) -> tuple[int, int]:
+    """The b and r that datasketch has for its arguments; OptionError for what cannot be."""
+    threshold = USUAL_THRESHOLD if threshold is None else threshold
+    if not 0 <= threshold <= 1:
+        raise OptionError(f"threshold is from 0 to 1, not {threshold!r}")
+    positive, negative = weights or USUAL_WEIGHTS
+    if min(positive, negative) < 0 or not math.isclose(positive + negative, 1):
+        raise OptionError(f"weights are two numbers from 0 whose sum is 1, not {weights!r}")
+    count = USUAL_COUNT if num_perm is None else num_perm
+    whole("num_perm", count, 2, PERMUTATIONS_MOST)
+    bands, rows = params or choose_bands(threshold, count, positive, negative)
+    if bands < 2 or rows < 1 or bands * rows > count:
+        raise OptionError(
+            f"b={bands} bands of r={rows} hash values cannot be: there are 2 bands or more, and"
+            f" b * r is at most num_perm={count}"
+        )
+    return bands, rows
+
+
+def banded(values: npt.NDArray[Any], options: Options) -> U32:
+    """The minima that a database stores of hash values [n, at least b * r]: uint32[n, ...].
+
+    Those in bands; what is left of the minima has the first of them again, which leaves an estimate
+    of similarity unbiased.
+    """
+    assert isinstance(options.sketch, Minhash)
+    assert options.bands is not None
+    assert options.rows is not None
+    places = np.arange(options.sketch.permutations) % (options.bands * options.rows)
+    return np.ascontiguousarray(values[:, places], np.uint32)
+
+
+@lru_cache(maxsize=64)
+def choose_bands(
+    threshold: float, num_perm: int, false_positive_weight: float, false_negative_weight: float
+) -> tuple[int, int]:
+    """The b and r that `MinHashLSH` takes; the fewest bands, then rows, where several are best."""
+    least, chosen = np.inf, (0, 0)
+    below, below_shares = _points(0.0, threshold, num_perm)
+    above, above_shares = _points(threshold, 1.0, num_perm)
+    for bands in range(1, num_perm + 1):
+        rows = np.arange(1, num_perm // bands + 1)[:, None]
+        found = (1 - (1 - below**rows) ** bands) @ below_shares
+        missed = (1 - above**rows) ** bands @ above_shares
+        errors = found * false_positive_weight + missed * false_negative_weight
+        best = int(errors.argmin())
+        if errors[best] < least:
+            least, chosen = float(errors[best]), (bands, best + 1)
+    return chosen
+
+
+def _points(start: float, stop: float, num_perm: int) -> tuple[F64, F64]:
+    """Where to take the curve and how much each place counts (Gauss & Legendre).
+
+    It is a polynomial of degree `num_perm` at most, whose area n points give for degree 2 n - 1.
+    """
+    places, shares = np.polynomial.legendre.leggauss(num_perm // 2 + 1)
+    half = (stop - start) / 2
+    return start + half * (places + 1), shares * half

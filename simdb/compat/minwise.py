@@ -1,0 +1,258 @@
+"""datasketch's `MinHash`, with its hash values bit for bit.
+
+A value is hashed to 32 bits (64 in "affine64") by SHA-1 or a function of the caller, and hash value
+i of a set is the least of a_i h + b_i over its hashes h.  "affine32" and "affine64", of datasketch
+2.0, mix h by the finaliser of MurmurHash3 first and count mod 2^32 and 2^64, with odd a_i.
+"legacy", of all versions before, takes the low 32 bits of (a_i h + b_i mod 2^64) mod 2^61 - 1.  The
+a_i and b_i are those of `numpy.random.RandomState(seed)`, whose stream numpy has frozen.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import InputError, OptionError
+
+SCHEMES = AFFINE32, AFFINE64, LEGACY = ("affine32", "affine64", "legacy")
+DTYPES: dict[str, Any] = {AFFINE32: np.uint32, AFFINE64: np.uint64, LEGACY: np.uint64}
+LARGEST = {AFFINE32: 2**32 - 1, AFFINE64: 2**64 - 1, LEGACY: 2**32 - 1}
+MERSENNE_PRIME = 2**61 - 1
+# So many products are made at a time, while they are in the cache.
+PRODUCTS = 1 << 15
+# Shift, multiplier, shift, multiplier, shift of the finaliser of MurmurHash3.
+MIXING: dict[str, tuple[int, int, int, int, int]] = {
+    AFFINE32: (16, 0x85EBCA6B, 13, 0xC2B2AE35, 16),
+    AFFINE64: (33, 0xFF51AFD7ED558CCD, 33, 0xC4CEB9FE1A85EC53, 33),
+}
+
+Values = npt.NDArray[Any]
+Hash = Callable[[Any], int]
+
+
+def sha1_hash32(data: bytes) -> int:
+    """A 32-bit hash of bytes: the first four of their SHA-1 digest, least significant first."""
+    return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:4], "little")
+
+
+def sha1_hash64(data: bytes) -> int:
+    """A 64-bit hash of bytes: the first eight of their SHA-1 digest, least significant first."""
+    return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:8], "little")
+
+
+class MinHash:
+    """The least hash values of a set, with the names, arguments and answers of datasketch.
+
+    `hashvalues`: uint32[num_perm], or uint64 in the schemes "affine64" and "legacy".
+    """
+
+    def __init__(
+        self,
+        num_perm: int = 128,
+        seed: int = 1,
+        *,
+        hashfunc: Hash | None = None,
+        hashvalues: npt.ArrayLike | None = None,
+        permutations: Any = None,
+        scheme: str | None = None,
+    ) -> None:
+        """Of an empty set, or with the `hashvalues` of another one, whose `scheme` is then given.
+
+        `hashfunc`: of a value that is added, to 32 or 64 bits as the scheme has it.
+        `permutations`: the a_i and b_i, where they are not those of `seed`.
+        """
+        if scheme is None and (hashvalues is not None or permutations is not None):
+            raise OptionError(
+                "hashvalues= and permutations= come with scheme=: that of the MinHash that they are"
+                " of, which is 'legacy' before datasketch 2.0"
+            )
+        self.scheme = AFFINE32 if scheme is None else scheme
+        if self.scheme not in SCHEMES:
+            raise OptionError(f"scheme is one of {', '.join(map(repr, SCHEMES))}, not {scheme!r}")
+        self.seed = seed
+        self.hashfunc = hashfunc or (sha1_hash64 if self.scheme == AFFINE64 else sha1_hash32)
+        if hashvalues is not None:
+            self.hashvalues = _fitting(hashvalues, self.scheme, "hashvalues")
+            num_perm = len(self.hashvalues)
+        if num_perm < 1:
+            raise OptionError(f"num_perm is 1 or more, not {num_perm}")
+        self.num_perm = num_perm
+        if hashvalues is None:
+            self.clear()
+        if permutations is None:
+            self.permutations = _permutations(self.scheme, seed, num_perm)
+        else:
+            self.permutations = _given_permutations(permutations, self.scheme)
+        if len(self.permutations[0]) != num_perm:
+            raise OptionError(
+                f"permutations= are {len(self.permutations[0])}, but there are {num_perm} hash"
+                " values"
+            )
+
+    def update(self, b: Any) -> None:
+        """Add one value to the set."""
+        self.update_batch([b])
+
+    def update_batch(self, b: Iterable[Any]) -> None:
+        """Add many values to the set."""
+        hashes = self._hash(b)
+        step = max(PRODUCTS // self.num_perm, 1)
+        multipliers, increments = self.permutations
+        for start in range(0, len(hashes), step):
+            part = hashes[start : start + step, None] * multipliers + increments
+            if self.scheme == LEGACY:
+                part = part % np.uint64(MERSENNE_PRIME) & np.uint64(LARGEST[LEGACY])
+            self.hashvalues = np.minimum(self.hashvalues, part.min(axis=0))
+
+    def jaccard(self, other: "MinHash") -> float:
+        """The estimated Jaccard similarity of both sets."""
+        self._check_alike(other)
+        return float(np.count_nonzero(self.hashvalues == other.hashvalues)) / len(self)
+
+    def count(self) -> float:
+        """The estimated number of values in the set (Cohen 1994)."""
+        shares = self.hashvalues / float(LARGEST[self.scheme])
+        return float(float(len(self)) / np.sum(shares) - 1.0)
+
+    def merge(self, other: "MinHash") -> None:
+        """Become that of the union of both sets."""
+        self._check_alike(other)
+        self.hashvalues = np.minimum(other.hashvalues, self.hashvalues)
+
+    def digest(self) -> Values:
+        """A copy of the hash values."""
+        return self.hashvalues.copy()
+
+    def is_empty(self) -> bool:
+        """Whether nothing was added."""
+        return bool((self.hashvalues == LARGEST[self.scheme]).all())
+
+    def clear(self) -> None:
+        """Become that of an empty set."""
+        self.hashvalues = np.full(self.num_perm, LARGEST[self.scheme], DTYPES[self.scheme])
+
+    def copy(self) -> "MinHash":
+        """One that can be changed without changing this one."""
+        return MinHash(
+            seed=self.seed, hashfunc=self.hashfunc, hashvalues=self.digest(),
+            permutations=self.permutations, scheme=self.scheme,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """How many hash values."""
+        return len(self.hashvalues)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal schemes, seeds and hash values."""
+        if not isinstance(other, MinHash):
+            return NotImplemented
+        return (self.scheme, self.seed) == (other.scheme, other.seed) and np.array_equal(
+            self.hashvalues, other.hashvalues
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def union(cls, *mhs: "MinHash") -> "MinHash":
+        """That of the union of two sets or more."""
+        if len(mhs) < 2:
+            raise InputError(f"a union is of two MinHash or more, not of {len(mhs)}")
+        united = mhs[0].copy()
+        for each in mhs[1:]:
+            united.merge(each)
+        return united
+
+    @classmethod
+    def bulk(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> list["MinHash"]:
+        """One for each of many sets, all made with the same arguments."""
+        return list(cls.generator(b, **minhash_kwargs))
+
+    @classmethod
+    def generator(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> Iterator["MinHash"]:
+        """The same, one after the other."""
+        empty = cls(**minhash_kwargs)
+        for values in b:
+            made = empty.copy()
+            made.update_batch(values)
+            yield made
+
+    def _hash(self, values: Iterable[Any]) -> Values:
+        """The hashes of values, mixed where the scheme mixes."""
+        hashes = [self.hashfunc(value) for value in values]
+        try:
+            found: Values = np.array(hashes, DTYPES[self.scheme])
+        except OverflowError:
+            raise InputError(
+                f"hashfunc gave more than {np.dtype(DTYPES[self.scheme]).itemsize * 8} bits, or"
+                f" less than 0, in scheme {self.scheme!r}; take one of 32 bits, or"
+                " scheme='affine64'"
+            ) from None
+        return found if self.scheme == LEGACY else _mixed(found, self.scheme)
+
+    def _check_alike(self, other: "MinHash") -> None:
+        """Raise InputError unless hash values of both can be compared."""
+        left = (self.scheme, self.seed, len(self))
+        right = (getattr(other, "scheme", LEGACY), other.seed, len(other))
+        if left != right:
+            raise InputError(
+                f"MinHash of one scheme, seed and num_perm are compared, but these are {left} and"
+                f" {right}"
+            )
+
+
+@lru_cache(maxsize=64)
+def _permutations(scheme: str, seed: int, count: int) -> Values:
+    """The a_i and b_i of a seed: one row each."""
+    stream = np.random.RandomState(seed)
+    if scheme == LEGACY:
+        pairs = [
+            (
+                stream.randint(1, MERSENNE_PRIME, dtype=np.uint64),
+                stream.randint(0, MERSENNE_PRIME, dtype=np.uint64),
+            )
+            for _ in range(count)
+        ]
+        made = np.array(pairs, np.uint64).T.copy()
+    else:
+        dtype, width = DTYPES[scheme], np.dtype(DTYPES[scheme]).itemsize * 8
+        halves = stream.randint(0, 1 << (width - 1), count, dtype=dtype)
+        increments = stream.randint(0, 1 << width, count, dtype=dtype)
+        made = np.array([halves * dtype(2) + dtype(1), increments])
+    made.flags.writeable = False  # all of one seed have the same
+    return made
+
+
+def _given_permutations(permutations: Any, scheme: str) -> Values:
+    """The caller's a_i and b_i, checked."""
+    if len(permutations) != 2:
+        raise OptionError(f"permutations= are two rows, of a_i and of b_i, not {len(permutations)}")
+    made = np.array([_fitting(row, scheme, "permutations", 2**64 - 1) for row in permutations])
+    if scheme != LEGACY and (made[0] & DTYPES[scheme](1) == 0).any():
+        raise OptionError(f"each a_i of permutations= is odd in scheme {scheme!r}")
+    return made
+
+
+def _fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:
+    """Whole numbers as an array of the scheme's type, none of which changes by it."""
+    given = np.asarray(values, None if isinstance(values, np.ndarray) else object)
+    largest = min(most or LARGEST[scheme], np.iinfo(DTYPES[scheme]).max)
+    is_whole = given.dtype.kind in "iu" or all(
+        isinstance(each, int | np.integer) for each in given.flat
+    )
+    if given.ndim != 1 or not is_whole:
+        raise InputError(f"{name} are whole numbers in one row")
+    if len(given) and (int(given.min()) < 0 or int(given.max()) > largest):
+        raise InputError(f"{name} of scheme {scheme!r} are from 0 to {largest}")
+    return given.astype(DTYPES[scheme])
+
+
+def _mixed(hashes: Values, scheme: str) -> Values:
+    """Each hash by the finaliser of MurmurHash3, which loses nothing."""
+    dtype = DTYPES[scheme]
+    first, one, second, two, third = map(dtype, MIXING[scheme])
+    hashes = (hashes ^ (hashes >> first)) * one
+    hashes = (hashes ^ (hashes >> second)) * two
+    return np.asarray(hashes ^ (hashes >> third))

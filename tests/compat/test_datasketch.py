@@ -1,0 +1,346 @@
+"""datasketch's names with its answers, held against what the real package gave.
+
+See record_datasketch.py for how these were recorded.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.compat.banding_choice import choose_bands
+from simdb.compat.datasketch import MinHash, MinHashLSH, sha1_hash32, sha1_hash64
+
+RECORDED = json.loads((Path(__file__).parent / "datasketch" / "values.json").read_text("ascii"))
+SETS = [[word.encode() for word in words] for words in RECORDED["sets"]]
+
+
+@pytest.fixture(params=RECORDED["hashes"], ids=lambda each: f"{each['scheme']}-{each['num_perm']}")
+def recorded(request):
+    return request.param
+
+
+def made_as(recorded):
+    names = ("scheme", "num_perm", "seed")
+    return MinHash.bulk(SETS, **{name: recorded[name] for name in names})
+
+
+def minhashes(**options):
+    return MinHash.bulk(SETS, **{"num_perm": 32, **options})
+
+
+def filled(path, made, **options):
+    index = MinHashLSH(threshold=0.5, num_perm=32, path=path, durability="none", **options)
+    index.insert_many([f"d{number}" for number in range(len(made))], made)
+    return index
+
+
+def insert_in_session(index, made):
+    with index.insertion_session() as session:
+        for key, each in made.items():
+            session.insert(key, each)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with filled(tmp_path / "index", minhashes()) as opened:
+        yield opened
+        assert list(opened.database.check()) == []
+
+
+def test_hash_values_are_those_of_datasketch(recorded) -> None:
+    made = made_as(recorded)
+
+    assert [each.hashvalues.tolist() for each in made] == recorded["hashvalues"]
+    assert made[0].hashvalues.dtype == (
+        np.uint32 if recorded["scheme"] == "affine32" else np.uint64
+    )
+
+
+def test_counts_and_similarities_are_those_of_datasketch(recorded) -> None:
+    made = made_as(recorded)
+
+    assert [each.count() for each in made[1:]] == recorded["counts"]
+    assert [made[5].jaccard(each) for each in made] == recorded["jaccards"]
+
+
+def test_values_one_by_one_are_the_values_at_once(recorded) -> None:
+    made = MinHash(recorded["num_perm"], recorded["seed"], scheme=recorded["scheme"])
+
+    for value in SETS[7]:
+        made.update(value)
+
+    assert made.hashvalues.tolist() == recorded["hashvalues"][7]
+
+
+def test_a_large_set_is_the_union_of_its_parts() -> None:
+    values = [b"%d" % number for number in range(1000)]
+
+    whole = MinHash.bulk([values], num_perm=128)[0]
+    parts = MinHash.bulk([values[:400], values[300:]], num_perm=128)
+    united = MinHash.union(*parts)
+    parts[0].merge(parts[1])
+
+    assert united == whole == parts[0]
+
+
+def test_a_copy_is_its_own() -> None:
+    first = minhashes()[3]
+    second = first.copy()
+
+    second.update(b"more")
+    third = first.copy()
+    third.clear()
+
+    assert first == minhashes()[3] != second
+    assert third.is_empty()
+    assert not first.is_empty()
+
+
+def test_a_hash_function_of_the_caller_is_taken() -> None:
+    ours = MinHash(hashfunc=lambda text: sha1_hash32(text.encode()))
+    wide = MinHash(hashfunc=sha1_hash64)
+
+    ours.update("w1")
+
+    assert ours == MinHash.bulk([[b"w1"]])[0]
+    with pytest.raises(simdb.InputError, match="32 bits"):
+        wide.update(b"w1")
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    first = MinHash()
+
+    for other in (MinHash(64), MinHash(seed=2), MinHash(scheme="legacy")):
+        with pytest.raises(ValueError, match="one scheme, seed and num_perm"):
+            first.jaccard(other)
+        with pytest.raises(ValueError, match="one scheme, seed and num_perm"):
+            first.merge(other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_perm": 0},
+        {"scheme": "sha"},
+        {"hashvalues": [1, 2]},
+        {"hashvalues": [1, 2**32], "scheme": "affine32"},
+        {"hashvalues": [1, -2], "scheme": "legacy"},
+        {"hashvalues": [1.5], "scheme": "legacy"},
+        {"hashvalues": [1], "permutations": ([2], [3]), "scheme": "affine32"},
+        {"hashvalues": [1], "permutations": ([1, 3], [3, 4]), "scheme": "affine32"},
+    ],
+)
+def test_a_minhash_that_cannot_be_is_refused(options) -> None:
+    with pytest.raises(ValueError, match=" "):
+        MinHash(**options)
+
+
+def test_hash_values_can_be_given() -> None:
+    first = minhashes()[4]
+
+    second = MinHash(hashvalues=first.digest(), permutations=first.permutations, scheme="affine32")
+
+    assert second == first
+
+
+def test_bands_are_those_of_datasketch() -> None:
+    chosen = [choose_bands(threshold, count, *w) for threshold, count, w, _, _ in RECORDED["bands"]]
+
+    assert chosen == [(bands, rows) for *_, bands, rows in RECORDED["bands"]]
+
+
+def test_candidates_are_those_of_datasketch(index) -> None:
+    made = minhashes()
+
+    assert [sorted(index.query(each)) for each in made] == RECORDED["candidates"]
+    assert [sorted(keys) for keys in index.query_many(made)] == RECORDED["candidates"]
+
+
+def test_buckets_are_those_of_datasketch(index) -> None:
+    counts = index.get_counts()
+
+    assert sorted(bucket.hex() for bucket in counts[0]) == RECORDED["buckets"]
+    assert [sum(each.values()) for each in counts] == [len(SETS)] * index.b
+    assert [sum(each.values()) for each in index.get_subset_counts("d1", "x")] == [1] * index.b
+
+
+@pytest.mark.parametrize("scheme", ["affine32", "legacy"])
+def test_an_index_answers_the_same_when_it_is_opened_again(tmp_path, scheme) -> None:
+    made = minhashes(scheme=scheme)
+    with filled(tmp_path / "index", made, scheme=scheme) as index:
+        before = [sorted(index.query(each)) for each in made]
+
+    with MinHashLSH(path=tmp_path / "index", mode="r") as again:
+        after = [sorted(again.query(each)) for each in made]
+
+    assert after == before
+    assert (again.scheme, again.b, again.r) == (scheme, index.b, index.r)
+
+
+@pytest.mark.parametrize("count", [2, 9, 30, 33])
+def test_any_number_of_hash_values_is_kept(tmp_path, count) -> None:
+    made = minhashes(num_perm=count)
+    bands = (2, count // 2)
+    expected = [
+        [
+            at
+            for at, other in enumerate(made)
+            if any(
+                (
+                    each.hashvalues[start : start + bands[1]]
+                    == other.hashvalues[start:][: bands[1]]
+                ).all()
+                for start in (0, bands[1])
+            )
+        ]
+        for each in made
+    ]
+
+    with MinHashLSH(num_perm=count, params=bands, path=tmp_path / "index") as index:
+        index.insert_many(range(len(made)), made)
+        found = [sorted(index.query(each)) for each in made]
+
+    assert found == expected
+
+
+def test_a_key_is_there_once(index) -> None:
+    made = minhashes()
+
+    with pytest.raises(ValueError, match="'d1' is in the index already"):
+        index.insert("d1", made[2])
+    with pytest.raises(ValueError, match="'d1'"):
+        index.insert_many(["new", "d1"], made[:2])
+    index.insert("d1", made[9], check_duplication=False)
+
+    assert "new" not in index
+    assert "d1" in index.query(made[9])
+
+
+def test_a_removed_key_is_gone(index) -> None:
+    made = minhashes()
+
+    index.remove("d3")
+
+    assert "d3" not in index
+    assert "d3" not in index.query(made[3])
+    with pytest.raises(ValueError, match="'d3' is not in the index"):
+        index.remove("d3")
+
+
+def test_sessions_commit_what_they_were_given(tmp_path) -> None:
+    made = minhashes()
+    with MinHashLSH(threshold=0.5, num_perm=32, path=tmp_path / "index") as index:
+        assert index.is_empty()
+        with index.insertion_session(buffer_size=5) as session:
+            for number, each in enumerate(made):
+                session.insert(f"d{number}", each)
+            with pytest.raises(ValueError, match="'d11'"):
+                session.insert("d11", made[0])
+            session.insert("d11", made[11], check_duplication=False)
+        found = [sorted(index.query(each)) for each in made]
+        with index.deletion_session(buffer_size=5) as session:
+            for number in range(len(made)):
+                session.remove(f"d{number}")
+                with pytest.raises(ValueError, match="is not in the index"):
+                    session.remove(f"d{number}")
+
+        assert found == RECORDED["candidates"]
+        assert index.is_empty()
+
+
+def test_a_session_keeps_what_came_before_an_exception(tmp_path) -> None:
+    with MinHashLSH(num_perm=32, path=tmp_path / "index") as index:
+        with pytest.raises(ValueError, match="but the index 32"):
+            insert_in_session(index, {"a": minhashes()[1], "b": minhashes(num_perm=8)[1]})
+
+        assert "a" in index
+
+
+def test_buffered_queries_give_what_all_have(index) -> None:
+    made = minhashes()
+
+    nothing = index.collect_query_buffer()
+    for number in (8, 9):
+        index.add_to_query_buffer(made[number])
+    both = index.collect_query_buffer()
+
+    assert nothing == index.collect_query_buffer() == []
+    candidates = RECORDED["candidates"]
+    assert sorted(both) == sorted(set(candidates[8]) & set(candidates[9]))
+
+
+def test_indexes_are_merged(index, tmp_path) -> None:
+    made = minhashes()
+    with filled(tmp_path / "other", made[:2]) as other:
+        other.insert("new", made[5])
+        with pytest.raises(ValueError, match="already"):
+            index.merge(other, check_overlap=True)
+        assert "new" not in index
+        index.merge(other)
+    with (
+        MinHashLSH(num_perm=32, params=(2, 3), path=tmp_path / "wide") as wide,
+        pytest.raises(ValueError, match="one scheme"),
+    ):
+        index.merge(wide)
+
+    assert "new" in index.query(made[5])
+
+
+def test_a_minhash_of_another_kind_is_refused(index) -> None:
+    for other in (minhashes(scheme="legacy"), minhashes(seed=2), minhashes(num_perm=64)):
+        with pytest.raises(ValueError, match="but the index"):
+            index.query(other[1])
+        with pytest.raises(ValueError, match="but the index"):
+            index.insert("x", other[1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": 1.1},
+        {"weights": (0.5, 0.6)},
+        {"num_perm": 1},
+        {"params": (1, 4)},
+        {"params": (33, 4)},
+        {"params": (65, 1)},
+        {"scheme": "affine64"},
+    ],
+)
+def test_an_index_that_cannot_be_is_refused(tmp_path, options) -> None:
+    with pytest.raises(simdb.OptionError):
+        MinHashLSH(path=tmp_path / "index", **options)
+
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_index_is_opened_as_it_was_made(index, tmp_path) -> None:
+    path = tmp_path / "index"
+    plain = tmp_path / "plain"
+    simdb.open(plain).close()
+
+    for options in ({"threshold": 0.9}, {"scheme": "legacy"}, {"seed": 2}, {"params": (2, 3)}):
+        with pytest.raises(simdb.OptionError, match="leave out what it knows"):
+            MinHashLSH(**{"num_perm": 32, **options}, path=path, durability="none")
+    with pytest.raises(simdb.OptionError, match="num_perm=8"):
+        MinHashLSH(num_perm=8, path=path, durability="none")
+    with pytest.raises(simdb.OptionError, match="is no index"):
+        MinHashLSH(path=plain)
+
+
+def test_the_database_is_asked_by_similarity_too(index) -> None:
+    made = minhashes()
+
+    found = index.database.query(index.signature(made[9]), similarity=1.0)
+
+    assert "d9" in [match.id for match in found]
+
+
+def test_texts_have_no_place_in_the_database(index) -> None:
+    for document in ("a text", ["tokens"], simdb.Features(np.arange(2, dtype=np.uint64))):
+        with pytest.raises(simdb.InputError, match="come ready"):
+            index.database.insert("text", document)
+    with pytest.raises(simdb.InputError, match="come ready"):
+        index.database.query("a text")
