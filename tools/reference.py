@@ -31,7 +31,14 @@ SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `cluster`"
 # Modules that are imported by themselves.
-MODULES = ["simdb.compat.simhash", "simdb.index.banding"]
+MODULES = [
+    "simdb.compat.simhash",
+    "simdb.compat.datasketch",
+    "simdb.compat.minwise",
+    "simdb.compat.sessions",
+    "simdb.compat.importing",
+    "simdb.index.banding",
+]
 
 Definition = ast.FunctionDef | ast.ClassDef
 

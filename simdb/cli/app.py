@@ -36,6 +36,7 @@ from simdb.cli.explain import explain
 from simdb.cli.fingerprint import fingerprint
 from simdb.cli.get import get
 from simdb.cli.idf import idf
+from simdb.cli.import_datasketch import import_datasketch
 from simdb.cli.insert import insert
 from simdb.cli.load import load
 from simdb.cli.pairs import pairs
@@ -47,7 +48,8 @@ from simdb.cli.stats import stats
 
 COMMANDS = (
     dedup, create, idf, insert, delete, get, query, pairs, clusters, cluster, fingerprint, explain,
-    plan, calibrate, stats, check, doctor, compact, copy, rebuild, dump, load, demo,
+    plan, calibrate, stats, check, doctor, compact, copy, rebuild, dump, load,
+    import_datasketch, demo,
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_the_version_is_told(simdb_run):
     assert (ran.code, ran.output) == (0, f"simdb {simdb.__version__}\n")
 
 
-@pytest.mark.parametrize("verb", [command.__name__ for command in COMMANDS])
+@pytest.mark.parametrize("verb", [each.__name__.replace("_", "-") for each in COMMANDS])
 def test_every_command_has_help_and_a_place_in_the_manual(simdb_run, verb):
     ran = simdb_run(verb, "--help")
 
