@@ -43,6 +43,11 @@ def sha1_hash64(data: bytes) -> int:
     return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:8], "little")
 
 
+# Of many values the digests are made first; how many bytes of each are taken.
+DIGEST_BYTES = 20
+DIGESTED = ((sha1_hash32, 4), (sha1_hash64, 8))
+
+
 class MinHash:
     """The least hash values of a set, with the names, arguments and answers of datasketch.
 
@@ -136,10 +141,10 @@ class MinHash:
 
     def copy(self) -> "MinHash":
         """One that can be changed without changing this one."""
-        return MinHash(
-            seed=self.seed, hashfunc=self.hashfunc, hashvalues=self.digest(),
-            permutations=self.permutations, scheme=self.scheme,
-        )  # fmt: skip
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.hashvalues = self.digest()
+        return made
 
     def __len__(self) -> int:
         """How many hash values."""
@@ -181,9 +186,8 @@ class MinHash:
 
     def _hash(self, values: Iterable[Any]) -> Values:
         """The hashes of values, mixed where the scheme mixes."""
-        hashes = [self.hashfunc(value) for value in values]
         try:
-            found: Values = np.array(hashes, DTYPES[self.scheme])
+            found = self._hash_unmixed(values)
         except OverflowError:
             raise InputError(
                 f"hashfunc gave more than {np.dtype(DTYPES[self.scheme]).itemsize * 8} bits, or"
@@ -191,6 +195,15 @@ class MinHash:
                 " scheme='affine64'"
             ) from None
         return found if self.scheme == LEGACY else _mixed(found, self.scheme)
+
+    def _hash_unmixed(self, values: Iterable[Any]) -> Values:
+        dtype = np.dtype(DTYPES[self.scheme])
+        taken = next((size for each, size in DIGESTED if each is self.hashfunc), None)
+        if taken is None or taken > dtype.itemsize:
+            return np.array([self.hashfunc(value) for value in values], dtype)
+        digests = [hashlib.sha1(value, usedforsecurity=False).digest() for value in values]
+        rows = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, DIGEST_BYTES)
+        return np.ascontiguousarray(rows[:, :taken]).view(f"<u{taken}")[:, 0].astype(dtype)
 
     def _check_alike(self, other: "MinHash") -> None:
         """Raise InputError unless hash values of both can be compared."""
