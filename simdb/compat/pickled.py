@@ -3,7 +3,8 @@
 A pickle is a program that may call whatever it names.  Here the few names that datasketch and numpy
 write stand for harmless parts of this module, and every other name is refused; nothing is imported.
 The unpickler is Python's own in Python, since the one in C believes some lengths before it has seen
-the bytes.  Memory is in proportion to the file.
+the bytes.  An object may stand in a file once and be meant often; what is made of them is held
+against the size of the file.
 """
 
 import io
@@ -11,6 +12,7 @@ import pickle
 import struct
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,8 +21,11 @@ import numpy.typing as npt
 
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY
 from simdb.errors import InputError
+from simdb.minhash import PERMUTATIONS_MOST
 from simdb.values import describe
 
+# What the hash values of a file may take: so much, or so many times the file.
+ROOM_BYTES, ROOM_TIMES = 1 << 26, 16
 NUMBERS = ("u4", "u8", "i4", "i8")
 # What a wrong program of a pickle makes the unpickler or the parts below raise.
 NONSENSE = (
@@ -57,7 +62,8 @@ def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
     content = Path(path).read_bytes()
     try:
         found = _Unpickler(io.BytesIO(content), hashfuncs).load()
-        return _of_index(found) if isinstance(found, _Index) else _of_many(found)
+        room = max(ROOM_BYTES, ROOM_TIMES * len(content))
+        return _of_index(found, room) if isinstance(found, _Index) else _of_many(found, room)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except NONSENSE as error:
@@ -155,8 +161,8 @@ def _empty_map(*arguments: Any) -> dict[Any, Any]:
 
 
 def _set_of(items: Any = ()) -> set[Any]:
-    if not isinstance(items, list):
-        raise InputError("a set is made of something else than a list")
+    if not isinstance(items, list) or any(isinstance(item, tuple) for item in items):
+        raise InputError("a set is made of something else than a list of keys")
     return set(items)
 
 
@@ -248,8 +254,25 @@ class _Unpickler(pickle._Unpickler):
 
     dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
 
+    def _hash_first(self, opcode: bytes, keys: slice) -> None:
+        """Do what puts `keys` of the stack into a dict or set, unless tuples are among them.
 
-def _of_index(index: _Index) -> Pickled:
+        Hashing a tuple of tuples of tuples, very deep, ends the process.
+        """
+        if any(isinstance(key, tuple) for key in self.stack[keys]):  # type: ignore[attr-defined]
+            raise InputError("there is a key that is a tuple; keys are str, bytes or int")
+        pickle._Unpickler.dispatch[opcode[0]](self)  # type: ignore[arg-type]
+
+
+for _opcode, _keys in (
+    (pickle.SETITEM, slice(-2, -1)), (pickle.SETITEMS, slice(None, None, 2)),
+    (pickle.DICT, slice(None, None, 2)), (pickle.ADDITEMS, slice(None)),
+    (pickle.FROZENSET, slice(None)),
+):  # fmt: skip
+    _Unpickler.dispatch[_opcode[0]] = partial(_Unpickler._hash_first, opcode=_opcode, keys=_keys)
+
+
+def _of_index(index: _Index, room: int) -> Pickled:
     """Of a MinHashLSH, by the hash values of its bands."""
     storage = index.get("keys")
     bands, rows = index.get("b"), index.get("r")
@@ -258,11 +281,15 @@ def _of_index(index: _Index) -> Pickled:
     if index.get("prepickle"):
         raise InputError("the keys of the MinHashLSH are pickles; make it with prepickle=False")
     stored = storage.get("_dict", {})
+    scheme = index.get("_minhash_scheme")
+    widest = 8 * bands * rows
+    _check_room(len(stored) * widest, room)
+    if any(len(band) > widest for bands_of in stored.values() for band in bands_of):
+        raise InputError("a band is not of the hash values themselves; a hashfunc= leaves them out")
     # A key that was inserted again without a check has the newest last.
     parts = [b"".join(bands_of[-bands:]) for bands_of in stored.values()]
-    scheme = index.get("_minhash_scheme")
     if scheme is None:
-        scheme = LEGACY if parts and len(parts[0]) == 8 * bands * rows else AFFINE32
+        scheme = LEGACY if parts and len(parts[0]) == widest else AFFINE32
     width = np.dtype(_dtype_of(scheme)).itemsize * bands * rows
     if not all(len(part) == width for part in parts):
         raise InputError("a band is not of the hash values themselves; a hashfunc= leaves them out")
@@ -273,7 +300,7 @@ def _of_index(index: _Index) -> Pickled:
     )
 
 
-def _of_many(found: Any) -> Pickled:
+def _of_many(found: Any, room: int) -> Pickled:
     """Of MinHash by key, or one after the other."""
     if isinstance(found, dict):
         keys, many = list(found), list(found.values())
@@ -287,12 +314,14 @@ def _of_many(found: Any) -> Pickled:
         raise InputError(f"there is {describe(found)}, and no MinHashLSH, dict or list of MinHash")
     if not many:
         raise InputError("there is no MinHash")
-    kinds = [_one(each) for each in many]
-    scheme, seed, first = kinds[0]
-    for each in kinds:
-        if (each[0], each[1], len(each[2])) != (scheme, seed, len(first)):
+    scheme, seed, first = _one(many[0])
+    _check_room(len(many) * first.nbytes, room)
+    values = np.empty((len(many), len(first)), np.uint64)
+    for at, each in enumerate(many):
+        *kind, row = _one(each)
+        if (*kind, len(row)) != (scheme, seed, len(first)):
             raise InputError("the MinHash are of several schemes, seeds or num_perm; import each")
-    values = np.stack([each[2] for each in kinds])
+        values[at] = row
     return Pickled(keys, _checked(values, scheme), scheme, seed)
 
 
@@ -321,7 +350,7 @@ def _of_lean(state: Any) -> tuple[str, int, Values]:
 
 
 def _dtype_of(scheme: Any) -> Any:
-    if scheme == AFFINE64 or scheme not in DTYPES:
+    if not isinstance(scheme, str) or scheme == AFFINE64 or scheme not in DTYPES:
         raise InputError(
             f"the MinHash are of scheme {scheme!r}; databases take {AFFINE32!r} and {LEGACY!r},"
             " of 32 bits"
@@ -335,5 +364,12 @@ def _checked(values: Values, scheme: str) -> Values:
     return values
 
 
+def _check_room(size: int, room: int) -> None:
+    if size > room:
+        raise InputError(
+            f"the file stands for {size} bytes of hash values, which is many times what is in it"
+        )
+
+
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and 0 < value < 2**16
+    return isinstance(value, int) and 0 < value <= PERMUTATIONS_MOST

@@ -171,6 +171,31 @@ def test_a_length_takes_no_memory_before_its_bytes_have_come(tmp_path, opcode) -
         read_pickle(written(tmp_path, content))
 
 
+@pytest.mark.parametrize("start", [b"}", b"\x8f"])
+@pytest.mark.parametrize("before", [b"", b"("])
+@pytest.mark.parametrize("after", [b"Ns", b"Nu", b"\x90", b"\x91", b"Nd"])
+def test_tuples_too_deep_to_be_hashed_are_refused(tmp_path, start, before, after) -> None:
+    """Python's own look-up of such a key overflows its stack and ends the process."""
+    deep = b")" + b"\x85" * 200_000
+
+    with pytest.raises(simdb.InputError):
+        read_pickle(written(tmp_path, b"\x80\x04" + start + before + deep + after + b"."))
+
+
+def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
+    """The list of three is followed by 300,000 times what stands at one place of the memo."""
+    content = Path(recorded("list", "2.0.0")).read_bytes()
+    refusals = []
+
+    for place in range(2, 9):
+        often = b"(" + (b"h" + bytes([place])) * 300_000 + b"e."
+        with pytest.raises(simdb.InputError) as refused:
+            read_pickle(written(tmp_path, content[:-1] + often))
+        refusals.append(str(refused.value))
+
+    assert any("many times what is in it" in each for each in refusals)
+
+
 def test_a_shape_that_the_bytes_do_not_have_is_refused(tmp_path) -> None:
     content = Path(recorded("list", "2.0.0")).read_bytes()
     changed = content.replace(b"K \x85", b"K!\x85", 1)
