@@ -45,9 +45,9 @@ FOLDERS = {
         "contents", "survey", "check",
     ],
     "engine": [
-        "signed", "banded", "view", "store", "opening", "idf", "stored", "lookup", "single",
-        "criteria", "sweep", "pairs", "components", "order", "star", "equal", "cluster", "linking",
-        "keeping", "kept", "groupings", "oneshot", "incoming", "chunks", "matching", "trace",
+        "signed", "banded", "view", "store", "opening", "idf", "stored", "lookup", "verifying",
+        "single", "criteria", "sweep", "pairs", "components", "order", "star", "equal", "cluster",
+        "linking", "keeping", "kept", "groupings", "oneshot", "incoming", "chunks", "matching", "trace",
         "explanation", "resemblance", "reason", "planning", "queries", "timing", "calibration",
         "snapshot", "staging", "commit", "claim", "transaction", "compaction", "inspection",
         "advice", "regroup", "rebuild", "dump", "load",

@@ -22,6 +22,14 @@ from simdb.engine.stored import (
     signature_of,
     stored_sketches,
 )
+from simdb.engine.verifying import (
+    Verify,
+    VerifyMany,
+    check_verify,
+    first_verified,
+    verified,
+    verified_many,
+)
 from simdb.engine.view import View
 from simdb.errors import InputError
 from simdb.reports import Explanation, Plan
@@ -53,6 +61,7 @@ class Queries(Groupings, Protocol):
         recall: float | None = None,
         method: str | None = None,
         limit: int | None = None,
+        verify: Verify | None = None,
         errors: str = "strict",
     ) -> list[Match]:
         """Stored documents that match `document`, or the stored document `id`, best first.
@@ -62,15 +71,22 @@ class Queries(Groupings, Protocol):
         similarity for what has weights or a signature, distance for a ready fingerprint.
         `recall`: the share of the matches that must be found, against comparing with everything;
         1.0 with `distance` is exact.  `limit`: at most so many.  By `id` the document itself is not
-        among the matches.
+        among the matches.  `verify`: called with the id of each match, by who has the documents;
+        False, or an exact similarity that is less than asked, and it is none.  A number takes the
+        place of the estimate.
 
         Raises InputError for a document that cannot be taken, OptionError for a request that
         cannot be served, NotFoundError for an unknown `id`.
         """
         asked = (similarity, distance, recall, method)
+        check_verify(verify)
+        lookup.check_limit(limit)
+        most = limit if verify is None else None
         if self._is_bits(document, id):
-            return self._query_bits(document, asked, limit, first=False)
-        return self._query_one(document, id, asked, limit, errors, first=False)
+            found = self._query_bits(document, asked, most, first=False)
+        else:
+            found = self._query_one(document, id, asked, most, errors, first=False)
+        return found if verify is None else verified(found, verify, self._least(asked))[:limit]
 
     def first(
         self,
@@ -81,14 +97,19 @@ class Queries(Groupings, Protocol):
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
+        verify: Verify | None = None,
         errors: str = "strict",
     ) -> Match | None:
         """Any one match, as fast as possible; None where there is none.  See `query`."""
         asked = (similarity, distance, recall, method)
+        check_verify(verify)
+        is_any = verify is None
         if self._is_bits(document, id):
-            found = self._query_bits(document, asked, None, first=True)
+            found = self._query_bits(document, asked, None, first=is_any)
         else:
-            found = self._query_one(document, id, asked, None, errors, first=True)
+            found = self._query_one(document, id, asked, None, errors, first=is_any)
+        if verify is not None:
+            return first_verified(found, verify, self._least(asked))
         return found[0] if found else None
 
     def query_many(
@@ -103,6 +124,7 @@ class Queries(Groupings, Protocol):
         limit: int | None = None,
         first: bool = False,
         memory_limit: int | None = None,
+        verify: VerifyMany | None = None,
         errors: str = "strict",
     ) -> Matches:
         """The matches of many documents at once, as arrays; see `query`.
@@ -111,10 +133,18 @@ class Queries(Groupings, Protocol):
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents
         instead.  `first`: any one match of each, as fast as possible.  `memory_limit`: bytes for
         the search; what is stored passes through memory in chunks, see `Database.insert_batch`.
+        `verify`: called with the place of a query and the id of each match, see `query`.
         """
         lookup.check_limit(limit)
+        check_verify(verify)
         room = matching.room_of(memory_limit)
         asked = (similarity, distance, recall, method)
+        if verify is not None:
+            every = self.query_many(
+                documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
+                method=method, memory_limit=memory_limit, errors=errors,
+            )  # fmt: skip
+            return verified_many(every, verify, self._least(asked), limit=limit, first=first)
         limit = 1 if first else limit
         view, source = self._enter()
         try:
@@ -272,6 +302,13 @@ class Queries(Groupings, Protocol):
             return found[:limit]
         finally:
             self._leave(source)
+
+    def _least(self, asked: lookup.Asked) -> float | None:
+        """What an exact similarity must be; None where only a distance was asked."""
+        similarity, distance, _, _ = asked
+        if similarity is None and distance is None:
+            return self._store.options.similarity
+        return similarity
 
     def _query_one(
         self,
