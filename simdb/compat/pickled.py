@@ -1,37 +1,35 @@
-"""Pickles of datasketch, read without running anything that they name.
+"""Pickles of datasketch: the MinHash in them.
 
-A pickle is a program that may call whatever it names.  Here the few names that datasketch and numpy
-write stand for harmless parts of this module, and every other name is refused; nothing is imported.
-The unpickler is Python's own in Python, since the one in C believes some lengths before it has seen
-the bytes.  An object may stand in a file once and be meant often; what is made of them is held
-against the size of the file.
+An object may stand in a file once and be meant often; what is made of them is held against the size
+of the file.
 """
 
 import io
-import pickle
 import struct
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.compat.minwise import AFFINE32, AFFINE64, DTYPES, LARGEST, LEGACY
+from simdb.compat.unpickler import (
+    NONSENSE,
+    StoredArray,
+    StoredIndex,
+    StoredKeys,
+    StoredLean,
+    StoredMinHash,
+    Unpickler,
+)
 from simdb.errors import InputError
 from simdb.minhash import PERMUTATIONS_MOST
 from simdb.values import describe
 
 # What the hash values of a file may take: so much, or so many times the file.
 ROOM_BYTES, ROOM_TIMES = 1 << 26, 16
-NUMBERS = ("u4", "u8", "i4", "i8")
-# What a wrong program of a pickle makes the unpickler or the parts below raise.
-NONSENSE = (
-    pickle.UnpicklingError, EOFError, ArithmeticError, AssertionError, AttributeError, LookupError,
-    MemoryError, RecursionError, TypeError, ValueError, struct.error,
-)  # fmt: skip
 # Seed, number of values and, where that is below 0, the scheme of a LeanMinHash.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}
@@ -61,222 +59,20 @@ def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
     """
     content = Path(path).read_bytes()
     try:
-        found = _Unpickler(io.BytesIO(content), hashfuncs).load()
+        found = Unpickler(io.BytesIO(content), hashfuncs).load()
         room = max(ROOM_BYTES, ROOM_TIMES * len(content))
-        return _of_index(found, room) if isinstance(found, _Index) else _of_many(found, room)
+        return _of_index(found, room) if isinstance(found, StoredIndex) else _of_many(found, room)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except NONSENSE as error:
         raise InputError(f"{path} is no pickle of datasketch: {error!r}") from None
 
 
-class _Object:
-    """In the place of an object of datasketch: its state."""
-
-    __slots__ = ("state",)
-
-    def __init__(self) -> None:
-        self.state: Any = None
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """An attribute."""
-        if not isinstance(self.state, dict):
-            raise InputError("an object of datasketch has no attributes")
-        return self.state.get(name, default)
-
-
-class _Index(_Object):
-    __slots__ = ()
-
-
-class _Storage(_Object):
-    __slots__ = ()
-
-
-class _MinHash(_Object):
-    __slots__ = ()
-
-
-class _Lean(_Object):
-    __slots__ = ()
-
-
-class _Dtype(_Object):
-    """In the place of a numpy dtype; only whole numbers are of interest."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: Any, *rest: Any) -> None:
-        super().__init__()
-        self.name = name
-
-    def decode(self, content: Any) -> npt.NDArray[Any]:
-        """The numbers in `content`."""
-        order = self.state[1] if isinstance(self.state, tuple) else "<"
-        if self.name not in NUMBERS or order not in ("<", ">", "=", "|"):
-            raise InputError(f"there is an array of type {self.name!r}, where numbers are wanted")
-        if not isinstance(content, bytes | bytearray):
-            raise InputError("there is an array without its bytes")
-        return np.frombuffer(content, np.dtype(f"{order}{self.name}"))
-
-
-class _Array(_Object):
-    """In the place of a numpy array."""
-
-    __slots__ = ()
-
-    def row(self) -> npt.NDArray[Any]:
-        """The numbers of an array of one dimension."""
-        _, shape, dtype, _, content = self.state
-        row: npt.NDArray[Any] = dtype.decode(content)
-        if shape != (len(row),):
-            raise InputError("hash values are in one row; those of a WeightedMinHash are not")
-        return row
-
-
-class _Function:
-    """In the place of a function: one that is safe."""
-
-    __slots__ = ("_call",)
-
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self._call = call
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._call(*arguments)
-
-    def __setstate__(self, state: Any) -> None:
-        raise InputError("a function is given a state")
-
-
-def _nothing(*arguments: Any) -> None:
-    """In the place of what is not needed, as the methods and hash functions that are stored."""
-
-
-def _empty_map(*arguments: Any) -> dict[Any, Any]:
-    return {}
-
-
-def _set_of(items: Any = ()) -> set[Any]:
-    if not isinstance(items, list) or any(isinstance(item, tuple) for item in items):
-        raise InputError("a set is made of something else than a list of keys")
-    return set(items)
-
-
-def _new_object(kind: Any, *rest: Any) -> Any:
-    if not (isinstance(kind, type) and issubclass(kind, _Object)):
-        raise InputError("an object of an unknown class is made")
-    return kind.__new__(kind)
-
-
-def _new_array(*arguments: Any) -> _Array:
-    return _Array()
-
-
-def _array_of(content: Any, dtype: Any, shape: Any, *rest: Any) -> _Array:
-    made = _Array()
-    made.state = (1, shape, dtype, False, content)
-    return made
-
-
-def _number(dtype: Any, content: Any) -> int:
-    (number,) = dtype.decode(content).tolist()
-    return int(number)
-
-
-def _encode(text: Any, *rest: Any) -> bytes:
-    """Bytes as the oldest protocols write them."""
-    if not isinstance(text, str):
-        raise InputError("bytes are made of something else than text")
-    return text.encode("latin-1")
-
-
-_NUMPY_MULTIARRAY = {"_reconstruct": _Function(_new_array), "scalar": _Function(_number)}
-_NUMPY_NUMERIC = {"_frombuffer": _Function(_array_of)}
-_BUILTINS = {
-    "getattr": _Function(_nothing), "list": _Function(_nothing), "object": _Function(_nothing),
-    "set": _Function(_set_of),
-}  # fmt: skip
-_RECONSTRUCTOR = {"_reconstructor": _Function(_new_object)}
-NAMES: Mapping[str, Mapping[str, Any]] = {
-    "datasketch.lsh": {"MinHashLSH": _Index},
-    "datasketch.minhash": {"MinHash": _MinHash},
-    "datasketch.lean_minhash": {"LeanMinHash": _Lean},
-    "datasketch.storage": {"DictListStorage": _Storage, "DictSetStorage": _Storage},
-    "datasketch.hashfunc": {
-        "sha1_hash32": _Function(_nothing), "sha1_hash64": _Function(_nothing),
-    },
-    "collections": {"defaultdict": _Function(_empty_map)},
-    "builtins": _BUILTINS,
-    "__builtin__": _BUILTINS,
-    "copyreg": _RECONSTRUCTOR,
-    "copy_reg": _RECONSTRUCTOR,
-    "_codecs": {"encode": _Function(_encode)},
-    "numpy": {"ndarray": _Array, "dtype": _Dtype},
-    "numpy.core.multiarray": _NUMPY_MULTIARRAY,
-    "numpy._core.multiarray": _NUMPY_MULTIARRAY,
-    "numpy.core.numeric": _NUMPY_NUMERIC,
-    "numpy._core.numeric": _NUMPY_NUMERIC,
-}  # fmt: skip
-
-
-class _Unpickler(pickle._Unpickler):
-    """Python's unpickler, whose names are those above."""
-
-    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
-
-    def __init__(self, file: io.BytesIO, hashfuncs: Collection[str]) -> None:
-        super().__init__(file)
-        self._hashfuncs = frozenset(hashfuncs)
-
-    def find_class(self, module: str, name: str) -> Any:
-        """What stands in the place of a name."""
-        if name in (known := NAMES.get(module, {})):
-            return known[name]
-        if f"{module}.{name}" in self._hashfuncs:
-            return _Function(_nothing)
-        raise InputError(
-            f"the pickle names {module}.{name}, which datasketch's own do not; it was not imported."
-            " If it is the hashfunc of your MinHash, give that name as --hashfunc"
-        )
-
-    def get_extension(self, code: int) -> None:
-        """Refuse names by number."""
-        raise InputError(f"the pickle names the extension {code}; it was not imported")
-
-    def load_bytearray8(self) -> None:
-        """Take no memory before the bytes have come."""
-        (length,) = struct.unpack("<Q", self.read(8))  # type: ignore[attr-defined]
-        self.append(bytearray(self.read(length)))  # type: ignore[attr-defined]
-
-    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
-
-    def _hash_first(self, opcode: bytes, keys: slice) -> None:
-        """Do what puts `keys` of the stack into a dict or set, unless tuples are among them.
-
-        Hashing a tuple of tuples of tuples, very deep, ends the process.
-        """
-        if any(isinstance(key, tuple) for key in self.stack[keys]):  # type: ignore[attr-defined]
-            raise InputError("there is a key that is a tuple; keys are str, bytes or int")
-        pickle._Unpickler.dispatch[opcode[0]](self)  # type: ignore[arg-type]
-
-
-for _opcode, _keys in (
-    (pickle.SETITEM, slice(-2, -1)), (pickle.SETITEMS, slice(None, None, 2)),
-    (pickle.DICT, slice(None, None, 2)), (pickle.ADDITEMS, slice(None)),
-    (pickle.FROZENSET, slice(None)),
-):  # fmt: skip
-    _Unpickler.dispatch[_opcode[0]] = partial(_Unpickler._hash_first, opcode=_opcode, keys=_keys)
-
-
-def _of_index(index: _Index, room: int) -> Pickled:
+def _of_index(index: StoredIndex, room: int) -> Pickled:
     """Of a MinHashLSH, by the hash values of its bands."""
     storage = index.get("keys")
     bands, rows = index.get("b"), index.get("r")
-    if not isinstance(storage, _Storage) or not (_is_count(bands) and _is_count(rows)):
+    if not isinstance(storage, StoredKeys) or not (_is_count(bands) and _is_count(rows)):
         raise InputError("there is a MinHashLSH without keys, or its storage is not 'dict'")
     if index.get("prepickle"):
         raise InputError("the keys of the MinHashLSH are pickles; make it with prepickle=False")
@@ -327,12 +123,12 @@ def _of_many(found: Any, room: int) -> Pickled:
 
 def _one(each: Any) -> tuple[str, int, Values]:
     """Scheme, seed and hash values of one MinHash."""
-    if isinstance(each, _Lean):
+    if isinstance(each, StoredLean):
         return _of_lean(each.state)
-    if not isinstance(each, _MinHash):
+    if not isinstance(each, StoredMinHash):
         raise InputError(f"there is {describe(each)} in the place of a MinHash")
     scheme, seed, row = each.get("scheme", LEGACY), each.get("seed"), each.get("hashvalues")
-    if not isinstance(row, _Array) or not isinstance(seed, int):
+    if not isinstance(row, StoredArray) or not isinstance(seed, int):
         raise InputError("there is a MinHash without hash values or seed")
     _dtype_of(scheme)
     return scheme, seed, row.row().astype(np.uint64)
