@@ -23,13 +23,13 @@ import numpy as np
 
 from simdb import database
 from simdb.compat.banding_choice import SCHEME_OF, banded, chosen_bands, new_options
-from simdb.compat.minwise import LEGACY, MinHash, sha1_hash32, sha1_hash64
+from simdb.compat.minwise import LARGEST, LEGACY, MinHash, sha1_hash32, sha1_hash64
 from simdb.compat.sessions import DeletionSession, InsertionSession
 from simdb.errors import ExistsError, InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options
 from simdb.signatures import Signature
-from simdb.values import Id
+from simdb.values import Id, describe
 
 __all__ = ["MinHash", "MinHashLSH", "sha1_hash32", "sha1_hash64"]
 
@@ -182,10 +182,13 @@ class MinHashLSH:
 
     def signature(self, minhash: Any) -> Signature:
         """A MinHash as a document of the database, for queries by similarity and the like."""
-        values = np.asarray(minhash.hashvalues)
-        if values.ndim != 1:
-            raise InputError("a weighted MinHash has no place here; simdb.Minhash(weighting='tf')")
-        known = getattr(minhash, "scheme", LEGACY), minhash.seed
+        values = np.asarray(getattr(minhash, "hashvalues", None))
+        if values.ndim != 1 or values.dtype.kind != "u" or values.max(initial=0) > LARGEST[LEGACY]:
+            raise InputError(
+                f"{describe(minhash)} has no row of unsigned hash values of 32 bits; an index takes"
+                " MinHash and LeanMinHash"
+            )
+        known = getattr(minhash, "scheme", LEGACY), getattr(minhash, "seed", None)
         if known != (self.scheme, self.seed):
             raise InputError(
                 f"the MinHash is of scheme {known[0]!r} and seed {known[1]}, but the index of"

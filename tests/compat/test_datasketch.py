@@ -290,6 +290,10 @@ def test_indexes_are_merged(index, tmp_path) -> None:
 
 
 def test_a_minhash_of_another_kind_is_refused(index) -> None:
+    wide = MinHash(scheme="affine64", num_perm=32)
+    for other in (5, None, np.arange(32), wide):
+        with pytest.raises(simdb.InputError, match="hash values of 32 bits"):
+            index.query(other)
     for other in (minhashes(scheme="legacy"), minhashes(seed=2), minhashes(num_perm=64)):
         with pytest.raises(ValueError, match="but the index"):
             index.query(other[1])
