@@ -48,9 +48,9 @@ FOLDERS = {
         "signed", "banded", "view", "store", "opening", "idf", "stored", "lookup", "verifying",
         "single", "criteria", "sweep", "pairs", "components", "order", "star", "equal", "cluster",
         "linking", "keeping", "kept", "groupings", "oneshot", "incoming", "chunks", "matching",
-        "trace", "explanation", "resemblance", "reason", "planning", "queries", "timing", "calibration",
-        "snapshot", "staging", "commit", "claim", "transaction", "compaction", "inspection",
-        "advice", "regroup", "rebuild", "dump", "load",
+        "trace", "explanation", "resemblance", "reason", "planning", "queries", "timing",
+        "calibration", "snapshot", "staging", "commit", "claim", "transaction", "compaction",
+        "inspection", "advice", "regroup", "rebuild", "dump", "load",
     ],
     "compat": [
         "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",
