@@ -174,7 +174,7 @@ def main(role, path, seconds, seed):
             thread.start()
         for thread in threads:
             thread.join()
-    print(sum(done))
+    print(sum(done), flush=True)
     os._exit(1 if errors else 0)
 
 
