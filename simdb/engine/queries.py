@@ -79,14 +79,12 @@ class Queries(Groupings, Protocol):
         cannot be served, NotFoundError for an unknown `id`.
         """
         asked = (similarity, distance, recall, method)
+        if verify is None:
+            return self._found(document, id, asked, limit, errors, first=False)
         check_verify(verify)
         lookup.check_limit(limit)
-        most = limit if verify is None else None
-        if self._is_bits(document, id):
-            found = self._query_bits(document, asked, most, first=False)
-        else:
-            found = self._query_one(document, id, asked, most, errors, first=False)
-        return found if verify is None else verified(found, verify, self._least(asked))[:limit]
+        every = self._found(document, id, asked, None, errors, first=False)
+        return verified(every, verify, self._least(asked))[:limit]
 
     def first(
         self,
@@ -102,14 +100,11 @@ class Queries(Groupings, Protocol):
     ) -> Match | None:
         """Any one match, as fast as possible; None where there is none.  See `query`."""
         asked = (similarity, distance, recall, method)
-        check_verify(verify)
-        is_any = verify is None
-        if self._is_bits(document, id):
-            found = self._query_bits(document, asked, None, first=is_any)
-        else:
-            found = self._query_one(document, id, asked, None, errors, first=is_any)
         if verify is not None:
-            return first_verified(found, verify, self._least(asked))
+            check_verify(verify)
+            every = self._found(document, id, asked, None, errors, first=False)
+            return first_verified(every, verify, self._least(asked))
+        found = self._found(document, id, asked, None, errors, first=True)
         return found[0] if found else None
 
     def query_many(
@@ -302,6 +297,21 @@ class Queries(Groupings, Protocol):
             return found[:limit]
         finally:
             self._leave(source)
+
+    def _found(
+        self,
+        document: Any,
+        id: Id | None,
+        asked: lookup.Asked,
+        limit: int | None,
+        errors: str,
+        *,
+        first: bool,
+    ) -> list[Match]:
+        """The matches of one document or stored document, by the way that is shortest for it."""
+        if self._is_bits(document, id):
+            return self._query_bits(document, asked, limit, first)
+        return self._query_one(document, id, asked, limit, errors, first)
 
     def _least(self, asked: lookup.Asked) -> float | None:
         """What an exact similarity must be; None where only a distance was asked."""

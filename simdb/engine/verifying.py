@@ -47,14 +47,13 @@ def verified_many(
     """The same for many queries: `verify` is called with the place of the query and the id."""
     counts, kept, places = [], [], []
     for place in range(len(matches)):
-        start = int(matches.offsets[place])
-        asked = partial(verify, place)
-        at = {match.id: start + rank for rank, match in enumerate(matches[place])}
+        every, asked = matches[place], partial(verify, place)
+        at = {match.id: rank for rank, match in enumerate(every, int(matches.offsets[place]))}
         if first:
-            only = first_verified(matches[place], asked, least)
+            only = first_verified(every, asked, least)
             found = [] if only is None else [only]
         else:
-            found = verified(matches[place], asked, least)[:limit]
+            found = verified(every, asked, least)[:limit]
         counts.append(len(found))
         kept += found
         places += [at[match.id] for match in found]
