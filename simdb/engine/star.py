@@ -7,7 +7,6 @@ Representatives do not match each other, so few can be near one document however
 neighbourhood is, and memory stays linear.
 """
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +16,7 @@ from simdb import kernel
 from simdb.bits import ALL_BITS
 from simdb.engine.lookup import search
 from simdb.engine.stored import stored_sketches
-from simdb.engine.sweep import sweep_tables
+from simdb.engine.sweep import sweep_table
 from simdb.engine.view import View
 from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
@@ -65,7 +64,7 @@ def _settle(
         return owners
     bits = view.column(layout.FINGERPRINT, batch, source)
     table = Table(bits, np.arange(len(batch), dtype=np.uint32), np.empty(0, np.uint32))
-    for couples in sweep_tables(lambda _: table, [0], plan.distance):
+    for couples in sweep_table(table, [0], plan.distance):
         left, right = couples.left, couples.right
         if criterion.similarity is not None:
             similarities = view.vectors(source, batch).between(batch[left], batch[right])
@@ -86,17 +85,13 @@ def _similar(
         column, order = keys[:, band].copy(), np.arange(len(batch), dtype=np.uint32)
         kernel.sort(column, order)
         table = Table(column, order, np.empty(0, np.uint32))
-        for couples in sweep_tables(partial(_given, table), [ALL_BITS], 0):
+        for couples in sweep_table(table, [ALL_BITS], 0):
             found.append(couples.left.astype(np.uint64) << np.uint64(32) | couples.right)
     every = np.unique(np.concatenate(found))
     left, right = (every >> np.uint64(32)).astype(np.uint32), every.astype(np.uint32)
     measured = view.vectors(source, batch).between(batch[left], batch[right])
     chosen = measured >= np.float32(criterion.similarity)
     return left[chosen], right[chosen]
-
-
-def _given(table: Table, number: int) -> Table:
-    return table
 
 
 def _claim(owners: npt.NDArray[np.int64], left: U32, right: U32) -> None:

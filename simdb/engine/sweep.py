@@ -88,7 +88,7 @@ def find_links(view: View, source: Source, criterion: Criterion) -> Iterator[Cou
     elif plan.method == "exhaustive" and plan.distance < FINGERPRINT_BITS:
         every = searched(view, source, is_measured=criterion.similarity is not None)
         table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
-        swept = sweep_tables(lambda _: table, [0], plan.distance)
+        swept = sweep_table(table, [0], plan.distance)
     elif plan.method == "rotation":
         every = searched(view, source, is_measured=criterion.similarity is not None)
         swept = _sweep_rotations(every, plan)
@@ -103,7 +103,7 @@ def _sweep_bands(view: View, source: Source, criterion: Criterion) -> Iterator[C
     """Pairs that agree in some band, each from the first of them."""
     for band in range(view.bands.table_count):
         table = whole_table(view, source, band)
-        for couples in sweep_tables(partial(_only, table), [ALL_BITS], 0):
+        for couples in sweep_table(table, [ALL_BITS], 0):
             yield first_in_band(view, source, couples, band, criterion)
 
 
@@ -116,10 +116,6 @@ def first_in_band(
     found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
     distances = differing(found.similarities, view.bands.sketch)
     return Couples(found.left, found.right, distances, found.similarities)
-
-
-def _only(table: Table, number: int) -> Table:
-    return table
 
 
 def _sweep_rotations(every: Searched, plan: Plan) -> Iterator[Couples]:
@@ -143,21 +139,27 @@ def sweep_tables(
     table: Callable[[int], Table], masks: list[int], distance: int
 ) -> Iterator[Couples]:
     """Pairs within `distance` that share a header, table by table."""
+    for number in range(len(masks)):
+        yield from sweep_table(table(number), masks, distance, number)
+
+
+def sweep_table(
+    table: Table, masks: list[int], distance: int, number: int = 0
+) -> Iterator[Couples]:
+    """Pairs within `distance` that share a header of table `number`, and of none before it."""
     left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
     distances = np.empty(CHUNK_PAIRS, np.uint8)
-    for number in range(len(masks)):
-        part = table(number)
-        row, column = 0, 1
-        while row < len(part.keys):
-            count, row, column = kernel.sweep(
-                part.keys, part.ordinals, masks, number, distance, (row, column),
-                left, right, distances,
-            )  # fmt: skip
-            if count:
-                unknown = np.full(count, np.nan, np.float32)
-                yield Couples(
-                    left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
-                )
+    row, column = 0, 1
+    while row < len(table.keys):
+        count, row, column = kernel.sweep(
+            table.keys, table.ordinals, masks, number, distance, (row, column),
+            left, right, distances,
+        )  # fmt: skip
+        if count:
+            unknown = np.full(count, np.nan, np.float32)
+            yield Couples(
+                left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
+            )
 
 
 def searched(view: View, source: Source, *, is_measured: bool) -> Searched:
