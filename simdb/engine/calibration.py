@@ -27,7 +27,6 @@ from simdb.plan.calibration import (
 from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
-from simdb.storage.environment import MapFull
 from simdb.storage.run import Source
 from simdb.values import WEIGHTED, Sketches, offsets_of
 
@@ -42,8 +41,6 @@ COUNT_LEAST = 1000
 COMPARISONS = 1 << 32
 # Smaller collections are searched in no time anyhow.
 DUE_DOCUMENTS = 1000
-# Room for the one value that is stored.
-GROWTH_BYTES = 1 << 20
 
 U32 = npt.NDArray[np.uint32]
 
@@ -102,11 +99,16 @@ def calibrate(store: Store, count: int | None, given: Sketches | None, seed: int
 
 def put_calibration(store: Store, stored: dict[str, Any]) -> None:
     """Store a calibration, as `encode_calibration` made it, in the place of the one before."""
+    environment = store.environment
+
+    def put() -> None:
+        environment.write(
+            lambda transaction: contents.put_calibration(environment, transaction, stored)
+        )
+
     store.begin_write()
     try:
-        while not _try_to_store(store, stored):
-            store.forget_views()
-            store.environment.grow(GROWTH_BYTES)
+        store.with_room(put)
     finally:
         store.end_write()
 
@@ -119,18 +121,6 @@ def problem_of(stored: Any) -> str | None:
     except (CorruptError, FormatError) as error:
         return f"the calibration cannot be read: {error}"
     return None
-
-
-def _try_to_store(store: Store, stored: dict[str, Any]) -> bool:
-    """Whether it is done; False when the map has no room for it."""
-    environment = store.environment
-    try:
-        environment.write(
-            lambda transaction: contents.put_calibration(environment, transaction, stored)
-        )
-    except MapFull:
-        return False
-    return True
 
 
 def _learn(

@@ -21,7 +21,6 @@ from simdb.errors import BusyError
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
-from simdb.storage.environment import MapFull
 from simdb.storage.locks import alone
 from simdb.storage.manifest import Manifest, RunInfo
 from simdb.storage.membership import Membership
@@ -42,9 +41,7 @@ def compact(store: Store) -> Compaction:
     store.begin_write()
     try:
         before = file_bytes(store)
-        while not _rewrite(store):
-            store.forget_views()
-            store.environment.grow(before)
+        store.with_room(lambda: _rewrite(store), before)
         note = shrink(store)
         return Compaction(before, file_bytes(store), note)
     finally:
@@ -109,8 +106,8 @@ def file_bytes(store: Store) -> int:
     return os.stat(os.path.join(store.environment.path, DATA_FILE)).st_blocks * 512
 
 
-def _rewrite(store: Store) -> bool:
-    """Write everything as one run, unless it is; False when the map has no room for it."""
+def _rewrite(store: Store) -> None:
+    """Write everything as one run, unless it is; `MapFull` when the map has no room for it."""
     _, source = store.enter()
     try:
         base = store.contents(source)
@@ -121,11 +118,8 @@ def _rewrite(store: Store) -> bool:
             store.environment.write(
                 lambda transaction: _write_one_run(Writer(store, transaction), base, source)
             )
-    except MapFull:
-        return False
     finally:
         source.end()
-    return True
 
 
 def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:

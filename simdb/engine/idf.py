@@ -15,7 +15,6 @@ from simdb.idf import IdfTable
 from simdb.options import Options
 from simdb.sketch.fitting import fit
 from simdb.storage import contents
-from simdb.storage.environment import MapFull
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 
 # The options are one small value.
@@ -64,9 +63,10 @@ def set_idf(store: Store, table: IdfTable) -> None:
     wanted = replace(store.options, sketch=replace(store.options.sketch, idf=table))
     store.begin_write()
     try:
-        while not _try_to_set(store, wanted):
-            store.forget_views()
-            store.environment.grow(GROWTH_BYTES)
+        store.with_room(
+            lambda: store.environment.write(lambda writer: _set_in(store, writer, wanted)),
+            GROWTH_BYTES,
+        )
     finally:
         store.end_write()
     store.look_for_idf()
@@ -82,15 +82,6 @@ def copy_idf(store: Store, target: str) -> None:
     if checksum is not None:
         table = read_own_idf(store.environment.path, checksum, is_verified=True)
         write_own_idf(target, table)
-
-
-def _try_to_set(store: Store, wanted: Options) -> bool:
-    """Whether it is done; False when the map has no room for it."""
-    try:
-        store.environment.write(lambda transaction: _set_in(store, transaction, wanted))
-    except MapFull:
-        return False
-    return True
 
 
 def _set_in(store: Store, transaction: Any, wanted: Options) -> None:

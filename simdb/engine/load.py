@@ -37,7 +37,7 @@ from simdb.options import Options, decode_options
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout, registry
 from simdb.storage.batch import Batch, concatenate
-from simdb.storage.environment import DEFAULT_MAP_BYTES, Environment, MapFull
+from simdb.storage.environment import DEFAULT_MAP_BYTES, Environment
 from simdb.storage.frames import END, FrameReader
 from simdb.storage.idf_file import read_idf
 from simdb.storage.metadata import encode_blocks, unpack_block
@@ -50,7 +50,6 @@ from simdb.values import ORDINALS_MAX
 # What is committed at once, and so in memory.
 COMMIT_DOCUMENTS = 1 << 17
 COMMIT_BYTES = 1 << 26
-GROWTH_BYTES = 1 << 20
 UNFINISHED = ".loading"
 
 
@@ -274,9 +273,7 @@ class _Filling:
         store = self._store
         store.begin_write()
         try:
-            while not self._try_to_commit():
-                store.forget_views()
-                store.environment.grow(GROWTH_BYTES)
+            store.with_room(self._try_to_commit)
         finally:
             store.end_write()
         self._batches, self._metadata = [], []
@@ -287,8 +284,8 @@ class _Filling:
         if self._document_count >= COMMIT_DOCUMENTS or self._size_bytes >= COMMIT_BYTES:
             self.commit()
 
-    def _try_to_commit(self) -> bool:
-        """Whether it is done; False when the map has no room for it."""
+    def _try_to_commit(self) -> None:
+        """Commit; `MapFull` when the map has no room for it."""
         view, source = self._store.enter()
         try:
             staging = Staging(self._store, self._store.contents(source), source)
@@ -299,11 +296,8 @@ class _Filling:
             self._store.environment.write(
                 lambda transaction: self._write(transaction, staging, source)
             )
-        except MapFull:
-            return False
         finally:
             source.end()
-        return True
 
     def _write(self, transaction: Any, staging: Staging, source: Source) -> None:
         writer = Writer(self._store, transaction)

@@ -25,7 +25,6 @@ from simdb.engine.store import Store
 from simdb.errors import CorruptError, FormatError
 from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
-from simdb.storage.environment import MapFull
 from simdb.storage.idf_file import problems_of
 from simdb.storage.loose import Keying
 from simdb.storage.manifest import RunInfo
@@ -50,13 +49,9 @@ def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
     store.begin_write()
     try:
         before = file_bytes(store)
-        made = None
-        while made is None:
-            store.forget_views()
-            store.membership = None
-            made = _try_to_rebuild(store, drop_damaged)
-            if made is None:
-                store.environment.grow(before)
+        store.forget_views()
+        store.membership = None
+        made = store.with_room(lambda: _try_to_rebuild(store, drop_damaged), before)
         store.forget_views()
         _regroup(store)
         note = shrink(store)
@@ -65,8 +60,8 @@ def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
         store.end_write()
 
 
-def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild | None:
-    """What was done; None when the map has no room for it."""
+def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
+    """What was done; `MapFull` when the map has no room for it."""
     source = Source(store.environment, store.width, store.options.header_offset)
     try:
         found = survey(store.environment, source)
@@ -75,12 +70,9 @@ def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild | None:
         found.notes += _other_damage(store, source)
         kept = _kept(found)
         dropped, unknown = _dropped(found, kept)
-        try:
-            store.environment.write(
-                lambda transaction: _write(Writer(store, transaction), source, found, kept)
-            )
-        except MapFull:
-            return None
+        store.environment.write(
+            lambda transaction: _write(Writer(store, transaction), source, found, kept)
+        )
         return Rebuild(
             document_count=len(kept),
             dropped=tuple(dropped),

@@ -9,20 +9,15 @@ import numpy.typing as npt
 from simdb.engine.commit import Writer, write_clusters
 from simdb.engine.store import Store
 from simdb.storage.contents import read_manifest
-from simdb.storage.environment import MapFull
 from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.run import Source
-
-GROWTH_BYTES = 1 << 20
 
 U32 = npt.NDArray[np.uint32]
 
 
 def put_clusters(store: Store, numbers: U32) -> None:
     """Commit these clusters; the caller has the right to write.  See `write_anew`."""
-    while not _try_to_put(store, numbers):
-        store.forget_views()
-        store.environment.grow(GROWTH_BYTES)
+    store.with_room(lambda: _try_to_put(store, numbers))
 
 
 def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
@@ -44,17 +39,13 @@ def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
     return len(named)
 
 
-def _try_to_put(store: Store, numbers: U32) -> bool:
-    """Whether it is done; False when the map has no room for it."""
+def _try_to_put(store: Store, numbers: U32) -> None:
     store.membership = None
     _, source = store.enter()
     try:
         store.environment.write(lambda transaction: _put(store, transaction, source, numbers))
-    except MapFull:
-        return False
     finally:
         source.end()
-    return True
 
 
 def _put(store: Store, transaction: Any, source: Source, numbers: U32) -> None:

@@ -7,7 +7,8 @@ a microsecond, so no reader transaction is kept open between queries to hold bac
 
 import threading
 import weakref
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from simdb.engine.view import View
 from simdb.errors import BusyError, ClosedError
@@ -19,11 +20,15 @@ from simdb.sketch.making import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
-from simdb.storage.environment import Environment
+from simdb.storage.environment import Environment, MapFull
 from simdb.storage.loose import Loose
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 
+# A map that is too small is at least doubled; this much more than was asked is asked for at once.
+GROWTH_BYTES = 1 << 20
+
+Result = TypeVar("Result")
 # Number of the transaction and generation of the map, what is stored then, and the view of it.
 Latest = tuple[tuple[int, int], Contents, View]
 
@@ -162,6 +167,18 @@ class Store:
         if environment.writer_lock is not None:
             environment.writer_lock.release()
         environment.write_guard.release()
+
+    def with_room(self, attempt: Callable[[], Result], growth_bytes: int = GROWTH_BYTES) -> Result:
+        """What `attempt` gives; the map grows, and all is tried again, while that has no room.
+
+        `attempt` writes by `Environment.write` and leaves no transaction open.
+        """
+        while True:
+            try:
+                return attempt()
+            except MapFull:
+                self.forget_views()
+                self.environment.grow(growth_bytes)
 
     def forget_views(self) -> None:
         """Drop the newest view, and with it all pointers into the map."""

@@ -14,7 +14,7 @@ from simdb.engine.criteria import Counts
 from simdb.engine.incoming import EncodedIds, Progress
 from simdb.engine.queries import Queries
 from simdb.engine.staging import Staging
-from simdb.engine.store import Store
+from simdb.engine.store import GROWTH_BYTES, Store
 from simdb.engine.view import View
 from simdb.errors import ClosedError, ExistsError, NotFoundError
 from simdb.storage import layout
@@ -22,9 +22,6 @@ from simdb.storage.environment import MapFull
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
-
-# A map that is too small is at least doubled; this much more than was asked is asked for at once.
-GROWTH_BYTES = 1 << 20
 
 
 class WriteTransaction(Queries):
