@@ -79,54 +79,17 @@ class Pipeline:
         documents, kind = self._stepped(documents, kind, replace, start)
         if options.unit == "moz":
             return self._project_moz(documents, kind, replace, start)
-        counting, idf = options.counting, self.idf
-        if kind == "tokens":
-            return kernel.project_tokens(
-                documents,
-                shingle=options.shingle,
-                seed=options.seed,
-                replace=replace,
-                start=start,
-                counting=counting,
-                vocabulary=self._vocabulary,
-                idf=idf,
-            )
-        return kernel.project_texts(
-            documents,
-            unit=options.unit,
-            shingle=options.shingle,
-            lowercase=options.lowercase,
-            seed=options.seed,
-            replace=replace,
-            start=start,
-            counting=counting,
-            vocabulary=self._vocabulary,
-            idf=idf,
-        )
+        project = kernel.project_tokens if kind == "tokens" else kernel.project_texts
+        settings = self._settings(kind, replace, start)
+        found: Projected = project(documents, counting=options.counting, idf=self.idf, **settings)
+        return found
 
     def count(self, documents: Sequence[Any], kind: str, *, replace: bool, start: int) -> Counted:
         """Offsets, hashes and counts of the distinct features; see `kernel.count_texts`."""
-        options = self._options
         documents, kind = self._stepped(documents, kind, replace, start)
-        if kind == "tokens":
-            return kernel.count_tokens(
-                documents,
-                shingle=options.shingle,
-                seed=options.seed,
-                replace=replace,
-                start=start,
-                vocabulary=self._vocabulary,
-            )
-        return kernel.count_texts(
-            documents,
-            unit=options.unit,
-            shingle=options.shingle,
-            lowercase=options.lowercase,
-            seed=options.seed,
-            replace=replace,
-            start=start,
-            vocabulary=self._vocabulary,
-        )
+        count = kernel.count_tokens if kind == "tokens" else kernel.count_texts
+        found: Counted = count(documents, **self._settings(kind, replace, start))
+        return found
 
     def sign(
         self,
@@ -139,31 +102,11 @@ class Pipeline:
         start: int,
     ) -> Signed:
         """Signatures [n, p] and numbers of features; see `kernel.sign_texts`."""
-        options = self._options
         documents, kind = self._stepped(documents, kind, replace, start)
-        if kind == "tokens":
-            return kernel.sign_tokens(
-                documents,
-                shingle=options.shingle,
-                seed=options.seed,
-                replace=replace,
-                start=start,
-                family=family,
-                feature_bits=feature_bits,
-                vocabulary=self._vocabulary,
-            )
-        return kernel.sign_texts(
-            documents,
-            unit=options.unit,
-            shingle=options.shingle,
-            lowercase=options.lowercase,
-            seed=options.seed,
-            replace=replace,
-            start=start,
-            family=family,
-            feature_bits=feature_bits,
-            vocabulary=self._vocabulary,
-        )
+        sign = kernel.sign_tokens if kind == "tokens" else kernel.sign_texts
+        settings = self._settings(kind, replace, start)
+        found: Signed = sign(documents, family=family, feature_bits=feature_bits, **settings)
+        return found
 
     def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures:
         """The features of one "text" or "tokens" by name."""
@@ -176,6 +119,20 @@ class Pipeline:
         else:
             tokens = cut(code_points(cut_up, 0, errors), options.unit, options.lowercase)
         return name_features(tokens, options, self._vocabulary)
+
+    def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
+        """What every kernel function of "text" or "tokens" is told."""
+        options = self._options
+        settings: dict[str, Any] = {
+            "shingle": options.shingle,
+            "seed": options.seed,
+            "replace": replace,
+            "start": start,
+            "vocabulary": self._vocabulary,
+        }
+        if kind == "text":
+            settings |= {"unit": options.unit, "lowercase": options.lowercase}
+        return settings
 
     @property
     def idf(self) -> Idf | None:
