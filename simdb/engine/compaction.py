@@ -22,7 +22,7 @@ from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
 from simdb.storage.locks import alone
-from simdb.storage.manifest import Manifest, RunInfo
+from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
@@ -151,18 +151,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
         renumber_metadata(writer, read_all(source.transaction, handle), kept)
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, kept, manifest)
-    writer.put_manifest(
-        replace(
-            manifest,
-            runs=rows,
-            next_run=manifest.next_run + 1,
-            next_ordinal=len(kept),
-            delta_start=len(kept),
-            delta_version=manifest.delta_version + 1,
-            deleted_version=manifest.deleted_version + 1,
-            deleted_count=0,
-        )
-    )
+    writer.put_manifest(renumbered(manifest, rows, len(kept)))
 
 
 def _renumber_clusters(

@@ -27,7 +27,7 @@ from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
 from simdb.storage.idf_file import problems_of
 from simdb.storage.loose import Keying
-from simdb.storage.manifest import RunInfo
+from simdb.storage.manifest import RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import joined, put_segment, put_table, taken
 from simdb.storage.place import IDF_FILE
@@ -164,14 +164,7 @@ def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
     is_calibrated = _keep_calibration(writer, source)
     writer.put_manifest(
         replace(
-            manifest,
-            runs=rows,
-            next_run=manifest.next_run + 1,
-            next_ordinal=len(kept),
-            delta_start=len(kept),
-            delta_version=manifest.delta_version + 1,
-            deleted_version=manifest.deleted_version + 1,
-            deleted_count=0,
+            renumbered(manifest, rows, len(kept)),
             document_count=len(kept),
             empty_count=int(np.count_nonzero(states == EMPTY)),
             bare_count=int(np.count_nonzero(states == BARE)),

@@ -1,6 +1,6 @@
 """The manifest: which runs are live, and the counters that change with every commit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simdb.decoding import a_map, a_whole, expecting
@@ -61,6 +61,20 @@ NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only where they say something.
 YOUNGER = ("cluster_count", "last_cluster")
+
+
+def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
+    """The manifest once `count` documents have new ordinals, from 0, and all stand in `runs`."""
+    return replace(
+        manifest,
+        runs=runs,
+        next_run=manifest.next_run + 1,
+        next_ordinal=count,
+        delta_start=count,
+        delta_version=manifest.delta_version + 1,
+        deleted_version=manifest.deleted_version + 1,
+        deleted_count=0,
+    )
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
