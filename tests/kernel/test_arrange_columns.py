@@ -15,14 +15,6 @@ MASKS = [0, 1, 1 << 63, ALL_ONES, 0x5555555555555555, 0xFFFF, 0xFFFF << 32, 0x00
 MASKS += leading_masks(4, 1) + leading_masks(5, 2)[3:6] + leading_masks(6, 3)[7:9]
 
 
-@pytest.fixture(params=oracle.implementations())
-def arrange(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def sort_both(arrange, keys):
     """What `sort` makes of `keys` numbered from 0, and what it should."""
     columns = np.array(keys, np.uint64), np.arange(len(keys), dtype=np.uint32)

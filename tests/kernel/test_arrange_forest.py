@@ -8,14 +8,6 @@ import pytest
 from arrange_oracle import odd
 
 
-@pytest.fixture(params=oracle.implementations())
-def arrange(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def columns(pairs):
     return odd([left for left, _ in pairs], np.uint32), odd(
         [right for _, right in pairs], np.uint32

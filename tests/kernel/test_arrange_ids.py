@@ -27,14 +27,6 @@ IDS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=oracle.implementations())
-def arrange(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def plain(id):
     """The Python object of an id."""
     if isinstance(id, str):

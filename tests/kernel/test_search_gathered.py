@@ -10,14 +10,6 @@ from simdb.bits import leading_masks
 QUERIES = 1100
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def crowds(seed, count):
     """Entries around a few fingerprints: headers hold many, and most queries find hundreds."""
     generator = np.random.default_rng(seed)

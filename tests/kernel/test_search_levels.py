@@ -7,14 +7,6 @@ import pytest
 import search_oracle as oracle
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def level_row(weights):
     """The definition, in plain doubles."""
     sums = [0.0] * 8

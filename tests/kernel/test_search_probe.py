@@ -13,14 +13,6 @@ NO_ENTRIES = oracle.pair([])
 HUGE = 1 << 30
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def build(search, masks, runs, loose=(), dead=None):
     """Tables of (header bits, entries) runs."""
     columns = [[oracle.column(entries, mask, bits) for mask in masks] for bits, entries in runs]

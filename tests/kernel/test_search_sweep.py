@@ -9,14 +9,6 @@ import search_oracle as oracle
 from simdb.bits import leading_masks
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def swept(search, entries, masks, table, distance, capacity):
     """All pairs, and the cursors on the way, of calls that write at most `capacity` each."""
     keys, ordinals, _ = oracle.column(entries, masks[table], 0)

@@ -12,14 +12,6 @@ from simdb.bits import ALL_BITS, bitmap, leading_masks
 NO_ENTRIES = oracle.pair([])
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def split(fingerprints, seed, parts):
     """(fingerprint, ordinal) entries with shuffled ordinals, dealt to `parts` lists."""
     generator = random.Random(seed)

@@ -12,14 +12,6 @@ from simdb.errors import CorruptError
 WIDTHS = (1, 3, 7, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200)
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def random_vectors(seed, count, width):
     """Vectors that are noisy copies of a few, between all-zero and all-one ones."""
     generator = np.random.default_rng(seed)

@@ -14,14 +14,6 @@ HEADER_BITS = 6
 DISTANCE = 8
 
 
-@pytest.fixture(params=oracle.implementations())
-def search(request):
-    module, variant = request.param
-    before = module.select(variant)
-    yield module
-    module.select(before)
-
-
 def entries_of(seed, count=180):
     return list(zip(oracle.neighbourhood(seed, count, 5, 7), range(count), strict=True))
 
