@@ -8,7 +8,6 @@ state from the first to the last of them.
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -25,7 +24,7 @@ from simdb.storage.idf_file import read_own_idf
 from simdb.storage.membership import Membership
 from simdb.storage.merge import taken
 from simdb.storage.metadata import grouped, pack_block, read_all
-from simdb.storage.place import IDF_FILE, sync_directory
+from simdb.storage.place import IDF_FILE, write_whole
 from simdb.storage.portable import pack_documents, parts_of
 from simdb.storage.run import Segment, Source, as_segment
 from simdb.storage.tombstones import is_deleted
@@ -56,22 +55,13 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
     parent = os.path.dirname(os.path.abspath(path))
     try:
         descriptor, temporary = tempfile.mkstemp(PARTIAL, os.path.basename(path) + ".", parent)
-        try:
-            with open(descriptor, "wb") as file:
-                count = _dump_to(store, file, progress)
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-        sync_directory(parent)
+        return write_whole(
+            path, descriptor, temporary, lambda file: _dump_to(store, file, progress)
+        )
     except Error:
         raise
     except OSError as error:
         translate(error, path)
-    return count
 
 
 def _dump_to(store: Store, stream: BinaryIO, progress: Progress | None) -> int:

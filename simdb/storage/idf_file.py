@@ -18,7 +18,6 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -30,7 +29,7 @@ from simdb.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.options import decode_settings
 from simdb.storage import codec
-from simdb.storage.place import IDF_FILE, IDF_TEMPORARY, sync_directory
+from simdb.storage.place import IDF_FILE, IDF_TEMPORARY, write_whole
 from simdb.storage.translation import translate
 
 MAGIC = b"simdbidf"
@@ -51,20 +50,9 @@ def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
     """
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        try:
-            with open(descriptor, "wb") as file:
-                checksum = _write(file, table)
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-        sync_directory(os.path.dirname(os.path.abspath(path)))
+        return write_whole(path, descriptor, temporary, lambda file: _write(file, table))
     except OSError as error:
         translate(error, path)
-    return checksum
 
 
 def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:

@@ -2,6 +2,9 @@
 
 import errno
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import BinaryIO, TypeVar
 
 from simdb.errors import (
     CorruptError,
@@ -14,6 +17,8 @@ from simdb.errors import (
     ReadOnlyError,
 )
 from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK
+
+Result = TypeVar("Result")
 
 DATA_FILE = "data.mdb"
 NEW_FILE = "data.mdb.new"
@@ -104,6 +109,27 @@ def not_cut_off(data_file: str, before: os.stat_result) -> os.stat_result:
             " open; restore it from a copy"
         )
     return now
+
+
+def write_whole(
+    path: str, descriptor: int, temporary: str, write: Callable[[BinaryIO], Result]
+) -> Result:
+    """What `write` gives for the file `path`, which is there whole and on the disk, or not at all.
+
+    Until then it is the file `temporary` in the same directory, open as `descriptor`.
+    """
+    try:
+        with open(descriptor, "wb") as file:
+            result = write(file)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    sync_directory(os.path.dirname(os.path.abspath(path)))
+    return result
 
 
 def sync_directory(path: str) -> None:
