@@ -2,12 +2,12 @@
 
 import os
 import threading
-import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import Any
 
 from simdb.engine.criteria import Counts
+from simdb.engine.groupings import Groupings
 from simdb.engine.idf import fit_own_idf, set_idf
 from simdb.engine.incoming import Progress
 from simdb.engine.opening import open_store
@@ -15,7 +15,7 @@ from simdb.engine.queries import Queries
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.store import Store
 from simdb.engine.transaction import WriteTransaction
-from simdb.engine.view import View
+from simdb.engine.use import Use
 from simdb.errors import (
     BusyError,
     Error,
@@ -42,10 +42,6 @@ class Database(Queries, Upkeep):
         self._mode = mode
         self._durability = durability
         self._closing = threading.Lock()
-        # Snapshots and transactions hold the store, so they may outlive the database.
-        self._release = weakref.finalize(store, registry.release, store.environment)
-        # The end of the process closes everything without our help.
-        self._release.atexit = False
 
     @property
     def path(self) -> str:
@@ -77,16 +73,16 @@ class Database(Queries, Upkeep):
         with self._closing:
             if self._store.is_closed:
                 return
-            self._store.end_streams()
+            self._store.end_lasting()
             self._store.forget_views()
             try:
-                registry.release(self._store.environment)
+                registry.release(self._store.lease)
             except BusyError:
                 raise  # it is as open as before
             except Error:
-                self._set_closed()
+                self._store.is_closed = True
                 raise
-            self._set_closed()
+            self._store.is_closed = True
 
     def read(self) -> Snapshot:
         """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
@@ -274,15 +270,16 @@ class Database(Queries, Upkeep):
         state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
-    def _set_closed(self) -> None:
-        self._release.detach()
-        self._store.is_closed = True
+    def _enter(self) -> Use:
+        return Use(*self._store.enter())
 
-    def _enter(self) -> tuple[View, Source]:
-        return self._store.enter()
+    def _hold(self) -> Use:
+        return self._enter()
 
-    def _leave(self, source: Source) -> None:
-        source.end()
+    def _lasting(self) -> tuple[Groupings, Callable[[], None]]:
+        snapshot = Snapshot(self._store)
+        self._store.keep_track(snapshot)
+        return snapshot, snapshot.close
 
     def _counts(self, source: Source) -> Counts:
         return self._store.contents(source).manifest

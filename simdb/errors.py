@@ -49,6 +49,10 @@ class ForkedError(Error):
     """The database was opened by the parent process; open it again in this one."""
 
 
+class ReplacedError(Error, RuntimeError):
+    """A file of the open database was replaced or removed; close it everywhere, open it again."""
+
+
 class FullError(Error):
     """The disk, or the largest allowed size of the database, has no room; nothing was changed."""
 

@@ -18,7 +18,7 @@ def assert_sound(path):
         assert findings == []
         assert stray_values(database) == []
         assert len(readers) <= 1, f"readers other than stats() itself: {readers}"
-    still_open = [environment.path for environment in registry._open.values()]
+    still_open = [shared.environment.path for shared in registry._open.values()]
     assert os.path.abspath(path) not in still_open
 
 

@@ -154,9 +154,8 @@ def test_opening_for_writing_waits_for_readers_of_this_process(open_database, sh
 
 
 def test_a_reader_goes_on_when_opening_for_writing_fails(open_database, monkeypatch):
-    open_database(options=TINY).insert(1, 1)
-    for opened in list(registry._open.values()):
-        registry.release(opened)
+    with open_database(options=TINY) as database:
+        database.insert(1, 1)
     reader = open_database(mode="r")
     try_open = mapping.try_open
 

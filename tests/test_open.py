@@ -10,7 +10,7 @@ import pytest
 from soundness import TINY
 
 import simdb
-from simdb.storage import contents, registry
+from simdb.storage import contents
 
 
 @pytest.mark.parametrize("mode", ["r", "w"])
@@ -193,9 +193,8 @@ def test_a_creation_that_fails_can_be_repeated(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_directory_can_be_read_and_not_written(open_database, tmp_path):
-    open_database().insert(1, 1)
-    for database in list(registry._open.values()):
-        registry.release(database)
+    with open_database() as database:
+        database.insert(1, 1)
     os.chmod(tmp_path / "db", 0o500)
     os.chmod(tmp_path / "db" / "data.mdb", 0o400)
 

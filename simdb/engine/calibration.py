@@ -106,11 +106,8 @@ def put_calibration(store: Store, stored: dict[str, Any]) -> None:
             lambda transaction: contents.put_calibration(environment, transaction, stored)
         )
 
-    store.begin_write()
-    try:
-        store.with_room(put)
-    finally:
-        store.end_write()
+    with store.begin_write() as right:
+        store.with_room(put, right)
 
 
 def problem_of(stored: Any) -> str | None:

@@ -21,31 +21,28 @@ from simdb.errors import BusyError
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
-from simdb.storage.locks import alone
+from simdb.storage.files import COPY_FILE, DATA_FILE
 from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
-from simdb.storage.place import DATA_FILE, make_new
+from simdb.storage.place import make_new
 from simdb.storage.reading import statistics_of
+from simdb.storage.right import WriteRight
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 from simdb.storage.translation import translate
 
-COPY_FILE = "data.mdb.copy"
 METADATA_GROUP = 4096
 
 
 def compact(store: Store) -> Compaction:
     """Compact the database; what could not be done is said in the note."""
-    store.begin_write()
-    try:
+    with store.begin_write() as right:
         before = file_bytes(store)
-        store.with_room(lambda: _rewrite(store), before)
-        note = shrink(store)
+        store.with_room(lambda: _rewrite(store), right, before)
+        note = shrink(store, right)
         return Compaction(before, file_bytes(store), note)
-    finally:
-        store.end_write()
 
 
 def copy(store: Store, target: str) -> None:
@@ -59,22 +56,22 @@ def copy(store: Store, target: str) -> None:
         raise
 
 
-def shrink(store: Store) -> str:
+def shrink(store: Store, right: WriteRight) -> str:
     """Put a copy without free pages in the place of the data file; says why where it cannot."""
     environment = store.environment
-    if environment.presence_lock is None or environment.writer_lock is None:
+    if not environment.can_be_alone:
         return "the file was not shrunk: its lock files could not be made"
-    if not environment.is_idle:
+    if not environment.is_idle(right):
         return "the file was not shrunk: snapshots of this process are open"
     copy = os.path.join(environment.path, COPY_FILE)
-    with alone(environment.presence_lock) as is_alone:
+    with environment.presence.alone() as is_alone:
         if not is_alone:
             return "the file was not shrunk: other processes have the database open"
         try:
             _remove(copy)
             environment.copy_to(copy)
             store.forget_views()
-            environment.reopen(copy)
+            environment.reopen(copy, right)
         except BusyError:
             return "the file was not shrunk: snapshots of this process are open"
         except OSError as error:

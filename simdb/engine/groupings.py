@@ -1,6 +1,6 @@
 """The verbs that say which stored documents belong together: pairs and clusters."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from simdb.engine.order import FIRST, places_by_field
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.store import Store
 from simdb.engine.stored import known_ordinals
+from simdb.engine.use import Use
 from simdb.engine.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
@@ -30,13 +31,17 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Groupings(Protocol):
-    """Verbs over `_enter` and `_leave`, which give and take back a consistent state."""
+    """Verbs over `_enter`, which gives a consistent state for the length of a `with` block."""
 
     _store: Store
 
-    def _enter(self) -> tuple[View, Source]: ...
+    def _enter(self) -> Use: ...
 
-    def _leave(self, source: Source) -> None: ...
+    def _hold(self) -> Use:
+        """The same without the changes of a transaction: the state is not ended meanwhile."""
+
+    def _lasting(self) -> "tuple[Groupings, Callable[[], None] | None]":
+        """A state that can be read on from, between verbs, and what ends it; None: its owner."""
 
     def _counts(self, source: Source) -> Counts: ...
 
@@ -56,17 +61,13 @@ class Groupings(Protocol):
         method="rotation" sorts all in `rotations` orders, 1 to 64, as many as the recall takes
         where None, and compares neighbours; its plan predicts the share that it misses.
         """
-        view, source = self._enter()
-        try:
-            criterion = self._pairs_criterion(
+        state, end = self._lasting()
+        with state._enter() as (view, source):
+            criterion = state._pairs_criterion(
                 source, (similarity, distance, recall, method), rotations
             )
             plan = view.plan(criterion, source, is_swept=True)
-        except BaseException:
-            self._leave(source)
-            raise
-        stream = PairStream(view, source, criterion, self._leave)
-        self._store.keep_track(stream)
+            stream = PairStream(view, source, criterion, hold=state._hold, end=end)
         return Pairs(stream, plan)
 
     def find_clusters(
@@ -99,8 +100,7 @@ class Groupings(Protocol):
         """
         check_policy(policy)
         check_rotations(method, rotations)
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             options = self._store.options
             asked = asked_of_kept(options, (similarity, distance, recall, method))
             places = self._places(view, source, representative)
@@ -109,8 +109,6 @@ class Groupings(Protocol):
                 return as_clusters(view, source, labels, places)
             criterion = self._pairs_criterion(source, asked, rotations)
             return find_clusters(view, source, criterion, policy=policy, places=places)
-        finally:
-            self._leave(source)
 
     def cluster(self, id: Id) -> list[Id]:
         """The ids of the kept cluster of a stored document, in the order of insertion.
@@ -127,13 +125,10 @@ class Groupings(Protocol):
                 f"{self._store.environment.path} keeps no clusters; create a database with"
                 " Options(keep_clusters='distance') or 'similarity', or use find_clusters"
             )
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             (ordinal,) = known_ordinals(view, source, [id])
             members = self._membership(source).members(int(ordinal), view.next_ordinal)
             return list(view.identifiers(source, members).decode(members))
-        finally:
-            self._leave(source)
 
     def _membership(self, source: Source) -> Membership:
         """The kept clusters."""

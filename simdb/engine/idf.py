@@ -61,14 +61,12 @@ def set_idf(store: Store, table: IdfTable) -> None:
     if not isinstance(table, IdfTable):
         raise OptionError(f"idf is an IdfTable, as simdb.fit_idf makes, not {type(table).__name__}")
     wanted = replace(store.options, sketch=replace(store.options.sketch, idf=table))
-    store.begin_write()
-    try:
+    with store.begin_write() as right:
         store.with_room(
             lambda: store.environment.write(lambda writer: _set_in(store, writer, wanted)),
+            right,
             GROWTH_BYTES,
         )
-    finally:
-        store.end_write()
     store.look_for_idf()
 
 

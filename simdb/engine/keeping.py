@@ -57,6 +57,10 @@ class Keeper:
             self._add(view, source, fresh)
         self._settled_stop, self._settled_deletions = stop, len(deleted)
 
+    def is_past(self, next_ordinal: int, deletion_count: int) -> bool:
+        """Whether more has been taken in than documents below an ordinal, and some deletions."""
+        return self._settled_stop > next_ordinal or self._settled_deletions > deletion_count
+
     def counted(self, manifest: Manifest) -> Manifest:
         """The manifest with the clusters of now."""
         return replace(manifest, cluster_count=self._cluster_count, last_cluster=self._last_cluster)

@@ -37,12 +37,14 @@ from simdb.options import Options, decode_options
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout, registry
 from simdb.storage.batch import Batch, concatenate
-from simdb.storage.environment import DEFAULT_MAP_BYTES, Environment
+from simdb.storage.environment import DEFAULT_MAP_BYTES
+from simdb.storage.files import IDF_FILE
 from simdb.storage.frames import END, FrameReader
 from simdb.storage.idf_file import read_idf
 from simdb.storage.metadata import encode_blocks, unpack_block
-from simdb.storage.place import IDF_FILE, prepare, sync_directory
+from simdb.storage.place import prepare, sync_directory
 from simdb.storage.portable import unpack_documents
+from simdb.storage.registry import Lease
 from simdb.storage.run import Source
 from simdb.storage.translation import translate
 from simdb.values import ORDINALS_MAX
@@ -100,17 +102,17 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
     """Make the database in `directory`; returns the number of documents."""
     frames = reader.frames()
     head = _read_head(frames, reader, directory)
-    environment = registry.acquire(
+    lease = registry.acquire(
         directory, is_read_only=False, durability="process", map_bytes=DEFAULT_MAP_BYTES
     )
     try:
-        store = _create(environment, head)
+        store = _create(lease, head)
         count = _store_all(store, frames, head, reader, progress)
         compact(store)
         if head.calibration is not None:
             put_calibration(store, head.calibration)
     finally:
-        registry.release(environment)
+        registry.release(lease)
     return count
 
 
@@ -176,12 +178,13 @@ def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, A
     return dict(stored)
 
 
-def _create(environment: Environment, head: _Head) -> Store:
+def _create(lease: Lease, head: _Head) -> Store:
+    environment = lease.environment
     environment.write(
         lambda writer: contents.create(environment, writer, head.options, head.resources)
     )
     options = contents.attach(environment)
-    return Store(environment, options, head.resources, timeout=None, allowed=frozenset())
+    return Store(lease, options, head.resources, timeout=None, allowed=frozenset())
 
 
 def _store_all(
@@ -262,20 +265,14 @@ class _Filling:
         sizes = np.unique(numbers[numbers > 0], return_counts=True)[1]
         if len(numbers) != self.count or (sizes < 2).any():
             raise CorruptError(f"{self._reader.place} ends clusters that are none")
-        self._store.begin_write()
-        try:
-            put_clusters(self._store, numbers)
-        finally:
-            self._store.end_write()
+        with self._store.begin_write() as right:
+            put_clusters(self._store, right, numbers)
 
     def commit(self) -> None:
         """Store what was added; a new database gives ordinals as a dump numbers documents."""
         store = self._store
-        store.begin_write()
-        try:
-            store.with_room(self._try_to_commit)
-        finally:
-            store.end_write()
+        with store.begin_write() as right:
+            store.with_room(self._try_to_commit, right)
         self._batches, self._metadata = [], []
         self._document_count = self._size_bytes = 0
 

@@ -48,18 +48,23 @@ def open_store(
     if options is not None and place.is_new(directory, mode):
         _taken(settled(options))  # what fails shall leave no directory behind
     place.prepare(directory, mode)
-    environment = registry.acquire(
-        directory, is_read_only=mode == "r", durability=durability, map_bytes=size
+    lease = registry.acquire(
+        directory,
+        is_read_only=mode == "r",
+        durability=durability,
+        map_bytes=size,
+        timeout=timeout,
     )
     try:
+        environment = lease.environment
         stored = _stored_options(environment, mode, options)
         if options is not None:
             check_same(stored, options, directory)
         resources = contents.read_resources(environment)
         warn_of_changes(stored.sketch, resources, directory)
-        return Store(environment, stored, resources, timeout=timeout, allowed=allowed)
+        return Store(lease, stored, resources, timeout=timeout, allowed=allowed)
     except BaseException:
-        registry.release(environment)
+        registry.release(lease)
         raise
 
 
@@ -70,6 +75,11 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     if is_empty:
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
+        if not environment.is_unused:
+            raise FormatError(
+                f"{environment.path} is an LMDB directory of something else, which is empty now; a"
+                " database gets a directory of its own"
+            )
         wanted = settled(options or Options())
         resources = _taken(wanted)
         try:

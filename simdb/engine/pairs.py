@@ -1,6 +1,6 @@
 """Pairs: all matching pairs, streamed in chunks or gathered into arrays."""
 
-import weakref
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simdb import arrow
 from simdb.engine.sweep import as_pairs, find_couples
+from simdb.engine.use import Use
 from simdb.engine.view import View
 from simdb.errors import ClosedError
 from simdb.plan.question import Criterion
@@ -18,21 +19,30 @@ from simdb.values import Pair, PairArrays
 
 
 class PairStream:
-    """Chunks of pairs, made on demand from a state that is left at the end or when dropped."""
+    """Chunks of pairs, made on demand from a state.
+
+    Between two chunks the state may be ended by whoever has it; reading on is a ClosedError then.
+    """
 
     def __init__(
         self,
         view: View,
         source: Source,
         criterion: Criterion,
-        leave: Callable[[Source], None],
+        *,
+        hold: Callable[[], Use],
+        end: Callable[[], None] | None,
     ) -> None:
-        """`leave` gives the state back."""
+        """`hold` keeps the state of `view` and `source` from ending while a chunk is made.
+
+        `end` ends it after the last chunk, None where that is for others to do.
+        """
+        self._view = view
         self._source = source
         self._couples = find_couples(view, source, criterion)
-        self._view = view
-        self._finish = weakref.finalize(self, leave, source)
-        self._finish.atexit = False
+        self._hold = hold
+        self._end = end
+        self._lock = threading.Lock()  # the generator of couples runs in one thread at a time
 
     def __iter__(self) -> Iterator[PairArrays]:
         """Itself."""
@@ -40,16 +50,15 @@ class PairStream:
 
     def __next__(self) -> PairArrays:
         """The next chunk."""
-        try:
-            self._source.check_open()
-            return as_pairs(self._view, self._source, next(self._couples))
-        except BaseException:
-            self._finish()
-            raise
-
-    def close(self) -> None:
-        """Leave the state; reading on raises ClosedError."""
-        self._finish()
+        with self._lock:
+            try:
+                with self._hold():
+                    self._source.check_open()
+                    return as_pairs(self._view, self._source, next(self._couples))
+            except BaseException:
+                if self._end is not None:
+                    self._end()
+                raise
 
 
 class Pairs:

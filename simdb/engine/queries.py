@@ -49,7 +49,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Queries(Groupings, Protocol):
-    """Reading verbs over `_enter` and `_leave`, which give and take back a consistent state."""
+    """Reading verbs over `_enter`, which gives a consistent state for a `with` block."""
 
     def query(
         self,
@@ -141,8 +141,7 @@ class Queries(Groupings, Protocol):
             )  # fmt: skip
             return verified_many(every, verify, self._least(asked), limit=limit, first=first)
         limit = 1 if first else limit
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             if ids is not None:
                 ordinals = known_ordinals(view, source, as_list(ids, "ids"))
                 rows = matching.of_stored(
@@ -155,8 +154,6 @@ class Queries(Groupings, Protocol):
                     self._store, view, source, slices, asked, limit=limit, first=first, room=room
                 )
             return lookup.as_matches(view, source, rows)
-        finally:
-            self._leave(source)
 
     def get(self, id: Id) -> Document:
         """The stored document `id`; NotFoundError when there is none."""
@@ -165,8 +162,7 @@ class Queries(Groupings, Protocol):
     def get_many(self, ids: Iterable[Id]) -> list[Document]:
         """The stored documents `ids`, in that order; NotFoundError for the first unknown one."""
         listed = as_list(ids, "ids")
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             ordinals = known_ordinals(view, source, listed)
             sketches = stored_sketches(view, source, ordinals)
             return [
@@ -178,18 +174,13 @@ class Queries(Groupings, Protocol):
                 )
                 for at, (id, ordinal) in enumerate(zip(listed, ordinals, strict=True))
             ]
-        finally:
-            self._leave(source)
 
     def contains_many(self, ids: Iterable[Id]) -> npt.NDArray[np.bool_]:
         """Whether a document with each of these ids is stored: bool[n]."""
         listed = as_list(ids, "ids")
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             found: npt.NDArray[np.int64] = find_ids(view, source, listed)
             return found >= 0
-        finally:
-            self._leave(source)
 
     def explain(
         self,
@@ -210,14 +201,11 @@ class Queries(Groupings, Protocol):
         """
         if (other_id is None) == (document is None):
             raise InputError("explain takes an id and either another id or document=")
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             return explain_stored(
                 self._store, view, source, id, other_id, document, errors,
                 (similarity, distance, recall, method),
             )  # fmt: skip
-        finally:
-            self._leave(source)
 
     def plan(
         self,
@@ -235,43 +223,40 @@ class Queries(Groupings, Protocol):
         `n`: as if so many documents were stored, in one run.  `pairs`: how `find_all` would do it,
         with the costs of one document; `rotations` as there.
         """
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             asked = (similarity, distance, recall, method)
             of = criteria.of_pairs if pairs else criteria.of_any
             criterion = of(self._store.options, self._counts(source), asked, rotations)
             population = view.population(source, is_swept=pairs)
             return planned(self._store.options, criterion, population, view.calibration, n)
-        finally:
-            self._leave(source)
 
     def __contains__(self, id: object) -> bool:
         """Whether a document with this id is stored."""
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             return bool(find_ids(view, source, [id])[0] >= 0)
-        finally:
-            self._leave(source)
 
     def __len__(self) -> int:
         """Number of stored documents."""
-        _, source = self._enter()
-        try:
+        with self._enter() as (_, source):
             return self._counts(source).document_count
-        finally:
-            self._leave(source)
 
     def __iter__(self) -> Iterator[Id]:
         """The ids of the stored documents in the order of insertion, as of now."""
-        view, source = self._enter()
-        try:
+        state, end = self._lasting()
+        with state._enter() as (view, source):
             ordinals = view.live()
-            for start in range(0, len(ordinals), ITERATED_IDS):
+        for start in range(0, len(ordinals), ITERATED_IDS):
+            part = ordinals[start : start + ITERATED_IDS]
+            with state._hold():
                 source.check_open()
-                part = ordinals[start : start + ITERATED_IDS]
-                yield from view.identifiers(source, part).decode(part)
-        finally:
-            self._leave(source)
+                ids = view.identifiers(source, part).decode(part)
+            yield from ids
+        if end is not None:
+            end()
+
+    def __bool__(self) -> bool:
+        """True, also while nothing is stored."""
+        return True
 
     def _is_bits(self, document: Any, id: Id | None) -> bool:
         """Whether it is a ready fingerprint."""
@@ -281,22 +266,22 @@ class Queries(Groupings, Protocol):
         self, bits: int, asked: lookup.Asked, limit: int | None, first: bool
     ) -> list[Match]:
         """The matches of one ready fingerprint: the common case where microseconds count."""
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
+            # True equals 1, and 3.0 equals 3, but neither is a distance.
+            key = (asked, type(asked[0]), type(asked[1]), type(asked[2]))
             try:
-                plan = view.bit_plans.get(asked)
+                plan = view.bit_plans.get(key)
             except TypeError:
                 plan = None  # what cannot be a key is no bound either, and refused below
             if plan is None:
                 plan = single.plan_bits(view, self._store.options, asked, source)
+                view.bit_plans[key] = plan
             check_bits(bits)
             found = single.search_bits(view, source, bits, plan, first)
             if limit is None:
                 return found
             lookup.check_limit(limit)
             return found[:limit]
-        finally:
-            self._leave(source)
 
     def _found(
         self,
@@ -330,8 +315,7 @@ class Queries(Groupings, Protocol):
         first: bool,
     ) -> list[Match]:
         lookup.check_limit(limit)
-        view, source = self._enter()
-        try:
+        with self._enter() as (view, source):
             if id is not None:
                 return self._query_stored(document, view, source, id, asked, limit)
             if document is None:
@@ -347,8 +331,6 @@ class Queries(Groupings, Protocol):
                 view, source, sketches, criterion, limit=limit, first=first, plan=plan
             )
             return lookup.as_list(view, source, rows)
-        finally:
-            self._leave(source)
 
     def _query_stored(
         self,

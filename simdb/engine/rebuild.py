@@ -25,13 +25,14 @@ from simdb.engine.store import Store
 from simdb.errors import CorruptError, FormatError
 from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
+from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
 from simdb.storage.loose import Keying
 from simdb.storage.manifest import RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import joined, put_segment, put_table, taken
-from simdb.storage.place import IDF_FILE
 from simdb.storage.portable import parts_of
+from simdb.storage.right import WriteRight
 from simdb.storage.run import ID_HEADER_OFFSET, Segment, Source, make_table
 from simdb.storage.survey import Part, Survey, ids_of, sound_metadata, survey
 from simdb.values import BARE, EMPTY, WEIGHTED
@@ -46,18 +47,15 @@ U32 = npt.NDArray[np.uint32]
 
 def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
     """Make all tables anew; CorruptError, and nothing is changed, where documents are lost."""
-    store.begin_write()
-    try:
+    with store.begin_write() as right:
         before = file_bytes(store)
         store.forget_views()
         store.membership = None
-        made = store.with_room(lambda: _try_to_rebuild(store, drop_damaged), before)
+        made = store.with_room(lambda: _try_to_rebuild(store, drop_damaged), right, before)
         store.forget_views()
-        _regroup(store)
-        note = shrink(store)
+        _regroup(store, right)
+        note = shrink(store, right)
         return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
-    finally:
-        store.end_write()
 
 
 def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
@@ -268,7 +266,7 @@ def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -
     return numbers if is_sound else None
 
 
-def _regroup(store: Store) -> None:
+def _regroup(store: Store, right: WriteRight) -> None:
     """Make kept clusters anew, where they could not be kept."""
     if not store.options.keeps_clusters:
         return
@@ -282,4 +280,4 @@ def _regroup(store: Store) -> None:
         numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)
     finally:
         source.end()
-    put_clusters(store, numbers)
+    put_clusters(store, right, numbers)

@@ -10,14 +10,15 @@ from simdb.engine.commit import Writer, write_clusters
 from simdb.engine.store import Store
 from simdb.storage.contents import read_manifest
 from simdb.storage.membership import Membership, groups_of, rings
+from simdb.storage.right import WriteRight
 from simdb.storage.run import Source
 
 U32 = npt.NDArray[np.uint32]
 
 
-def put_clusters(store: Store, numbers: U32) -> None:
+def put_clusters(store: Store, right: WriteRight, numbers: U32) -> None:
     """Commit these clusters; the caller has the right to write.  See `write_anew`."""
-    store.with_room(lambda: _try_to_put(store, numbers))
+    store.with_room(lambda: _try_to_put(store, numbers), right)
 
 
 def write_anew(writer: Writer, source: Source, numbers: U32) -> int:

@@ -14,11 +14,9 @@ from simdb.values import WEIGHTED, Match, Sketches
 
 
 def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
-    """The plan for a query by a ready fingerprint, remembered by what was asked."""
+    """The plan for a query by a ready fingerprint."""
     criterion = make_criterion(options, asked, is_weighted=False)
-    plan = view.plan(criterion, source)
-    view.bit_plans[asked] = plan
-    return plan
+    return view.plan(criterion, source)
 
 
 def search_bits(view: View, source: Source, bits: int, plan: Plan, first: bool) -> list[Match]:

@@ -4,13 +4,16 @@ The snapshot owns the transaction, and with it the right to the memory that its 
 nothing that it returns points there.
 """
 
+from threading import get_ident
 from types import TracebackType
 
 from simdb.engine.criteria import Counts
+from simdb.engine.groupings import Groupings
 from simdb.engine.queries import Queries
 from simdb.engine.store import Store
-from simdb.engine.view import View
+from simdb.engine.use import Use
 from simdb.errors import ClosedError
+from simdb.storage.gate import Gate
 from simdb.storage.run import Source
 
 
@@ -23,15 +26,23 @@ class Snapshot(Queries):
     def __init__(self, store: Store) -> None:
         """Of the last commit."""
         self._store = store
+        self._gate = Gate("verbs of this snapshot", timeout=store.timeout)
+        self._is_closed = False
         self._view, self._source = store.enter()
         self._manifest = store.contents(self._source).manifest
-        self._is_closed = False
 
     def close(self) -> None:
-        """End it; more often than once is fine."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._source.end()
+        """End it; more often than once is fine.
+
+        BusyError while one of its verbs runs: at once inside of what it calls back, after two
+        seconds where it is in another thread.
+        """
+        if self._is_closed:
+            return
+        if not self._store.environment.is_foreign:
+            with self._gate.alone("the snapshot is to be closed"):
+                self._source.end()
+        self._is_closed = True
 
     def __enter__(self) -> "Snapshot":
         """Itself."""
@@ -46,19 +57,22 @@ class Snapshot(Queries):
         """End it."""
         self.close()
 
-    def __del__(self) -> None:
-        """A snapshot that nobody holds any more ends."""
-        if hasattr(self, "_is_closed"):
-            self.close()
+    def _enter(self) -> Use:
+        holder = self._gate.enter(get_ident())
+        try:
+            if self._is_closed:
+                raise ClosedError("the snapshot is closed")
+            self._source.check_open()
+        except BaseException:
+            self._gate.leave(holder)
+            raise
+        return Use(self._view, self._source, self._gate, holder)
 
-    def _enter(self) -> tuple[View, Source]:
-        if self._is_closed:
-            raise ClosedError("the snapshot is closed")
-        self._source.check_open()
-        return self._view, self._source
+    def _hold(self) -> Use:
+        return self._enter()
 
-    def _leave(self, source: Source) -> None:
-        """The transaction goes on until the snapshot ends."""
+    def _lasting(self) -> tuple[Groupings, None]:
+        return self, None
 
     def _counts(self, source: Source) -> Counts:
         return self._manifest

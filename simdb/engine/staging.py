@@ -8,7 +8,7 @@ into a run, in memory too, so that queries inside the transaction stay fast.
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,20 @@ from simdb.storage.merge import merge_in_memory
 from simdb.storage.run import Run, Source, seal
 from simdb.storage.tombstones import Bitmap, with_deleted, with_room
 from simdb.values import BARE, EMPTY, ORDINALS_MAX
+
+
+class Saved(NamedTuple):
+    """What was staged at some time.  Lists only grow, or others take their place."""
+
+    batches: list[Batch]
+    batch_count: int
+    new_count: int
+    new_start: int
+    sealed: list[Run]
+    deletion_count: int
+    dead: Bitmap | None
+    metadata_count: int
+    counts: tuple[int, int, int]
 
 
 class Staging:
@@ -85,8 +99,41 @@ class Staging:
             self._view = View(runs, loose, self.dead, self._store.keying, base_view.calibration)
         return self._view
 
+    def saved(self) -> Saved:
+        """What is staged now, for `restore`."""
+        return Saved(
+            self._batches,
+            len(self._batches),
+            self.new_count,
+            self.new_start,
+            self.sealed,
+            len(self.deleted),
+            self.dead,
+            len(self.metadata),
+            (self.document_count, self.empty_count, self.bare_count),
+        )
+
+    def is_settled_since(self, saved: Saved) -> bool:
+        """Whether kept clusters were brought up to date with more than was `saved`."""
+        known = saved.new_start + saved.new_count
+        return self.keeper is not None and self.keeper.is_past(known, saved.deletion_count)
+
+    def restore(self, saved: Saved) -> None:
+        """Forget what was staged since `saved`, also in the middle of it."""
+        self._view = self._joined = None
+        self._batches = saved.batches
+        del self._batches[saved.batch_count :]
+        self.new_count, self.new_start = saved.new_count, saved.new_start
+        self.sealed, self.dead = saved.sealed, saved.dead
+        del self.deleted[saved.deletion_count :]
+        del self.metadata[saved.metadata_count :]
+        self.document_count, self.empty_count, self.bare_count = saved.counts
+
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
-        """Add documents at the end; `metadata`: position in the batch and stored form."""
+        """Add documents at the end; `metadata`: position in the batch and stored form.
+
+        An exception in the middle leaves a part, which `restore` takes back.
+        """
         first = self.next_ordinal
         if first + len(batch) > ORDINALS_MAX:
             raise FullError(
@@ -129,10 +176,11 @@ class Staging:
             keying = self._store.keying
             # The number is given when the run is written.
             loose = as_loose(self._loose_start, concatenate(self._loose_batches()), keying)
-            self.sealed.append(seal(loose, keying, -1, self._store.options.header_offset))
-            self._merge_sealed()
-            self.new_start, self.new_count, self._batches = self.next_ordinal, 0, []
-            self._joined = None
+            run = seal(loose, keying, -1, self._store.options.header_offset)
+            sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
+            # Nothing can come between these: a document is loose, or in a run, and never both.
+            self.sealed, self.new_start, self.new_count = sealed, start, 0
+            self._batches, self._joined = [], None
 
     def _make_keeper(self) -> Keeper | None:
         """What keeps the clusters; None where nobody asked for that.
@@ -150,22 +198,24 @@ class Staging:
             membership = Membership(self._source)
         return Keeper(membership, of_kept(self._store.options), self._base.manifest)
 
-    def _merge_sealed(self) -> None:
-        """Keep the runs in memory few, as the commit does with those on disk."""
-        counts = [len(run.info) for run in self.sealed]
+    def _merged(self, sealed: list[Run]) -> list[Run]:
+        """The runs in memory, few of them, as the commit keeps those on disk."""
+        counts = [len(run.info) for run in sealed]
         start = merged_from(counts, 1, self._store.options.growth)
-        if start < len(counts) - 1:
-            tables = self._store.options.table_count
-            merged = merge_in_memory(self.sealed[start:], self._source, table_count=tables)
-            self.sealed[start:] = [merged]
+        if start == len(counts) - 1:
+            return sealed
+        tables = self._store.options.table_count
+        merged = merge_in_memory(sealed[start:], self._source, table_count=tables)
+        return [*sealed[:start], merged]
 
     def _join(self) -> Loose:
         if self._joined is None:
-            self._joined = Loose(self._loose_start, self._store.width, self._store.keying)
+            joined = Loose(self._loose_start, self._store.width, self._store.keying)
             if self._has_base_loose:
-                self._joined.extend(self._base.loose)
+                joined.extend(self._base.loose)
             for batch in self._batches:
-                self._joined.append(batch)
+                joined.append(batch)
+            self._joined = joined
         return self._joined
 
     @property

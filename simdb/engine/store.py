@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from simdb.engine.view import View
-from simdb.errors import BusyError, ClosedError
+from simdb.errors import ClosedError
 from simdb.index.keying import keying_of
 from simdb.options import Options, Simhash
 from simdb.plan.calibration import Calibration, decode_calibration
@@ -20,9 +20,11 @@ from simdb.sketch.making import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents
-from simdb.storage.environment import Environment, MapFull
+from simdb.storage.environment import MapFull
 from simdb.storage.loose import Loose
 from simdb.storage.membership import Membership
+from simdb.storage.registry import Lease
+from simdb.storage.right import WriteRight
 from simdb.storage.run import Source
 
 # A map that is too small is at least doubled; this much more than was asked is asked for at once.
@@ -33,8 +35,8 @@ Result = TypeVar("Result")
 Latest = tuple[tuple[int, int], Contents, View]
 
 
-class Stream(Protocol):
-    """A result that is made while it is read, and holds a source until then."""
+class Lasting(Protocol):
+    """A state that outlasts the verb that began it, since its result is made while it is read."""
 
     def close(self) -> None:
         """End it; what was not read is lost."""
@@ -45,7 +47,7 @@ class Store:
 
     def __init__(
         self,
-        environment: Environment,
+        lease: Lease,
         options: Options,
         resources: Resources,
         *,
@@ -56,7 +58,8 @@ class Store:
 
         `allowed`: names of callables that may be imported.
         """
-        self.environment = environment
+        self.lease = lease
+        self.environment = lease.environment
         self.options = options
         self.timeout = timeout
         self.allowed = allowed
@@ -71,7 +74,7 @@ class Store:
         # What the last write transaction of this process knows of the kept clusters, and the number
         # of that transaction and generation of the map.
         self.membership: tuple[tuple[int, int], Membership] | None = None
-        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+        self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
 
     @property
     def sketcher(self) -> AnySketcher:
@@ -106,11 +109,11 @@ class Store:
             raise ClosedError(f"{self.environment.path} is closed")
         source = Source(self.environment, self.width, self.options.header_offset)
         try:
-            stamp = (source.transaction.id(), self.environment.generation)
-            latest = self._latest
+            transaction, latest = source.transaction, self._latest
+            stamp = (transaction.id(), self.environment.generation)
             if latest is not None and latest[0] == stamp:
                 return latest[2], source
-            return self._refreshed(source.transaction)[2], source
+            return self._refreshed(transaction)[2], source
         except BaseException:
             source.end()
             raise
@@ -133,66 +136,38 @@ class Store:
         """A view of nothing, which points nowhere."""
         return View([], Loose(0, self.width, self.keying).view(), None, self.keying, None)
 
-    def begin_write(self) -> None:
-        """Become the only writer; BusyError when that takes longer than the timeout."""
-        environment = self.environment
-        environment.check_writable()
-        environment.check_length()
-        own = threading.get_ident()
-        if environment.writing_thread == own:
-            raise BusyError(
-                f"this thread already has a write transaction on {environment.path}; use its"
-                " verbs, or end it first"
-            )
-        wait = -1 if self.timeout is None else min(self.timeout, threading.TIMEOUT_MAX)
-        if not environment.write_guard.acquire(timeout=wait):
-            raise BusyError(
-                f"another thread has been writing to {environment.path} for {wait:g} seconds;"
-                " try again, or open with a longer timeout="
-            )
-        try:
-            if environment.writer_lock is not None:
-                environment.writer_lock.take(self.timeout)
-        except BaseException:
-            environment.write_guard.release()
-            raise
-        environment.writing_thread = own
+    def begin_write(self) -> WriteRight:
+        """Become the only writer, for a `with` statement; BusyError after the timeout."""
+        return self.environment.begin_write(self.timeout)
 
-    def end_write(self) -> None:
-        """Let others write."""
-        environment = self.environment
-        if environment.is_foreign:
-            return
-        environment.writing_thread = 0
-        if environment.writer_lock is not None:
-            environment.writer_lock.release()
-        environment.write_guard.release()
-
-    def with_room(self, attempt: Callable[[], Result], growth_bytes: int = GROWTH_BYTES) -> Result:
+    def with_room(
+        self, attempt: Callable[[], Result], right: WriteRight, growth_bytes: int = GROWTH_BYTES
+    ) -> Result:
         """What `attempt` gives; the map grows, and all is tried again, while that has no room.
 
-        `attempt` writes by `Environment.write` and leaves no transaction open.
+        `attempt` writes by `Environment.write` and leaves no transaction open; the caller has the
+        `right` to write.
         """
         while True:
             try:
                 return attempt()
             except MapFull:
                 self.forget_views()
-                self.environment.grow(growth_bytes)
+                self.environment.grow(growth_bytes, right)
 
     def forget_views(self) -> None:
         """Drop the newest view, and with it all pointers into the map."""
         with self._lock:
             self._latest = None
 
-    def keep_track(self, stream: Stream) -> None:
-        """Remember a result that is still being read, to end it when the database is closed."""
-        self._streams.add(stream)
+    def keep_track(self, state: Lasting) -> None:
+        """Remember a state that a result reads on from, to end it when the database is closed."""
+        self._lasting.add(state)
 
-    def end_streams(self) -> None:
-        """End all results that are still being read."""
-        for stream in list(self._streams):
-            stream.close()
+    def end_lasting(self) -> None:
+        """End all states that results still read on from; BusyError while one of them is read."""
+        for state in list(self._lasting):
+            state.close()
 
     def _make_sketcher(self, options: Options) -> AnySketcher:
         return sketcher_of(options.sketch, self._resources, self.allowed)
@@ -213,7 +188,7 @@ class Store:
             stamp = (transaction.id(), self.environment.generation)
             if latest is not None and latest[0] == stamp:
                 return latest
-            self.environment.check_length()
+            self.environment.presence.check_readable()
             previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, self.keying, previous)
             view = self.view_of(contents)

@@ -9,16 +9,15 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine import claim, incoming, lookup, matching
-from simdb.engine.commit import write_staged
 from simdb.engine.criteria import Counts
+from simdb.engine.groupings import Groupings
 from simdb.engine.incoming import EncodedIds, Progress
 from simdb.engine.queries import Queries
-from simdb.engine.staging import Staging
-from simdb.engine.store import GROWTH_BYTES, Store
-from simdb.engine.view import View
-from simdb.errors import ClosedError, ExistsError, NotFoundError
+from simdb.engine.store import Store
+from simdb.engine.use import Use
+from simdb.engine.writing import Writing
+from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
-from simdb.storage.environment import MapFull
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
@@ -34,16 +33,7 @@ class WriteTransaction(Queries):
     def __init__(self, store: Store) -> None:
         """Wait for the right to write, and begin."""
         self._store = store
-        self._is_closed = True
-        store.begin_write()
-        try:
-            self._base_view, self._source = store.enter()
-            self._base = store.contents(self._source)
-        except BaseException:
-            store.end_write()
-            raise
-        self._staging = Staging(store, self._base, self._source)
-        self._is_closed = False
+        self._writing = Writing(store)
 
     def insert(
         self,
@@ -55,7 +45,8 @@ class WriteTransaction(Queries):
         errors: str = "strict",
     ) -> None:
         """Store one document.  ExistsError when the id is taken, unless `replace`."""
-        self.insert_many([id], [document], [metadata], replace=replace, errors=errors)
+        with self._writing.alone("the transaction is to insert"):
+            self._insert([id], [document], [metadata], replace=replace, errors=errors)
 
     def insert_many(
         self,
@@ -77,25 +68,10 @@ class WriteTransaction(Queries):
 
         Raises InputError for what cannot be taken, ExistsError for an id that is taken.
         """
-        self._check_open()
-        encoded = EncodedIds(incoming.as_list(ids, "ids"))
-        packed = incoming.pack_all(metadata, encoded.ids)
-        view = self._view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
-        taken = np.flatnonzero(existing >= 0)
-        if len(taken) and not replace:
-            raise ExistsError(
-                f"a document with the id {encoded.ids[int(taken[0])]!r} is stored already"
-                f" ({len(taken)} of {len(encoded)} ids are taken); use replace=True to replace"
+        with self._writing.alone("the transaction is to insert"):
+            return self._insert(
+                ids, documents, metadata, replace=replace, errors=errors, progress=progress
             )
-        sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(encoded), errors=errors, progress=progress
-        )
-        if len(taken):
-            self._delete(existing[taken].astype(np.uint32))
-        if len(encoded):
-            self._staging.insert(incoming.make_batch(encoded, sketches), packed)
-        return len(encoded)
 
     def add_if_new(
         self,
@@ -114,10 +90,11 @@ class WriteTransaction(Queries):
         Returns the best match, and stores nothing; or None, and the document is stored.  See
         `query` for the criterion.  ExistsError when the id is taken.
         """
-        found = self.add_many_if_new(
-            [id], [document], None if metadata is None else [metadata],
-            similarity=similarity, distance=distance, recall=recall, method=method, errors=errors,
-        )  # fmt: skip
+        with self._writing.alone("the transaction is to claim"):
+            found = self._claim(
+                [id], [document], None if metadata is None else [metadata],
+                (similarity, distance, recall, method), errors=errors, progress=None,
+            )  # fmt: skip
         return found[0][0] if len(found.ordinals) else None
 
     def add_many_if_new(
@@ -138,23 +115,9 @@ class WriteTransaction(Queries):
         Row i of the result is empty where document i was stored, and holds its best match where it
         was not.  ExistsError when an id is taken; then none is stored.
         """
-        encoded, packed = self._new_ids(ids, metadata)
-        sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(encoded), errors=errors, progress=None
-        )
-        criterion = lookup.criterion_of(
-            self._store.options, sketches, (similarity, distance, recall, method)
-        )
-        return claim.add_new(
-            self._store,
-            self._staging,
-            self._view,
-            self._source,
-            incoming.make_batch(encoded, sketches),
-            packed,
-            criterion,
-            progress,
-        )
+        asked = similarity, distance, recall, method
+        with self._writing.alone("the transaction is to claim"):
+            return self._claim(ids, documents, metadata, asked, errors=errors, progress=progress)
 
     def insert_batch(
         self,
@@ -189,47 +152,46 @@ class WriteTransaction(Queries):
         """
         matching.check_match(match)
         room = matching.room_of(memory_limit)
-        encoded, packed = self._new_ids(ids, metadata)
-        view, sketcher = self._view(), self._store.sketcher
-        size = None if room is None else room.query_count(self._store.width)
-        slices = incoming.sketch_slices(sketcher, documents, len(encoded), size, errors=errors)
-        rows, sketches = matching.match_batch(
-            self._store, view, self._source, slices, (similarity, distance, recall, method),
-            first=match == "first", room=room, progress=progress,
-        )  # fmt: skip
-        matches = lookup.as_matches(view, self._source, rows)
-        if len(encoded):
-            self._staging.insert(incoming.make_batch(encoded, sketches), packed)
-        return matches
+        with self._writing.alone("the transaction is to insert"):
+            encoded, packed = self._new_ids(ids, metadata)
+            view, sketcher = self._writing.view(), self._store.sketcher
+            size = None if room is None else room.query_count(self._store.width)
+            slices = incoming.sketch_slices(sketcher, documents, len(encoded), size, errors=errors)
+            rows, sketches = matching.match_batch(
+                self._store, view, self._writing.source, slices,
+                (similarity, distance, recall, method), first=match == "first", room=room,
+                progress=progress,
+            )  # fmt: skip
+            matches = lookup.as_matches(view, self._writing.source, rows)
+            if len(encoded):
+                self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
+            return matches
 
     def delete(self, id: Id) -> None:
         """Delete one document; NotFoundError when there is none with this id."""
-        if not self.delete_many([id]):
-            raise NotFoundError(f"no document has the id {id!r}")
+        with self._writing.alone("the transaction is to delete"):
+            if not self._delete_ids([id]):
+                raise NotFoundError(f"no document has the id {id!r}")
 
     def delete_many(self, ids: Iterable[Id]) -> int:
         """Delete the documents with these ids; returns how many there were."""
-        self._check_open()
-        offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
-        found = self._view().find(offsets, content, hashes, self._source)
-        ordinals = np.unique(found[found >= 0]).astype(np.uint32)
-        self._delete(ordinals)
-        return len(ordinals)
+        with self._writing.alone("the transaction is to delete"):
+            return self._delete_ids(ids)
 
     def commit(self) -> None:
-        """Make everything staged durable and visible, and end the transaction."""
-        self._check_open()
-        try:
-            if self._staging.has_changes:
-                self._settle()
-                self._write()
-        finally:
-            self._end()
+        """Make everything staged durable and visible, and end the transaction.
+
+        BusyError, and the transaction goes on, while one of its verbs runs: at once inside of what
+        that verb calls back.
+        """
+        self._writing.commit()
 
     def abort(self) -> None:
-        """Forget everything staged, and end the transaction; again is fine."""
-        if not self._is_closed:
-            self._end()
+        """Forget everything staged, and end the transaction; again is fine.
+
+        BusyError, as by `commit`, while one of its verbs runs, for two seconds at most.
+        """
+        self._writing.abort()
 
     def __enter__(self) -> "WriteTransaction":
         """Itself."""
@@ -242,7 +204,7 @@ class WriteTransaction(Queries):
         trace: TracebackType | None,
     ) -> None:
         """Commit, or abort after an exception."""
-        if self._is_closed:
+        if self._writing.is_ended:
             return
         if kind is None:
             self.commit()
@@ -251,98 +213,109 @@ class WriteTransaction(Queries):
 
     def __del__(self) -> None:
         """A transaction that nobody holds any more is aborted."""
-        if not getattr(self, "_is_closed", True):
-            self.abort()
+        writing = getattr(self, "_writing", None)
+        if writing is not None and not writing.is_ended:
+            writing.end()
 
-    def _write(self) -> None:
-        """Commit, as often as the map must grow for it."""
-        environment = self._store.environment
-        while True:
-            try:
-                number = environment.write(self._write_staged)
-            except MapFull:
-                self._grow()
-            else:
-                break
-        if self._staging.keeper is not None:
-            membership = self._staging.keeper.membership
-            membership.written()
-            self._store.membership = (number, environment.generation), membership
+    def _insert(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any,
+        *,
+        replace: bool,
+        errors: str,
+        progress: Progress | None = None,
+    ) -> int:
+        encoded = EncodedIds(incoming.as_list(ids, "ids"))
+        packed = incoming.pack_all(metadata, encoded.ids)
+        view = self._writing.view()
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._writing.source)
+        taken = np.flatnonzero(existing >= 0)
+        if len(taken) and not replace:
+            raise ExistsError(
+                f"a document with the id {encoded.ids[int(taken[0])]!r} is stored already"
+                f" ({len(taken)} of {len(encoded)} ids are taken); use replace=True to replace"
+            )
+        sketches = incoming.sketch_all(
+            self._store.sketcher, documents, len(encoded), errors=errors, progress=progress
+        )
+        if len(taken):
+            self._delete(existing[taken].astype(np.uint32))
+        if len(encoded):
+            self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
+        return len(encoded)
 
-    def _write_staged(self, transaction: Any) -> int:
-        """Write everything staged; returns the number of the LMDB transaction."""
-        write_staged(self._store, transaction, self._base, self._staging, self._source)
-        return int(transaction.id())
+    def _claim(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any,
+        asked: lookup.Asked,
+        *,
+        errors: str,
+        progress: Progress | None,
+    ) -> Matches:
+        encoded, packed = self._new_ids(ids, metadata)
+        sketches = incoming.sketch_all(
+            self._store.sketcher, documents, len(encoded), errors=errors, progress=None
+        )
+        criterion = lookup.criterion_of(self._store.options, sketches, asked)
+        return claim.add_new(
+            self._store,
+            self._writing.staging,
+            self._writing.view,
+            self._writing.source,
+            incoming.make_batch(encoded, sketches),
+            packed,
+            criterion,
+            progress,
+        )
 
-    def _grow(self) -> None:
-        """Make the map larger.  No pointer into it survives, so the base is read again."""
-        self._source.end()
-        self._base_view = self._store.empty_view()
-        self._store.forget_views()
-        try:
-            self._store.environment.grow(GROWTH_BYTES)
-        finally:
-            self._base_view, self._source = self._store.enter()
-        self._base = self._store.contents(self._source)
-        self._staging.rebase(self._base, self._source)
-
-    def _end(self) -> None:
-        self._is_closed = True
-        self._source.end()
-        self._store.end_write()
-
-    def _view(self) -> View:
-        return self._staging.view(self._base_view)
+    def _delete_ids(self, ids: Iterable[Id]) -> int:
+        offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
+        found = self._writing.view().find(offsets, content, hashes, self._writing.source)
+        ordinals = np.unique(found[found >= 0]).astype(np.uint32)
+        self._delete(ordinals)
+        return len(ordinals)
 
     def _new_ids(
         self, ids: Iterable[Id], metadata: Any
     ) -> tuple[EncodedIds, list[tuple[int, bytes]]]:
         """Ids that are free, and the metadata that goes with them."""
-        self._check_open()
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
-        view = self._view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._source)
+        view = self._writing.view()
+        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._writing.source)
         if (existing >= 0).any():
             at = int(np.flatnonzero(existing >= 0)[0])
             raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
         return encoded, packed
 
-    def _settle(self) -> Membership | None:
-        """Bring the kept clusters up to date with what is staged; None where none are kept."""
-        keeper = self._staging.keeper
-        if keeper is None:
-            return None
-        keeper.settle(self._view(), self._source, self._staging.deleted)
-        return keeper.membership
-
     def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
         if len(ordinals):
-            states = self._view().column(layout.STATE, ordinals, self._source)
-            self._staging.delete(ordinals, states)
+            states = self._writing.view().column(layout.STATE, ordinals, self._writing.source)
+            self._writing.staging.delete(ordinals, states)
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ClosedError("the write transaction has ended")
-        self._source.check_open()
+    def _enter(self) -> Use:
+        return self._writing.use()
 
-    def _enter(self) -> tuple[View, Source]:
-        self._check_open()
-        return self._view(), self._source
+    def _hold(self) -> Use:
+        return self._writing.hold()
 
-    def _leave(self, source: Source) -> None:
-        """The transaction goes on."""
+    def _lasting(self) -> tuple[Groupings, None]:
+        return self, None
 
     def _counts(self, source: Source) -> Counts:
-        return self._staging
+        return self._writing.staging
 
     def _membership(self, source: Source) -> Membership:
-        return self._settle() or super()._membership(source)
+        return self._writing.settle() or super()._membership(source)
 
     def _metadata(self, ordinal: int, source: Source) -> Any:
-        staged = self._staging.metadata_of(ordinal)
+        staged = self._writing.staging.metadata_of(ordinal)
         return staged if staged is not None else super()._metadata(ordinal, source)
 
     def _all_metadata(self, source: Source) -> Iterator[tuple[int, bytes]]:
         yield from super()._all_metadata(source)
-        yield from self._staging.metadata
+        yield from self._writing.staging.metadata

@@ -9,26 +9,27 @@ from contextlib import suppress
 
 import lmdb
 
+from simdb.storage.files import DATA_FILE, NEW_FILE
 from simdb.storage.locks import FileLock
-from simdb.storage.place import DATA_FILE, NEW_FILE, sync_directory
+from simdb.storage.place import sync_directory
 from simdb.storage.translation import translate
 
 MAP_BYTES = 1 << 20  # whoever opens it asks for more
 
 
-def make_data_file(path: str, lock: FileLock, *, is_synced: bool) -> None:
+def make_data_file(path: str, lock: FileLock, *, is_synced: bool, timeout: float | None) -> None:
     """Make an empty data file in the directory `path` unless there is one; FullError.
 
-    `lock` is that of writers, so that two do not do it at once.  `is_synced`: it and its name are
-    on the disk afterwards.
+    `lock` is that of writers, so that two do not do it at once; BusyError when it does not come
+    in `timeout` seconds.  `is_synced`: the file and its name are on the disk afterwards.
     """
     target = os.path.join(path, DATA_FILE)
-    if os.path.exists(target):
+    if os.path.lexists(target):
         return
     made = os.path.join(path, NEW_FILE)
-    lock.take(None)
+    lock.take(timeout)
     try:
-        if not os.path.exists(target):
+        if not os.path.lexists(target):
             _remove(made)
             _make(made, is_synced)
             os.replace(made, target)

@@ -16,6 +16,7 @@ from simdb.options import Options, decode_options, encode_options
 from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
+from simdb.storage.census import engine_version
 from simdb.storage.environment import Environment
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.loose import Keying, Loose, LooseView
@@ -51,7 +52,7 @@ def create(
         return False
     environment.create_subdatabases(all_names(options), transaction)
     meta = environment.subdatabase(layout.META)
-    stored = {"version": codec.FORMAT_VERSION, "engine": environment.engine_version}
+    stored = {"version": codec.FORMAT_VERSION, "engine": engine_version()}
     value = codec.encode_object(layout.FORMAT_KIND, layout.FORMAT_KEY, stored)
     transaction.put(layout.FORMAT_KEY, value, db=meta)
     key, kind = layout.RESOURCES_KEY, layout.RESOURCES_KIND

@@ -7,9 +7,10 @@ word and spoil each other; here the child gets ForkedError.
 """
 
 import os
-import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from threading import get_ident
 from typing import Any, TypeVar
 
 import lmdb
@@ -19,17 +20,22 @@ from simdb.errors import (
     ClosedError,
     Error,
     ForkedError,
-    FormatError,
     FullError,
     ReadOnlyError,
 )
+from simdb.storage import census
 from simdb.storage.birth import make_data_file
-from simdb.storage.gate import Gate, Holder
-from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK, open_lock
+from simdb.storage.duplication import copy_compacted
+from simdb.storage.files import DATA_FILE, WRITER_LOCK
+from simdb.storage.gate import Gate, Holder, Turn
+from simdb.storage.handles import Handles
+from simdb.storage.locks import open_lock
 from simdb.storage.mapping import READERS_MAX, open_map
+from simdb.storage.numbers import check_next, check_number
 from simdb.storage.pages import check_pages
-from simdb.storage.place import DATA_FILE, not_cut_off, sync_directory
-from simdb.storage.reading import statistics_of
+from simdb.storage.place import sync_directory
+from simdb.storage.presence import Presence
+from simdb.storage.right import WriteRight
 from simdb.storage.translation import translate
 
 # Address space, not disk: the file grows as it is filled.
@@ -43,119 +49,153 @@ Result = TypeVar("Result")
 class Environment:
     """An open LMDB environment, shared by all databases of this process on one directory."""
 
-    def __init__(self, path: str, *, is_read_only: bool, durability: str, map_bytes: int) -> None:
-        """Open `path`, an existing directory; makes an empty data file unless read-only."""
+    def __init__(
+        self,
+        path: str,
+        *,
+        is_read_only: bool,
+        durability: str,
+        map_bytes: int,
+        timeout: float | None,
+    ) -> None:
+        """Open `path`, an existing directory; makes an empty data file unless read-only.
+
+        `timeout`: seconds to wait while another process puts another data file in place.
+        """
         self.path = path
         self.durability = durability
         self.is_read_only = is_read_only
         self.map_bytes = map_bytes
         self.generation = 0  # changes whenever pointers into the map become void
-        self.reference_count = 0
-        self.write_guard = threading.Lock()
-        self.writing_thread = 0
         self._pid = os.getpid()
-        self._gate = Gate(path)
-        self._names: dict[bytes, Any] = {}
+        self._gate = Gate(f"snapshots and transactions of this process on {path}")
+        self._turn = Turn()
+        self._right: weakref.ref[WriteRight] | None = None
+        self._handles = Handles(path)
         self._lmdb: Any = None
-        self.writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
-        self.presence_lock = open_lock(os.path.join(path, PRESENCE_LOCK), is_read_only)
-        if self.presence_lock is not None:
-            self.presence_lock.share()
+        self._writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
+        if self._writer_lock is not None and not is_read_only:
+            make_data_file(path, self._writer_lock, is_synced=durability == "full", timeout=timeout)
+        self.presence = Presence(path, is_read_only=is_read_only, timeout=timeout)
         try:
-            if self.writer_lock is not None and not is_read_only:
-                make_data_file(path, self.writer_lock, is_synced=durability == "full")
             self._lmdb = self._open()
             with self.reading():
                 check_pages(os.path.join(path, DATA_FILE))
+            check_number(self._lmdb, path, self._number)
         except BaseException:
             if self._lmdb is not None:
                 self._lmdb.close()
             self._close_locks()
             raise
 
-    def begin(self, holder: Holder) -> None:
-        """Begin a read transaction for `holder`, which gives it back with `end`."""
-        self._gate.enter(holder)
+    def begin(self) -> Holder:
+        """Begin a read transaction; whoever has its holder gives it back with `end`."""
+        holder = self._gate.enter()
         try:
             if self._lmdb is None or self._pid != os.getpid():
                 self.check_usable()
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as error:
             self._gate.leave(holder)
-            self._begin_again(error, holder)
+            return self._begin_again(error)
         except BaseException:
             self._gate.leave(holder)
             raise
+        return holder
 
     def end(self, holder: Holder) -> None:
-        """End the holder's transaction; more often than once is fine."""
-        transaction, holder.transaction = holder.transaction, None
-        if transaction is not None:  # as it is in a forked child, see leave_to_parent
-            transaction.abort()
-        self._gate.leave(holder)
+        """End the transaction of a holder, once."""
+        if holder.transaction is not None:  # as it is in a forked child, see leave_to_parent
+            holder.transaction.abort()
+            self._gate.leave(holder)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """A read transaction for a `with` statement."""
-        holder = Holder()
-        self.begin(holder)
+        holder = self.begin()
         try:
             yield holder.transaction
         finally:
             self.end(holder)
 
-    def write(self, change: Callable[[Any], Result]) -> Result:
+    def begin_write(self, timeout: float | None) -> WriteRight:
+        """Become the only writer, until the right is ended; BusyError after `timeout` seconds."""
+        self.check_writable()
+        right = WriteRight(self.path, self._turn, self._writer_lock, self._gate)
+        right.take(timeout)
+        self._right = weakref.ref(right)
+        self.check_writable()
+        self.presence.check_readable()
+        return right
+
+    def write(self, change: Callable[[Any], Result], *, base: int | None = None) -> Result:
         """Run `change` in a write transaction and commit it.
 
-        Raises `MapFull` when the map has no room: nothing is changed then, and `grow` followed by
-        another call will do.  Nothing is changed either when `change` raises.
+        `base`: the number of the transaction that the change was made for.  Raises `MapFull` when
+        the map has no room: nothing is changed then, and `grow` followed by another call will do.
+        ReplacedError when the files are not those that were opened, or others have written after
+        `base`.  Nothing is changed either when `change` raises.
         """
         self.check_writable()
         try:
             with self._gate.held(), self._lmdb.begin(write=True, buffers=True) as transaction:
-                return change(transaction)
+                result = change(transaction)
+                self.presence.check()
+                check_next(self._lmdb, self.path, transaction, base)
+                return result
         except lmdb.MapFullError as error:
             raise MapFull from error
         except lmdb.MapResizedError:
             self._adopt_size()
-            return self.write(change)
+            return self.write(change, base=base)
         except lmdb.Error as error:
             translate(error, self.path)
 
-    def grow(self, needed_bytes: int) -> None:
+    def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
-        with self._gate.alone("the database must grow beyond its map"):
+        with self._alone("the database must grow beyond its map", right):
             wanted = max(2 * self.map_bytes, self.map_bytes + 2 * needed_bytes)
             self.generation += 1
             try:
                 self._lmdb.set_mapsize(wanted)
-            except (lmdb.Error, MemoryError) as error:
-                raise FullError(f"{self.path} cannot map {wanted} bytes: {error}") from error
+            except (lmdb.Error, MemoryError, OverflowError) as error:
+                # LMDB has given up the map that it had.
+                self._open_anew()
+                raise FullError(
+                    f"{self.path} cannot map {wanted} bytes, so what was to be written has no"
+                    f" room; nothing was changed: {error}"
+                ) from error
             self.map_bytes = wanted
 
-    def reopen(self, replacement: str | None, *, is_read_only: bool | None = None) -> None:
-        """Close and open again, with another data file (a path) moved into place if given."""
-        with self._gate.alone("the data file is to be opened anew"):
+    def reopen(
+        self,
+        replacement: str | None,
+        right: WriteRight | None = None,
+        *,
+        is_read_only: bool | None = None,
+    ) -> None:
+        """Close and open again, with another data file (a path) moved into place if given.
+
+        Only who is alone, see `Presence.alone`, may give one.
+        """
+        with self._alone("the data file is to be opened anew", right):
             self.generation += 1
-            self._lmdb.close()
-            names, was_read_only = list(self._names), self.is_read_only
-            self._names.clear()
+            was_read_only = self.is_read_only
             try:
                 if replacement is not None:
                     os.replace(replacement, os.path.join(self.path, DATA_FILE))
+                    self.presence.follow()
                     sync_directory(self.path)
                 if is_read_only is not None:
                     self.is_read_only = is_read_only
-                self._lmdb = self._open()
+                self._open_anew()
             except BaseException as error:
                 # Whoever has it open goes on as before.
                 self.is_read_only = was_read_only
-                self._lmdb = self._open()
+                self._open_anew()
                 if isinstance(error, OSError) and not isinstance(error, Error):
                     translate(error, self.path)
                 raise
-            finally:
-                self.attach(names)
 
     def close(self) -> None:
         """Close; BusyError while transactions of this process do not end.
@@ -165,11 +205,13 @@ class Environment:
         if self._pid != os.getpid():
             return
         if self._lmdb is None:
+            self._close_locks()
             return
-        with self._gate.alone("the database is to be closed"):
+        with self._alone("the database is to be closed", None):
+            environment, self._lmdb = self._lmdb, None
             try:
                 if self.durability == "process" and not self.is_read_only:
-                    self._lmdb.sync(True)
+                    environment.sync(True)
             except lmdb.Error as error:
                 raise FullError(
                     f"{self.path} is closed, but its disk did not take what was committed since it"
@@ -177,102 +219,57 @@ class Environment:
                 ) from error
             finally:
                 self.generation += 1
-                self._lmdb.close()
-                self._lmdb = None
+                environment.close()
                 self._close_locks()
 
     def subdatabase(self, name: bytes) -> Any:
         """The handle of a sub-database that was attached or created."""
-        return self._names[name]
+        return self._handles[name]
 
     def attach(self, names: Iterable[bytes]) -> None:
-        """Open sub-databases; FormatError when one is not there.
-
-        Not inside a transaction: a handle lives no longer than the transaction it is opened in,
-        unless that one commits.
-        """
-        for name in names:
-            if name not in self._names:
-                try:
-                    self._names[name] = self._handle(name)
-                except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
-                    raise FormatError(
-                        f"{self.path} has no sub-database {name.decode()}: it is no simdb database"
-                    ) from error
-                except lmdb.Error as error:
-                    translate(error, self.path)
-
-    def _handle(self, name: bytes) -> Any:
-        """The handle of a sub-database; nobody reads yet."""
-        try:
-            return self._lmdb.open_db(name, create=False)
-        except lmdb.MapResizedError:
-            self._lmdb.set_mapsize(0)  # others have made it larger
-        return self._handle(name)
+        """Open sub-databases; FormatError when one is not there.  See `Handles.attach`."""
+        self._handles.attach(self._lmdb, names)
 
     def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
         """Make sub-databases in a write transaction."""
-        for name in names:
-            self._names[name] = self._lmdb.open_db(name, txn=transaction, create=True)
+        self._handles.create(self._lmdb, names, transaction)
 
     def forget_subdatabases(self) -> None:
         """Drop handles that were opened in a transaction which did not commit."""
-        self._names.clear()
+        self._handles.forget()
 
     def copy_to(self, path: str) -> None:
-        """Write a compacted copy of the data file to the new file `path`.
-
-        The values are touched first (handing one out does that).  From memory that is mapped the
-        system copies in large pieces, and what was written in large pieces is also mapped in
-        large pieces when the copy is opened: that takes a tenth of the time.
-        """
-        self.check_usable()
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with self.reading() as transaction:
-                for handle in self._names.values():
-                    for _ in transaction.cursor(handle).iternext(keys=False, values=True):
-                        pass
-                self._lmdb.copyfd(descriptor, compact=True)
-            os.fsync(descriptor)
-        except (lmdb.Error, OSError) as error:
-            translate(error, path)
-        finally:
-            os.close(descriptor)
+        """Write a compacted copy of the data file to the new file `path`."""
+        with self.reading() as transaction:
+            copy_compacted(self._lmdb, transaction, self._every_handle(), path)
 
     def used_bytes(self) -> int:
         """Bytes of the data file up to the last page that was ever written."""
-        return int((self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"])
+        return census.used_bytes(self._lmdb)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
-        page_bytes = self._lmdb.stat()["psize"]
-        used = self.used_bytes()
-        file_bytes = os.stat(os.path.join(self.path, DATA_FILE)).st_blocks * 512
-        live = 2 * page_bytes
-        main = self._lmdb.open_db(None, txn=transaction)
-        for handle in [main, *self._names.values()]:
-            pages = statistics_of(transaction, handle)
-            live += page_bytes * sum(
-                pages[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")
-            )
-        return max(file_bytes, min(used, file_bytes)), live, self.map_bytes
+        return census.sizes(self._lmdb, self.path, transaction, self._every_handle())
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
         """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
-        if clears:
-            self._lmdb.reader_check()
-        rows = []
-        for line in self._lmdb.readers().splitlines()[1:]:
-            parts = line.split()
-            if len(parts) == 3 and parts[2] != "-":
-                rows.append((int(parts[0]), int(parts[1], 16), int(parts[2])))
-        return rows
+        with self._gate.held():
+            self.check_usable()
+            return census.readers(self._lmdb, clears=clears)
 
     @property
-    def is_idle(self) -> bool:
-        """Whether no transaction of this process is open."""
-        return self._gate.is_idle
+    def is_unused(self) -> bool:
+        """Whether nothing was ever committed to the data file."""
+        return census.last_number(self._lmdb) == 0
+
+    def is_idle(self, right: WriteRight) -> bool:
+        """Whether nobody but who has `right` has a transaction of this process open."""
+        return self._gate.is_idle(besides=right.holder)
+
+    @property
+    def can_be_alone(self) -> bool:
+        """Whether the place lets us have lock files, which tell who else is here."""
+        return self._writer_lock is not None and self.presence.can_be_alone
 
     @property
     def is_open(self) -> bool:
@@ -284,10 +281,12 @@ class Environment:
         """Whether it was opened by the parent of this process."""
         return self._pid != os.getpid()
 
-    @property
-    def engine_version(self) -> str:
-        """Version of the LMDB engine in use."""
-        return ".".join(map(str, lmdb.version()))
+    def _alone(self, why: str, right: WriteRight | None) -> AbstractContextManager[None]:
+        """Keep everybody out but who has `right`, or this thread's, for a `with` statement."""
+        if right is None and self._right is not None:
+            current = self._right()
+            right = current if current is not None and current.is_of(get_ident()) else None
+        return self._gate.alone(why, besides=None if right is None else right.holder)
 
     def _open(self) -> Any:
         environment = open_map(
@@ -296,11 +295,33 @@ class Environment:
             is_read_only=self.is_read_only,
             is_synced=self.durability == "full",
         )
-        self.map_bytes = environment.info()["map_size"]
-        self.data_file = os.stat(os.path.join(self.path, DATA_FILE))
+        try:
+            self.map_bytes = environment.info()["map_size"]
+            self.presence.note_files()
+        except BaseException:
+            environment.close()
+            raise
         return environment
 
-    def _begin_again(self, error: Exception, holder: Holder, *, tries: int = RESIZED_TRIES) -> None:
+    def _open_anew(self) -> None:
+        """Close and open again, with all handles; nobody is inside."""
+        environment, self._lmdb = self._lmdb, None
+        if environment is not None:
+            environment.close()
+        self._lmdb = self._open()
+        names = list(self._handles)
+        self._handles.forget()
+        self.attach(names)
+
+    def _every_handle(self) -> list[Any]:
+        return [self._handles[name] for name in self._handles]
+
+    def _number(self) -> int:
+        """The number of the transaction that a reader who begins now sees."""
+        with self.reading() as transaction:
+            return int(transaction.id())
+
+    def _begin_again(self, error: Exception, *, tries: int = RESIZED_TRIES) -> Holder:
         """Begin after the first try failed in a way that can be mended."""
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
@@ -314,19 +335,23 @@ class Environment:
                 ) from error
         else:
             translate(error, self.path)
-        self._gate.enter(holder)
+        holder = self._gate.enter()
         try:
+            self.check_usable()
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as again:
             self._gate.leave(holder)
             if isinstance(again, lmdb.MapResizedError) and tries:
-                self._begin_again(again, holder, tries=tries - 1)  # larger once more meanwhile
-            else:
-                translate(again, self.path)
+                return self._begin_again(again, tries=tries - 1)  # larger once more meanwhile
+            translate(again, self.path)
+        except BaseException:
+            self._gate.leave(holder)
+            raise
+        return holder
 
     def _adopt_size(self) -> None:
         """Take over the larger map that another process has given to the file."""
-        with self._gate.alone("another process has made the database larger"):
+        with self._alone("another process has made the database larger", None):
             self.generation += 1
             self._lmdb.set_mapsize(0)
             self.map_bytes = self._lmdb.info()["map_size"]
@@ -346,14 +371,10 @@ class Environment:
         if self.is_read_only:
             raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
 
-    def check_length(self) -> None:
-        """Raise CorruptError when somebody has cut off the data file, which only grows."""
-        self.data_file = not_cut_off(os.path.join(self.path, DATA_FILE), self.data_file)
-
     def _close_locks(self) -> None:
-        for lock in (self.writer_lock, self.presence_lock):
-            if lock is not None:
-                lock.close()
+        self.presence.close()
+        if self._writer_lock is not None:
+            self._writer_lock.close()
 
     def leave_to_parent(self) -> None:
         """In a forked child: let go of everything without touching what the parent goes on with.
@@ -363,9 +384,9 @@ class Environment:
         nobody refers to them, and only then lets this process open the path again.
         """
         self._gate.forget_all()
-        self._names = {}
+        self._handles.forget()
         self._lmdb = None
-        self.write_guard = threading.Lock()
+        self._turn = Turn()
         self._close_locks()
 
 

@@ -1,96 +1,225 @@
-"""The gate: who has a transaction of an environment open, and who must be alone.
+"""The gate: who is inside, and who must be alone.
 
 Pointers into the map live as long as a transaction does, and some changes (closing, growing,
-putting another file in place) make all of them void.  A holder enters before it looks whether the
-gate is blocked, and whoever blocks it does so before looking for holders; so one of the two sees
-the other, without a lock on the way of every query.
+putting another file in place) make all of them void.  Whoever begins a transaction enters the gate
+of its environment; whoever makes such a change waits until nobody else is inside.  A snapshot and a
+write transaction have a gate of their own, through which their verbs go, so that neither ends
+while one of its verbs runs.
+
+A holder is inside before it looks whether the gate is blocked, and whoever blocks the gate does so
+before counting who is inside; so one of the two sees the other, and entering needs no lock.
+
+An exception, KeyboardInterrupt too, can strike between any two instructions, also between taking
+something and the `try` that gives it back.  So nothing here is owned by a counter: a holder counts
+as long as it is alive, and what its owner loses comes back by itself.
 """
 
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from simdb.errors import BusyError
 
 WAIT_SECONDS = 2.0
-PAUSE_SECONDS = 0.0005
+FIRST_PAUSE_SECONDS = 0.0001
+LONGEST_PAUSE_SECONDS = 0.005
 
 
 class Holder:
-    """Whoever has a transaction open; `forget` is called in a forked child, whose it is not."""
+    """Somebody inside: `transaction` of LMDB, if it has one, and `thread`, 0 for any."""
 
-    __slots__ = ("transaction",)
+    __slots__ = ("__weakref__", "thread", "transaction")
 
     def __init__(self) -> None:
         """No transaction yet."""
         self.transaction: Any = None
+        self.thread = 0
 
-    def forget(self) -> None:
-        """Drop the transaction without ending it: it is the parent's."""
-        self.transaction = None
+
+class Turn:
+    """What one at a time may have.  It is free again when its owner is gone."""
+
+    def __init__(self) -> None:
+        """Nobody has it."""
+        self._lock = threading.Lock()  # for moments only, and always by `with`
+        self._owner: weakref.ref[Holder] | None = None
+
+    @property
+    def owner(self) -> Holder | None:
+        """Who has it."""
+        owner = self._owner
+        return None if owner is None else owner()
+
+    def take(self, owner: Holder, timeout: float | None) -> bool:
+        """Wait up to `timeout` seconds, None without end; returns whether `owner` has it."""
+        pauses = _pauses(timeout)
+        while not self._try_take(owner):
+            if not next(pauses, False):
+                return False
+        return True
+
+    def give_back(self, owner: Holder) -> None:
+        """Let others have it; nothing where `owner` has it not."""
+        with self._lock:
+            if self.owner is owner:
+                self._owner = None
+
+    def _try_take(self, owner: Holder) -> bool:
+        with self._lock:
+            if self.owner is not None:
+                return False
+            self._owner = weakref.ref(owner)
+            return True
 
 
 class Gate:
     """Lets holders in, unless somebody needs to be alone."""
 
-    def __init__(self, path: str) -> None:
-        """`path` of the environment, for messages."""
-        self._path = path
-        self._holders: set[Holder] = set()
-        self._is_blocked = False
-        self._lock = threading.RLock()
+    def __init__(self, inside: str, *, timeout: float | None = None) -> None:
+        """`inside`: what the holders are, for messages: "verbs of this snapshot".
 
-    def enter(self, holder: Holder) -> None:
-        """Let `holder` in, after whoever is alone."""
-        self._holders.add(holder)
-        if self._is_blocked:
-            self._holders.discard(holder)
-            with self._lock:
-                self._holders.add(holder)
+        `timeout`: seconds for which `enter` waits for whoever is alone, None without end.
+        """
+        self._inside = inside
+        self._timeout = timeout
+        self._is_blocked = False
+        self._turn = Turn()
+        # Every holder that is alive; those not in use wait in `_idle`, and all others are inside.
+        self._alive: set[weakref.ref[Holder]] = set()
+        self._idle: list[Holder] = []
+
+    def enter(self, thread: int = 0) -> Holder:
+        """Come inside, after whoever is alone; `thread`: the one that will leave, if that is known.
+
+        A thread that is alone, or inside already under its number, does not wait for itself.
+        BusyError when whoever is alone takes longer than the timeout.
+        """
+        try:
+            holder = self._idle.pop()
+        except IndexError:
+            holder = self._new_holder()
+        holder.thread = thread
+        return self._admitted(holder) if self._is_blocked else holder
 
     def leave(self, holder: Holder) -> None:
-        """Let `holder` out; more often than once is fine."""
-        self._holders.discard(holder)
+        """Let `holder` out, once."""
+        holder.transaction = None
+        holder.thread = 0
+        self._idle.append(holder)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Be inside for a `with` statement."""
-        holder = Holder()
-        self.enter(holder)
+        holder = self.enter()
         try:
             yield
         finally:
             self.leave(holder)
 
     @contextmanager
-    def alone(self, why: str) -> Iterator[None]:
-        """Wait until nobody is inside and let nobody in; BusyError when somebody stays."""
-        with self._lock:
+    def alone(
+        self, why: str, *, besides: Holder | None = None, is_patient: bool = False
+    ) -> Iterator[None]:
+        """Wait until nobody is inside but `besides`, and let nobody in.
+
+        BusyError when somebody stays for `WAIT_SECONDS`, or for the timeout of the gate when
+        `is_patient`; at once when that is this thread itself, in the middle of a verb that has
+        called back.
+        """
+        timeout = self._timeout if is_patient else WAIT_SECONDS
+        owner = Holder()
+        owner.thread = get_ident()
+        self._refuse_own_thread(why, besides)
+        if not self._turn.take(owner, timeout):
+            raise BusyError(f"{why}, but another thread is changing it; try again")
+        try:
             self._is_blocked = True
-            try:
-                deadline = time.monotonic() + WAIT_SECONDS
-                while self._holders:
-                    if time.monotonic() > deadline:
-                        raise BusyError(
-                            f"{why}, but {len(self._holders)} snapshot(s) or transaction(s) of"
-                            f" this process on {self._path} are still open; close them first"
-                        )
-                    time.sleep(PAUSE_SECONDS)
-                yield
-            finally:
-                self._is_blocked = False
+            self._wait_for_others(why, besides, timeout)
+            yield
+        finally:
+            self._is_blocked = False
+            self._turn.give_back(owner)
 
     def forget_all(self) -> None:
-        """In a forked child: nobody is inside, and whoever was has no transaction."""
-        for holder in self._holders:
-            holder.forget()
-        self._holders = set()
-        self._is_blocked = False
-        self._lock = threading.RLock()
+        """In a forked child: nobody is inside, and whoever was has no transaction.
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody is inside."""
-        return not self._holders
+        The transactions are the parent's, and dropped without being ended.
+        """
+        for reference in list(self._alive):
+            holder = reference()
+            if holder is not None:
+                holder.transaction = None
+        self._alive, self._idle = set(), []
+        self._is_blocked = False
+        self._turn = Turn()
+
+    def is_idle(self, *, besides: Holder | None = None) -> bool:
+        """Whether nobody is inside but `besides`."""
+        return self._count(besides) == 0
+
+    def _count(self, besides: Holder | None) -> int:
+        """How many are inside, not counting `besides`, who is."""
+        return len(self._alive) - len(self._idle) - (besides is not None)
+
+    def _new_holder(self) -> Holder:
+        holder = Holder()
+        self._alive.add(weakref.ref(holder, self._alive.discard))
+        return holder
+
+    def _admitted(self, holder: Holder) -> Holder:
+        """A holder that may be inside while the gate is blocked, or after that."""
+        thread, own = holder.thread, get_ident()
+        pauses = _pauses(self._timeout)
+        while True:
+            owner = self._turn.owner
+            if owner is None or owner.thread == own or self._has_inside(own, holder):
+                return holder
+            # Whoever is alone waits for this holder: step back, and come again.
+            self.leave(holder)
+            if not next(pauses, False):
+                raise BusyError(
+                    f"another thread is in the middle of one of the {self._inside}; try again, or"
+                    " open with a longer timeout="
+                )
+            holder = self._new_holder()
+            holder.thread = thread
+
+    def _has_inside(self, thread: int, besides: Holder | None) -> bool:
+        """Whether a holder of `thread` is inside, not counting `besides`."""
+        holders = [reference() for reference in list(self._alive)]
+        return any(
+            holder is not None and holder is not besides and holder.thread == thread
+            for holder in holders
+        )
+
+    def _refuse_own_thread(self, why: str, besides: Holder | None) -> None:
+        own, owner = get_ident(), self._turn.owner
+        is_alone = owner is not None and owner.thread == own
+        if is_alone or self._has_inside(own, besides):
+            raise BusyError(
+                f"{why}, but this thread is in the middle of one of the {self._inside}, which has"
+                " called back or still reads what it was given; do it afterwards"
+            )
+
+    def _wait_for_others(self, why: str, besides: Holder | None, timeout: float | None) -> None:
+        pauses = _pauses(timeout)
+        while self._count(besides):
+            if not next(pauses, False):
+                raise BusyError(
+                    f"{why}, but {self._count(besides)} of the {self._inside} are still open;"
+                    " close them first"
+                )
+
+
+def _pauses(timeout: float | None) -> Iterator[bool]:
+    """Sleeps, longer and longer, each time it is asked; True each time until `timeout` is over."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    pause = FIRST_PAUSE_SECONDS
+    while deadline is None or time.monotonic() < deadline:
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        yield True

@@ -1,9 +1,11 @@
-"""Two advisory locks beside LMDB's own: who writes, and whether anybody else is here.
+"""Advisory locks on files: one may have a lock alone, or many share it.
 
 `writer.lock` is held for the length of a write transaction.  LMDB has such a lock, but waits for
-it without end; this one can give up after a time.  `presence.lock` is held shared by every
-process that has the database open; only a process that can have it alone may put another file in
-the place of the data file.  Both are released by the kernel when their process dies.
+it without end; this one can give up after a time.  Locks of presence (`presence`) are shared by
+every process that has the database open.  The kernel releases all of them when their process dies.
+
+A lock is on a file, not on its name: who takes a name away and puts another file there has made
+another lock.  `is_in_place` tells.
 """
 
 import errno
@@ -13,10 +15,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simdb.errors import BusyError, FullError, ReadOnlyError
+from simdb.errors import BusyError
+from simdb.storage.regular import is_same_file, open_regular
+from simdb.storage.translation import translate
 
-WRITER_LOCK = "writer.lock"
-PRESENCE_LOCK = "presence.lock"
 FIRST_PAUSE_SECONDS = 0.0005
 LONGEST_PAUSE_SECONDS = 0.02
 
@@ -24,48 +26,70 @@ LONGEST_PAUSE_SECONDS = 0.02
 class FileLock:
     """One lock file, opened once; taken and given back as often as needed."""
 
-    def __init__(self, path: str) -> None:
-        """Open, and make where missing, the file at `path`."""
+    def __init__(self, path: str, *, is_made: bool = True) -> None:
+        """Open the file at `path`, and make it where missing if `is_made`.
+
+        FormatError unless it is a plain file under one name.
+        """
         self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.descriptor = -1
+        flags = os.O_RDWR | os.O_CREAT if is_made else os.O_RDONLY
+        self.descriptor = open_regular(path, flags, is_alone=is_made)
 
     def take(self, timeout: float | None) -> None:
         """Wait for the lock alone; BusyError when `timeout` seconds did not bring it."""
+        self._wait(fcntl.LOCK_EX, timeout, "writing")
+
+    def try_take(self) -> bool:
+        """Take the lock alone if nobody has it."""
+        return self._try(fcntl.LOCK_EX)
+
+    def share(self, timeout: float | None = None) -> None:
+        """Hold the lock together with others; waits while somebody has it alone."""
+        self._wait(fcntl.LOCK_SH, timeout, "replacing the data file")
+
+    def release(self) -> None:
+        """Give the lock back; nothing where it was closed."""
+        if self.descriptor >= 0:
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file; the lock goes with it, unless a forked child still has it open."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file that is open is the one that has its name."""
+        return is_same_file(self.path, os.fstat(self.descriptor))
+
+    def __del__(self) -> None:
+        """A lock that nobody has any more is given back."""
+        if hasattr(self, "descriptor"):
+            self.close()
+
+    def _wait(self, kind: int, timeout: float | None, what: str) -> None:
         if timeout is None:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            fcntl.flock(self.descriptor, kind)
             return
         deadline = time.monotonic() + timeout
         pause = FIRST_PAUSE_SECONDS
-        while not self.try_take():
+        while not self._try(kind):
             if time.monotonic() >= deadline:
                 raise BusyError(
-                    f"another process has been writing for {timeout:g} seconds ({self.path});"
+                    f"another process has been {what} for {timeout:g} seconds ({self.path});"
                     " try again, or open with a longer timeout="
                 )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
-    def try_take(self) -> bool:
-        """Take the lock alone if nobody has it."""
+    def _try(self, kind: int) -> bool:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
-
-    def share(self) -> None:
-        """Hold the lock together with others; waits while somebody has it alone."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
-
-    def release(self) -> None:
-        """Give the lock back."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Close the file; the lock goes with it, unless a forked child still has it open."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
 
 @contextmanager
@@ -87,10 +111,7 @@ def open_lock(path: str, is_read_only: bool) -> FileLock | None:
     try:
         return FileLock(path)
     except OSError as error:
-        if is_read_only and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT):
+        is_refused = error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT)
+        if is_read_only and is_refused:
             return None
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            raise ReadOnlyError(f"{path} may not be written: {error}") from error
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FullError(f"no room for {path}: {error}") from error
-        raise
+        translate(error, path)

@@ -64,28 +64,32 @@ def as_loose(start: int, batch: Batch, keying: Keying) -> LooseView:
 
 
 class Loose:
-    """Columns that grow at the end."""
+    """Columns that grow at the end.
+
+    What is appended is written behind the end first, and then one assignment moves the end: an
+    exception in between, at whatever instruction, leaves everything as it was.
+    """
 
     def __init__(self, start: int, width: int, keying: Keying) -> None:
         """None yet; the first to be appended gets the ordinal `start`."""
         self.start = start
         self._keying = keying
         none = keying.searchable(np.empty(0, np.uint64), np.empty((0, width), np.uint8))
-        self._columns = {
-            "fingerprints": _Column(np.uint64),
-            "states": _Column(np.uint8),
-            "vectors": _Column(np.uint8, width),
-            "hashes": _Column(np.uint64),
-            "offsets": _Column(np.int64),
-            "content": _Column(np.uint8),
-            "searchable": _Column(np.uint64, *none.shape[1:]),
-            "ordinals": _Column(np.uint32),
-        }
-        self._columns["offsets"].append(np.zeros(1, np.int64))
+        self._fingerprints = _Column(np.uint64)
+        self._states = _Column(np.uint8)
+        self._vectors = _Column(np.uint8, width)
+        self._hashes = _Column(np.uint64)
+        self._offsets = _Column(np.int64)
+        self._content = _Column(np.uint8)
+        self._searchable = _Column(np.uint64, *none.shape[1:])
+        self._ordinals = _Column(np.uint32)
+        self._offsets.put(0, np.zeros(1, np.int64))
+        # Documents, bytes of ids, and documents to search.
+        self._ends = (0, 0, 0)
 
     def __len__(self) -> int:
         """Number of documents."""
-        return self._columns["fingerprints"].count
+        return self._ends[0]
 
     def append(self, batch: Batch) -> None:
         """Add documents at the end."""
@@ -94,47 +98,57 @@ class Loose:
     def extend(self, loose: LooseView) -> None:
         """Add documents at the end that have these ordinals already."""
         batch = loose.batch
-        assert loose.start == self.start + len(self)
-        for name in ("fingerprints", "states", "vectors", "hashes"):
-            self._columns[name].append(getattr(batch, name))
-        self._columns["offsets"].append(batch.offsets[1:] + self._columns["content"].count)
-        self._columns["content"].append(batch.content)
-        self._columns["searchable"].append(loose.searchable)
-        self._columns["ordinals"].append(loose.ordinals)
+        count, content, searchable = self._ends
+        assert loose.start == self.start + count
+        self._fingerprints.put(count, batch.fingerprints)
+        self._states.put(count, batch.states)
+        self._vectors.put(count, batch.vectors)
+        self._hashes.put(count, batch.hashes)
+        self._offsets.put(count + 1, batch.offsets[1:] + content)
+        self._content.put(content, batch.content)
+        self._searchable.put(searchable, loose.searchable)
+        self._ordinals.put(searchable, loose.ordinals)
+        self._ends = (
+            count + len(batch),
+            content + len(batch.content),
+            searchable + len(loose.searchable),
+        )
 
     def view(self) -> LooseView:
         """What it holds now."""
-        get = {name: column.filled() for name, column in self._columns.items()}
+        count, content, searchable = self._ends
         batch = Batch(
-            get["fingerprints"],
-            get["states"],
-            get["vectors"],
-            get["hashes"],
-            get["offsets"],
-            get["content"],
+            self._fingerprints.until(count),
+            self._states.until(count),
+            self._vectors.until(count),
+            self._hashes.until(count),
+            self._offsets.until(count + 1),
+            self._content.until(content),
         )
-        return LooseView(self.start, batch, get["searchable"], get["ordinals"])
+        return LooseView(
+            self.start, batch, self._searchable.until(searchable), self._ordinals.until(searchable)
+        )
 
 
 class _Column:
-    """An array with room at its end; filled() gives a slice that later appends leave alone."""
+    """An array with room at its end; until() gives a slice that later writes leave alone."""
 
-    __slots__ = ("_array", "count")
+    __slots__ = ("_array",)
 
     def __init__(self, dtype: Any, width: int | None = None) -> None:
         shape = (LEAST_CAPACITY,) if width is None else (LEAST_CAPACITY, width)
         self._array: npt.NDArray[Any] = np.empty(shape, dtype)
-        self.count = 0
 
-    def append(self, values: npt.NDArray[Any]) -> None:
-        needed = self.count + len(values)
+    def put(self, end: int, values: npt.NDArray[Any]) -> None:
+        """Write behind the first `end` entries, which stay."""
+        needed = end + len(values)
         if needed > len(self._array):
             shape = (max(needed, 2 * len(self._array)), *self._array.shape[1:])
             larger = np.empty(shape, self._array.dtype)
-            larger[: self.count] = self._array[: self.count]
+            larger[:end] = self._array[:end]
             self._array = larger
-        self._array[self.count : needed] = values
-        self.count = needed
+        self._array[end:needed] = values
 
-    def filled(self) -> npt.NDArray[Any]:
-        return self._array[: self.count]
+    def until(self, end: int) -> npt.NDArray[Any]:
+        """The first `end` entries."""
+        return self._array[:end]

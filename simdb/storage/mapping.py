@@ -7,7 +7,7 @@ from typing import Any
 import lmdb
 
 from simdb.errors import FormatError, FullError
-from simdb.storage.place import DATA_FILE
+from simdb.storage.files import DATA_FILE
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
 LEAST_MAP_BYTES = 1 << 20

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import BinaryIO, TypeVar
 
 from simdb.errors import (
-    CorruptError,
     ExistsError,
     FormatError,
     FullError,
@@ -16,17 +15,11 @@ from simdb.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.storage.locks import PRESENCE_LOCK, WRITER_LOCK
+from simdb.storage.files import DATA_FILE, LMDB_LOCK, OWN_FILES
+from simdb.storage.regular import check_regular
 
 Result = TypeVar("Result")
 
-DATA_FILE = "data.mdb"
-NEW_FILE = "data.mdb.new"
-IDF_FILE = "idf.table"
-IDF_TEMPORARY = "idf.table.new"
-OWN_FILES = {
-    DATA_FILE, NEW_FILE, "lock.mdb", WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, IDF_TEMPORARY,
-}  # fmt: skip
 # Their locks and shared memory maps are not those of one machine, and LMDB needs both.
 NETWORK_TYPES = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",
@@ -42,7 +35,7 @@ def prepare(path: str, mode: str) -> None:
         raise NotFoundError("the path of the database is empty")
     if os.path.exists(path) and not os.path.isdir(path):
         raise FormatError(f"{path} is a file; a simdb database is a directory")
-    exists = os.path.exists(os.path.join(path, DATA_FILE))
+    exists = _has_data_file(path, mode)
     if mode in ("r", "w") and not exists:
         raise NotFoundError(f"there is no database at {path}; mode 'c' creates one")
     if mode == "x" and exists:
@@ -59,7 +52,19 @@ def prepare(path: str, mode: str) -> None:
 
 def is_new(path: str, mode: str) -> bool:
     """Whether opening by `mode` has to make the database."""
-    return mode in ("c", "x") and not os.path.exists(os.path.join(path, DATA_FILE))
+    return mode in ("c", "x") and not os.path.lexists(os.path.join(path, DATA_FILE))
+
+
+def _has_data_file(path: str, mode: str) -> bool:
+    """Whether there is a data file; FormatError where it, or LMDB's lock file, is no plain file.
+
+    LMDB opens both by their names, and would follow a link, or wait for a pipe.
+    """
+    try:
+        check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
+        return check_regular(os.path.join(path, DATA_FILE), is_alone=mode != "r") is not None
+    except (OSError, ValueError):
+        return False  # making the directory tells why
 
 
 def make_new(path: str) -> None:
@@ -93,22 +98,6 @@ def file_system(path: str) -> str:
         if is_under and len(mount) >= len(best):
             best, found = mount, details.split()[0]
     return found
-
-
-def not_cut_off(data_file: str, before: os.stat_result) -> os.stat_result:
-    """What the system says of a data file now; CorruptError when it is shorter than `before`."""
-    try:
-        now = os.stat(data_file)
-    except OSError:
-        return before  # its name is gone, not its content
-    if not os.path.samestat(now, before):
-        return before
-    if now.st_size < before.st_size:
-        raise CorruptError(
-            f"{data_file} was cut off from {before.st_size} to {now.st_size} bytes while it is"
-            " open; restore it from a copy"
-        )
-    return now
 
 
 def write_whole(

@@ -2,34 +2,86 @@
 
 import os
 import threading
+import weakref
 
-from simdb.errors import OptionError
+from simdb.errors import Error, OptionError
 from simdb.storage.environment import Environment
-from simdb.storage.place import DATA_FILE
+from simdb.storage.files import DATA_FILE
 
-_lock = threading.Lock()
-_open: dict[tuple[int, int], Environment] = {}
+# A lease that nobody has any more is given back at any moment, also while this thread has the lock.
+_lock = threading.RLock()
+_open: dict[tuple[int, int], "Shared"] = {}
 
 
-def acquire(path: str, *, is_read_only: bool, durability: str, map_bytes: int) -> Environment:
-    """The environment of the directory `path`, opened if this process has not done so yet.
+class Lease:
+    """The right of one store to use an environment; given back once, or when nobody has it."""
+
+    __slots__ = ("__weakref__", "shared")
+
+    def __init__(self, shared: "Shared") -> None:
+        """Of an environment that is open."""
+        self.shared = shared
+
+    @property
+    def environment(self) -> Environment:
+        """What it is a lease of."""
+        return self.shared.environment
+
+
+class Shared:
+    """An environment and the leases of it that are alive."""
+
+    def __init__(self, environment: Environment) -> None:
+        """No lease yet."""
+        self.environment = environment
+        self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anybody has a lease; one whose owner is gone may still be listed, and is not."""
+        return any(True for _ in self.leases)
+
+    def lease(self) -> Lease:
+        """Another lease."""
+        lease = Lease(self)
+        self.leases.add(lease)
+        # The end of the process closes everything without our help.
+        weakref.finalize(lease, _close_unused, self).atexit = False
+        return lease
+
+
+def acquire(
+    path: str,
+    *,
+    is_read_only: bool,
+    durability: str,
+    map_bytes: int,
+    timeout: float | None = None,
+) -> Lease:
+    """A lease of the environment of the directory `path`, opened if it is not open here yet.
 
     One that was opened for reading is opened anew when somebody wants to write.  OptionError when
-    it is open with another durability, which cannot be changed for one user alone.
+    it is open with another durability, which cannot be changed for one user alone.  `timeout`:
+    seconds to wait while another process puts another data file in place.
     """
     with _lock:
         state = os.stat(path)
         place = (state.st_dev, state.st_ino)
-        environment = _open.get(place)
-        if environment is None or not _is_in_place(environment, path):
+        shared = _open.get(place)
+        if shared is None or not _is_in_place(shared, path) or not shared.is_used:
+            if shared is not None and not shared.is_used:
+                _close_unused(shared)
             environment = Environment(
                 os.path.abspath(path),
                 is_read_only=is_read_only,
                 durability=durability,
                 map_bytes=map_bytes,
+                timeout=timeout,
             )
-            _open[place] = environment
-        elif not is_read_only:
+            shared = _open[place] = Shared(environment)
+            return shared.lease()
+        lease, environment = shared.lease(), shared.environment
+        if not is_read_only:
             if environment.is_read_only:
                 environment.durability = durability
                 environment.reopen(None, is_read_only=False)
@@ -38,40 +90,58 @@ def acquire(path: str, *, is_read_only: bool, durability: str, map_bytes: int) -
                     f"{path} is open in this process with durability={environment.durability!r};"
                     f" close it there, or open it with the same"
                 )
-        environment.reference_count += 1
-        return environment
+        return lease
 
 
-def release(environment: Environment) -> None:
-    """Give an environment back; the last one to do so closes it."""
+def release(lease: Lease) -> None:
+    """Give a lease back, again is fine; the last one to be given back closes its environment.
+
+    BusyError, and it is open as before, while transactions of it do not end.
+    """
     with _lock:
-        if environment.reference_count > 1:
-            environment.reference_count -= 1
+        shared = lease.shared
+        if list(shared.leases) == [lease]:
+            try:
+                shared.environment.close()
+            finally:
+                if not shared.environment.is_open:
+                    _forget(shared)
+        shared.leases.discard(lease)
+
+
+def _close_unused(shared: Shared) -> None:
+    """Close an environment of which nobody has a lease any more."""
+    with _lock:
+        if shared.is_used:
             return
         try:
-            environment.close()
+            shared.environment.close()
+        except Error:
+            pass  # nobody is left to be told
         finally:
-            if not environment.is_open:
-                environment.reference_count = 0
-                for place, each in list(_open.items()):
-                    if each is environment:
-                        del _open[place]
+            _forget(shared)
 
 
-def _is_in_place(environment: Environment, path: str) -> bool:
+def _forget(shared: Shared) -> None:
+    shared.leases.clear()
+    for place, each in list(_open.items()):
+        if each is shared:
+            del _open[place]
+
+
+def _is_in_place(shared: Shared, path: str) -> bool:
     """Whether it has the data file open that is there, and not one of a directory removed since."""
-    try:
-        return os.path.samestat(environment.data_file, os.stat(os.path.join(path, DATA_FILE)))
-    except FileNotFoundError:
-        return False
+    return shared.environment.is_open and shared.environment.presence.is_of(
+        os.path.join(path, DATA_FILE)
+    )
 
 
 def _forget_in_child() -> None:
     """After a fork the child has no environment open, whatever its memory says."""
     global _lock
-    _lock = threading.Lock()
-    for environment in _open.values():
-        environment.leave_to_parent()
+    _lock = threading.RLock()
+    for shared in _open.values():
+        shared.environment.leave_to_parent()
     _open.clear()
 
 

@@ -77,10 +77,10 @@ def as_segment(start: int, batch: Batch) -> Segment:
     )
 
 
-class Source(Holder):
+class Source:
     """Where the values of stored runs are fetched from: a read transaction that sees them."""
 
-    __slots__ = ("_environment", "header_offset", "width")
+    __slots__ = ("_environment", "_holder", "header_offset", "width")
 
     def __init__(self, environment: Environment, width: int, header_offset: int) -> None:
         """Begin the transaction; `width` is the bytes of a volatility vector.
@@ -90,11 +90,19 @@ class Source(Holder):
         self._environment = environment
         self.width = width
         self.header_offset = header_offset
-        environment.begin(self)
+        self._holder: Holder | None = None
+        self._holder = environment.begin()
+
+    @property
+    def transaction(self) -> Any:
+        """The transaction of LMDB; None after `end`, and in a forked child."""
+        return None if self._holder is None else self._holder.transaction
 
     def end(self) -> None:
-        """End the transaction; nothing that was fetched may be used after it."""
-        self._environment.end(self)
+        """End the transaction, again is fine; nothing that was fetched may be used after it."""
+        holder, self._holder = self._holder, None
+        if holder is not None:
+            self._environment.end(holder)
 
     def check_open(self) -> None:
         """Raise ClosedError after `end`, ForkedError in a child of the process that began."""

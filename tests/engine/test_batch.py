@@ -280,8 +280,8 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
     database = open_database()
     database.insert_many(range(20_000), bits)
     with database.write() as transaction:
-        view, source = transaction._enter()
-        tables = [view.runs[0].table(number, source) for number in range(4)]
+        with transaction._enter() as (view, source):
+            tables = [view.runs[0].table(number, source) for number in range(4)]
         assert all(residency.is_mapped(table.keys) for table in tables)
         kept = [table.keys.copy() for table in tables]
 

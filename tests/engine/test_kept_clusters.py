@@ -386,6 +386,6 @@ def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
 def rebuild(database):
     """Make what a test has damaged sound again."""
     with database.write() as transaction:
-        keeper = transaction._staging.keeper
-        keeper._sweep(transaction._view(), transaction._source)
+        keeper = transaction._writing.staging.keeper
+        keeper._sweep(transaction._writing.view(), transaction._writing.source)
         transaction.insert("more", 99 << 50)

@@ -264,9 +264,8 @@ def test_compaction_calibrates_again_when_the_collection_has_doubled(open_databa
         start = len(database)
         database.insert_many(range(start, size), slice_of(world.stored, start, size))
         database.compact()
-        view, source = database._enter()
-        known.append(view.calibration and view.calibration.document_count)
-        database._leave(source)
+        with database._enter() as (view, _):
+            known.append(view.calibration and view.calibration.document_count)
 
     assert known == [None, 1000, 1000, 2500]
 

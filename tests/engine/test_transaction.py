@@ -128,7 +128,7 @@ def test_a_transaction_that_claims_many_keeps_few_runs_and_sees_all(database):
             if start % 500 == 0:
                 transaction.delete(start)
 
-        assert len(transaction._staging.sealed) <= 10
+        assert len(transaction._writing.staging.sealed) <= 10
         assert transaction.query(1234 << 7, distance=0) == [simdb.Match(1234, 0)]
         kept = list(transaction)
 

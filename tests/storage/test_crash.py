@@ -27,15 +27,15 @@ def die():
 
 write = environment.Environment.write
 
-def write_then_die(self, change):
-    write(self, change)
+def write_then_die(self, change, **settings):
+    write(self, change, **settings)
     die()
 
-def die_before_commit(self, change):
+def die_before_commit(self, change, **settings):
     def change_then_die(transaction):
         change(transaction)
         die()
-    return write(self, change_then_die)
+    return write(self, change_then_die, **settings)
 
 def die_at_put(number):
     put = commit.Writer.put

@@ -77,7 +77,7 @@ def test_a_map_that_cannot_grow_is_full_and_nothing_is_lost(open_database, monke
     database = open_database(options=TINY, map_size=MIB)
     database.insert(1, 1)
 
-    def refuse(self, needed_bytes):
+    def refuse(self, needed_bytes, right):
         raise simdb.FullError("cannot map")
 
     monkeypatch.setattr(environment_module.Environment, "grow", refuse)
@@ -206,7 +206,7 @@ def test_a_map_that_others_make_larger_while_it_is_opened_is_taken_over(open_dat
             return getattr(real, name)
 
     monkeypatch.setattr(environment, "_lmdb", Growing())
-    names = list(environment._names)
+    names = list(environment._handles)
     environment.forget_subdatabases()
     environment.attach(names)
 

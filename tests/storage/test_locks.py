@@ -52,4 +52,4 @@ def test_closing_gives_the_lock_back_and_may_be_repeated(two):
 
 
 def test_a_lock_is_not_inherited_by_programs_that_are_started(two):
-    assert not os.get_inheritable(two[0]._descriptor)
+    assert not os.get_inheritable(two[0].descriptor)

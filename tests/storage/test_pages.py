@@ -104,11 +104,11 @@ def test_what_lmdb_finds_damaged_is_a_corrupt_error(database, monkeypatch):
             return getattr(self.transaction, name)
 
     with database.read() as snapshot:
-        source = snapshot._source
-        source.transaction = Damaged(source.transaction)
+        holder = snapshot._source._holder
+        holder.transaction = Damaged(holder.transaction)
         with pytest.raises(simdb.CorruptError, match="restore the database"):
             snapshot.get(3)
-        source.transaction = source.transaction.transaction
+        holder.transaction = holder.transaction.transaction
 
 
 def test_a_file_that_is_cut_off_while_it_is_open_is_told_before_a_commit(data_file):

@@ -208,8 +208,7 @@ def passages(
 
 def candidates(database: simdb.Database, queries: simdb.Fingerprints, plan: simdb.Plan) -> float:
     """Stored documents that are measured, for a query."""
-    view, source = database._enter()
-    try:
+    with database._enter() as (view, source):
         sketches = database._store.sketcher.sketch(queries, is_query=True)
         if plan.probing is None:
             offsets, _, _ = view.tables(source).lookup(
@@ -222,8 +221,6 @@ def candidates(database: simdb.Database, queries: simdb.Fingerprints, plan: simd
                 first=False, after=None, tables=plan.probing.tables,
             )  # fmt: skip
         return float(offsets[-1]) / len(queries)
-    finally:
-        database._leave(source)
 
 
 def tell_recall(

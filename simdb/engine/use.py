@@ -1,0 +1,50 @@
+"""A use: one verb in progress on a consistent state.
+
+A verb of a database has a state of its own, and leaves it at its end.  Verbs of a snapshot or a
+write transaction share one state, through a gate of that: while one of them is inside, the state
+is not ended under it.
+"""
+
+from threading import get_ident
+from types import TracebackType
+
+from simdb.engine.view import View
+from simdb.storage.gate import Gate, Holder
+from simdb.storage.run import Source
+
+
+class Use:
+    """The view and the source of a state, for a `with` statement."""
+
+    __slots__ = ("_gate", "_holder", "_source", "_view")
+
+    def __init__(
+        self, view: View, source: Source, gate: Gate | None = None, holder: Holder | None = None
+    ) -> None:
+        """Without a `gate`, whose `holder` is inside, the source ends with the use."""
+        self._view = view
+        self._source = source
+        self._gate = gate
+        self._holder = holder
+
+    def __enter__(self) -> tuple[View, Source]:
+        """What to read: nothing of it may be used afterwards."""
+        return self._view, self._source
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the state."""
+        holder, self._holder = self._holder, None
+        if self._gate is None:
+            self._source.end()
+        elif holder is not None:
+            self._gate.leave(holder)
+
+
+def enter(gate: Gate) -> Holder:
+    """Come inside as a verb of this thread."""
+    return gate.enter(get_ident())

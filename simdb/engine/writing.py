@@ -1,0 +1,174 @@
+"""Writing: what a write transaction stands on, without its verbs.
+
+That is the right to write, the state it began from, and what is staged on top of it.  A verb that
+changes something is alone inside; verbs that read are there together.  So nothing is changed,
+committed or aborted in the middle of a verb, neither by another thread nor by what a verb calls
+back; and a verb that fails, wherever it is struck, leaves what was staged before it.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any
+
+from simdb.engine.commit import write_staged
+from simdb.engine.staging import Saved, Staging
+from simdb.engine.store import GROWTH_BYTES, Store
+from simdb.engine.use import Use
+from simdb.engine.view import View
+from simdb.errors import ClosedError, Error
+from simdb.storage.environment import MapFull
+from simdb.storage.gate import Gate
+from simdb.storage.membership import Membership
+
+
+class Writing:
+    """The one write transaction of a database, from its begin to its end."""
+
+    def __init__(self, store: Store) -> None:
+        """Wait for the right to write, and begin."""
+        self.is_ended = True
+        self._store = store
+        self._gate = Gate("verbs of this transaction", timeout=store.timeout)
+        self._preparing = threading.RLock()  # reading prepares what is staged for the kernel
+        self._is_torn = False
+        self._right = store.begin_write()
+        try:
+            self._base_view, self.source = store.enter()
+            self._base = store.contents(self.source)
+            self.staging = Staging(store, self._base, self.source)
+        except BaseException:
+            self._right.end()
+            raise
+        self.is_ended = False
+
+    @contextmanager
+    def alone(self, why: str) -> Iterator[None]:
+        """Keep all other verbs out for a `with` statement; what fails inside changes nothing."""
+        self.check_open()
+        with self._gate.alone(why, is_patient=True):
+            self.check_open()
+            staging, saved = self.staging, self.staging.saved()
+            try:
+                yield
+            except BaseException:
+                if not self.is_ended:
+                    self._take_back(staging, saved)
+                raise
+
+    def use(self) -> Use:
+        """Come inside to read, with all that is staged."""
+        holder = self._gate.enter(get_ident())
+        try:
+            self.check_open()
+            return Use(self.view(), self.source, self._gate, holder)
+        except BaseException:
+            self._gate.leave(holder)
+            raise
+
+    def hold(self) -> Use:
+        """Come inside to read on in a state from before."""
+        holder = self._gate.enter(get_ident())
+        try:
+            self.check_open()
+        except BaseException:
+            self._gate.leave(holder)
+            raise
+        return Use(self._base_view, self.source, self._gate, holder)
+
+    def view(self) -> View:
+        """The state with all that is staged."""
+        with self._preparing:
+            return self.staging.view(self._base_view)
+
+    def settle(self) -> Membership | None:
+        """Bring the kept clusters up to date with what is staged; None where none are kept."""
+        keeper = self.staging.keeper
+        if keeper is None:
+            return None
+        with self._preparing:
+            self._check_whole()
+            self._is_torn = True
+            keeper.settle(self.view(), self.source, self.staging.deleted)
+            self._is_torn = False
+        return keeper.membership
+
+    def commit(self) -> None:
+        """Make everything staged durable and visible, and end; ends also where that fails."""
+        with self.alone("the transaction is to commit"):
+            try:
+                self._check_whole()
+                if self.staging.has_changes:
+                    self.settle()
+                    self._write()
+            finally:
+                self.end()
+
+    def abort(self) -> None:
+        """Forget everything staged, and end; again is fine."""
+        if self.is_ended:
+            return
+        if self._store.environment.is_foreign:
+            self.is_ended = True
+            return
+        with self._gate.alone("the transaction is to abort"):
+            self.end()
+
+    def end(self) -> None:
+        """Give everything back; nobody is inside."""
+        self.source.end()
+        self._right.end()
+        self.is_ended = True
+
+    def check_open(self) -> None:
+        """Raise ClosedError after the end, ForkedError in a child of the process that began."""
+        if self.is_ended:
+            raise ClosedError("the write transaction has ended")
+        self.source.check_open()
+
+    def _check_whole(self) -> None:
+        if self._is_torn:
+            raise Error(
+                "an exception struck while kept clusters were being brought up to date; abort this"
+                " write transaction, and begin another one"
+            )
+
+    def _take_back(self, staging: Staging, saved: Saved) -> None:
+        """Forget what was staged since `saved`."""
+        with self._preparing:
+            # Clusters that were settled in between know documents that are no more.
+            self._is_torn = self._is_torn or staging.is_settled_since(saved)
+            staging.restore(saved)
+
+    def _write(self) -> None:
+        """Commit, as often as the map must grow for it."""
+        environment = self._store.environment
+        while True:
+            try:
+                number = environment.write(self._write_staged, base=self._base.transaction_number)
+            except MapFull:
+                self._grow()
+            else:
+                break
+        if self.staging.keeper is not None:
+            membership = self.staging.keeper.membership
+            membership.written()
+            self._store.membership = (number, environment.generation), membership
+
+    def _write_staged(self, transaction: Any) -> int:
+        """Write everything staged; returns the number of the LMDB transaction."""
+        write_staged(self._store, transaction, self._base, self.staging, self.source)
+        return int(transaction.id())
+
+    def _grow(self) -> None:
+        """Make the map larger.  No pointer into it survives, so the base is read again."""
+        self.source.end()
+        self._base_view = self._store.empty_view()
+        self._store.forget_views()
+        try:
+            self._store.environment.grow(GROWTH_BYTES, self._right)
+        finally:
+            self._base_view, self.source = self._store.enter()
+        self._base = self._store.contents(self.source)
+        self.staging.rebase(self._base, self.source)

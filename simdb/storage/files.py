@@ -1,0 +1,14 @@
+"""The files of a database, by name; its directory holds nothing else."""
+
+DATA_FILE = "data.mdb"
+LMDB_LOCK = "lock.mdb"  # LMDB's table of readers
+WRITER_LOCK = "writer.lock"
+PRESENCE_LOCK = "presence.lock"
+IDF_FILE = "idf.table"
+# While they are made; each is moved into place when it is whole.
+NEW_FILE = "data.mdb.new"
+COPY_FILE = "data.mdb.copy"
+IDF_TEMPORARY = "idf.table.new"
+OWN_FILES = {
+    DATA_FILE, LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, NEW_FILE, COPY_FILE, IDF_TEMPORARY,
+}  # fmt: skip

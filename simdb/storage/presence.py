@@ -1,0 +1,207 @@
+"""Presence: who has a database open, and that all of them mean the same files.
+
+Whoever has a database open shares two locks.  One is on `presence.lock`, which also says which data
+file is meant: who comes first writes that down.  The other is on the data file itself, which nobody
+can take away from under its users.  Only a process that can have both alone may put another file in
+the place of the data file.
+
+Names can be taken away, and given to other files, at any time: by `mv`, by a restored backup, by a
+cleaner of temporary files.  LMDB does not notice, and its table of readers would then join what
+does not belong together: numbers of transactions of one file with the pages of another.  So:
+
+* who opens compares the data file that is there with the one that the others have open;
+* who opens and finds no lock files does not go on while others have the data file open;
+* who commits compares every file with the one that it opened, just before it is acknowledged.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from simdb.errors import CorruptError, NotFoundError, ReplacedError
+from simdb.storage.files import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
+from simdb.storage.locks import FileLock, alone, open_lock
+from simdb.storage.regular import check_regular, is_same_file
+
+# Who makes the lock files does so at once.
+WAIT_SECONDS = 5.0
+PAUSE_SECONDS = 0.01
+IDENTITY_BYTES_MAX = 64
+
+
+class Presence:
+    """The right of this process to have a database open, and the files that it means."""
+
+    def __init__(self, path: str, *, is_read_only: bool, timeout: float | None) -> None:
+        """Share the database in the directory `path`, which has a data file.
+
+        Waits up to `timeout` seconds while another process puts another data file in place.
+        FormatError for files that are not plain, ReplacedError where others have other files open.
+        """
+        self._path = path
+        self._timeout = timeout
+        self._data: FileLock  # from `_try_enter`
+        self._lock: FileLock | None = None
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not self._try_enter(is_read_only):
+            if time.monotonic() > deadline:
+                raise ReplacedError(
+                    f"a lock file of {path} is gone while another process has the database open;"
+                    " end that process, then open it again"
+                )
+            time.sleep(PAUSE_SECONDS)
+        self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
+
+    @property
+    def can_be_alone(self) -> bool:
+        """Whether there are locks to tell; a read-only place may have none."""
+        return self._lock is not None
+
+    def note_files(self) -> None:
+        """Remember the lock files, now that LMDB has opened its own; ReplacedError.
+
+        Also that the data file, which LMDB opened by its name, is the one that was meant.
+        """
+        for name in (LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK):
+            found = check_regular(self._name(name), is_alone=True)
+            if found is not None:
+                self._files[name] = found
+        self.check()
+
+    def check(self) -> None:
+        """Raise ReplacedError unless every file is the one that was opened.
+
+        CorruptError when the data file is shorter than before.
+        """
+        self._check_length(self._state_of(DATA_FILE))
+        for name in self._files:
+            if name != DATA_FILE:
+                self._state_of(name)
+
+    def check_readable(self) -> None:
+        """Raise ReplacedError when another data file shares LMDB's table of readers with ours.
+
+        Where the table is another one as well, or the data file is gone, ours is by itself, and
+        what it holds can be read.  CorruptError when it is shorter than before.
+        """
+        try:
+            now = self._state_of(DATA_FILE)
+        except ReplacedError:
+            is_gone = not os.path.lexists(self._name(DATA_FILE))
+            table = self._files.get(LMDB_LOCK)
+            if is_gone or table is None or not is_same_file(self._name(LMDB_LOCK), table):
+                return
+            raise
+        self._check_length(now)
+
+    def is_of(self, path: str) -> bool:
+        """Whether the data file that is open has the name `path`."""
+        return is_same_file(path, self._files[DATA_FILE])
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Keep all others out for a `with` statement; yields whether that worked.
+
+        BusyError afterwards where somebody else, who came in meanwhile, stays alone for long.
+        """
+        if self._lock is None:
+            yield False
+            return
+        with alone(self._lock) as is_alone:
+            taken = self._data
+            try:
+                yield is_alone and taken.try_take()
+            finally:
+                if self._data is taken:
+                    taken.share()
+
+    def follow(self) -> None:
+        """Mean the data file that has just been put in place; only who is alone may do that."""
+        new = FileLock(self._name(DATA_FILE), is_made=False)
+        new.share()
+        old, self._data = self._data, new
+        self._files[DATA_FILE] = os.fstat(new.descriptor)
+        self._write_identity()
+        old.close()
+
+    def close(self) -> None:
+        """Let go of all locks; again is fine."""
+        self._data.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _try_enter(self, is_read_only: bool) -> bool:
+        """Share both locks; False where that can be different in a moment."""
+        try:
+            self._data = FileLock(self._name(DATA_FILE), is_made=False)
+        except FileNotFoundError as error:
+            raise NotFoundError(f"there is no database at {self._path} any more") from error
+        if self._lacks_locks() and not self._data.try_take():
+            return False
+        if self._lock is None:
+            self._lock = open_lock(self._name(PRESENCE_LOCK), is_read_only)
+        if self._lock is not None:
+            if self._lock.try_take():
+                self._write_identity()
+            self._lock.share(self._timeout)
+        if not self._data.is_in_place:
+            return False  # it was put in place a moment ago
+        if self._lock is not None and self._is_of_others():
+            raise ReplacedError(
+                f"{self._name(DATA_FILE)} was put in place while other processes, or handles of"
+                " this one, have the file before it open; close these, then open it again"
+            )
+        self._data.share(self._timeout)
+        return True
+
+    def _lacks_locks(self) -> bool:
+        """Whether lock files are missing that would be made anew."""
+        names = (LMDB_LOCK, PRESENCE_LOCK)
+        is_whole = all(os.path.lexists(self._name(name)) for name in names)
+        return not is_whole and os.access(self._path, os.W_OK)
+
+    def _write_identity(self) -> None:
+        """Say which data file is meant."""
+        assert self._lock is not None
+        os.ftruncate(self._lock.descriptor, 0)
+        os.pwrite(self._lock.descriptor, self._identity(), 0)
+
+    def _is_of_others(self) -> bool:
+        """Whether those who are here mean another data file."""
+        assert self._lock is not None
+        found = os.pread(self._lock.descriptor, IDENTITY_BYTES_MAX, 0)
+        return bool(found) and found != self._identity()
+
+    def _identity(self) -> bytes:
+        state = os.fstat(self._data.descriptor)
+        return f"device {state.st_dev:x} inode {state.st_ino:x}\n".encode("ascii")
+
+    def _name(self, name: str) -> str:
+        return os.path.join(self._path, name)
+
+    def _state_of(self, name: str) -> os.stat_result:
+        """What the system says of a file; ReplacedError unless it is the one that was opened."""
+        try:
+            now = os.lstat(self._name(name))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise self._replaced(name) from error
+        if not os.path.samestat(now, self._files[name]):
+            raise self._replaced(name)
+        return now
+
+    def _check_length(self, now: os.stat_result) -> None:
+        before = self._files[DATA_FILE]
+        if now.st_size < before.st_size:
+            raise CorruptError(
+                f"{self._name(DATA_FILE)} was cut off from {before.st_size} to {now.st_size} bytes"
+                " while it is open; restore it from a copy"
+            )
+        self._files[DATA_FILE] = now
+
+    def _replaced(self, name: str) -> ReplacedError:
+        what = "replaced" if os.path.lexists(self._name(name)) else "removed"
+        return ReplacedError(
+            f"{self._name(name)} was {what} while the database is open; nothing is written any"
+            " more.  Close the database in every process, then open it again"
+        )
