@@ -17,8 +17,6 @@ from simdb.engine.store import Store
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.use import Use
 from simdb.errors import (
-    BusyError,
-    Error,
     OptionError,
 )
 from simdb.idf import IdfTable
@@ -26,7 +24,6 @@ from simdb.options import Options
 from simdb.signatures import Signatures
 from simdb.sketch.making import AnySketcher
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage import registry
 from simdb.storage.run import Source
 from simdb.upkeep import Upkeep
 from simdb.values import Fingerprints, Id, Match, Matches
@@ -71,18 +68,8 @@ class Database(Queries, Upkeep):
         the disk did not take what durability="process" had left for later; it is closed then.
         """
         with self._closing:
-            if self._store.is_closed:
-                return
-            self._store.end_lasting()
-            self._store.forget_views()
-            try:
-                registry.release(self._store.lease)
-            except BusyError:
-                raise  # it is as open as before
-            except Error:
-                self._store.is_closed = True
-                raise
-            self._store.is_closed = True
+            if not self._store.is_closed:
+                self._store.close()
 
     def read(self) -> Snapshot:
         """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
@@ -279,7 +266,7 @@ class Database(Queries, Upkeep):
     def _lasting(self) -> tuple[Groupings, Callable[[], None]]:
         snapshot = Snapshot(self._store)
         self._store.keep_track(snapshot)
-        return snapshot, snapshot.close
+        return snapshot, snapshot.abandon
 
     def _counts(self, source: Source) -> Counts:
         return self._store.contents(source).manifest

@@ -111,8 +111,10 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
         compact(store)
         if head.calibration is not None:
             put_calibration(store, head.calibration)
-    finally:
-        registry.release(lease)
+    except BaseException:
+        registry.abandon(lease)
+        raise
+    registry.release(lease)
     return count
 
 

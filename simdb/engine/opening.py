@@ -64,7 +64,7 @@ def open_store(
         warn_of_changes(stored.sketch, resources, directory)
         return Store(lease, stored, resources, timeout=timeout, allowed=allowed)
     except BaseException:
-        registry.release(lease)
+        registry.abandon(lease)
         raise
 
 

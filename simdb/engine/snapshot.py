@@ -13,7 +13,7 @@ from simdb.engine.queries import Queries
 from simdb.engine.store import Store
 from simdb.engine.use import Use
 from simdb.errors import ClosedError
-from simdb.storage.gate import Gate
+from simdb.storage.gate import Gate, Holder
 from simdb.storage.run import Source
 
 
@@ -27,6 +27,7 @@ class Snapshot(Queries):
         """Of the last commit."""
         self._store = store
         self._gate = Gate("verbs of this snapshot", timeout=store.timeout)
+        self._outer: set[Holder] = set()
         self._is_closed = False
         self._view, self._source = store.enter()
         self._manifest = store.contents(self._source).manifest
@@ -46,6 +47,7 @@ class Snapshot(Queries):
 
     def __enter__(self) -> "Snapshot":
         """Itself."""
+        self._outer = self._gate.inside()
         return self
 
     def __exit__(
@@ -55,13 +57,20 @@ class Snapshot(Queries):
         trace: TracebackType | None,
     ) -> None:
         """End it."""
+        if kind is not None:
+            self._gate.forgive(self._outer)
+        self.close()
+
+    def abandon(self) -> None:
+        """End it after an exception in one of its verbs, which nobody else uses."""
+        self._gate.forgive(set())
         self.close()
 
     def _enter(self) -> Use:
         holder = self._gate.enter(get_ident())
         try:
             if self._is_closed:
-                raise ClosedError("the snapshot is closed")
+                raise ClosedError("the snapshot, or the database that it was taken of, is closed")
             self._source.check_open()
         except BaseException:
             self._gate.leave(holder)

@@ -19,6 +19,7 @@ from simdb.resources import Resources
 from simdb.sketch.making import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
+from simdb.storage import registry
 from simdb.storage.contents import Contents
 from simdb.storage.environment import MapFull
 from simdb.storage.loose import Loose
@@ -67,7 +68,7 @@ class Store:
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
         self.width = options.sketch.vector_bytes
-        self.is_closed = False
+        self._is_closed = False
         self._lock = threading.Lock()
         self._latest: Latest | None = None
         self._calibrated: tuple[dict[str, Any] | None, Calibration | None] | None = None
@@ -75,6 +76,21 @@ class Store:
         # of that transaction and generation of the map.
         self.membership: tuple[tuple[int, int], Membership] | None = None
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._is_closed or not self.environment.is_open
+
+    def close(self) -> None:
+        """Give the environment back; BusyError, and it is as before, while it is in use.
+
+        Any other error comes when it is closed.
+        """
+        self.end_lasting()
+        self.forget_views()
+        registry.release(self.lease)
+        self._is_closed = True
 
     @property
     def sketcher(self) -> AnySketcher:
@@ -105,7 +121,7 @@ class Store:
 
     def enter(self) -> tuple[View, Source]:
         """The view of the last commit and a source that sees it, which the caller ends."""
-        if self.is_closed:
+        if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
         source = Source(self.environment, self.width, self.options.header_offset)
         try:

@@ -18,6 +18,7 @@ from simdb.engine.use import Use
 from simdb.engine.writing import Writing
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
+from simdb.storage.gate import Holder
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches
@@ -34,6 +35,7 @@ class WriteTransaction(Queries):
         """Wait for the right to write, and begin."""
         self._store = store
         self._writing = Writing(store)
+        self._outer: set[Holder] = set()
 
     def insert(
         self,
@@ -195,6 +197,7 @@ class WriteTransaction(Queries):
 
     def __enter__(self) -> "WriteTransaction":
         """Itself."""
+        self._outer = self._writing.inside()
         return self
 
     def __exit__(
@@ -209,6 +212,7 @@ class WriteTransaction(Queries):
         if kind is None:
             self.commit()
         else:
+            self._writing.forgive(self._outer)
             self.abort()
 
     def __del__(self) -> None:

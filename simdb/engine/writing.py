@@ -19,7 +19,7 @@ from simdb.engine.use import Use
 from simdb.engine.view import View
 from simdb.errors import ClosedError, Error
 from simdb.storage.environment import MapFull
-from simdb.storage.gate import Gate
+from simdb.storage.gate import Gate, Holder
 from simdb.storage.membership import Membership
 
 
@@ -104,6 +104,14 @@ class Writing:
                     self._write()
             finally:
                 self.end()
+
+    def inside(self) -> set[Holder]:
+        """Verbs of this thread that are in progress."""
+        return self._gate.inside()
+
+    def forgive(self, outer: set[Holder]) -> None:
+        """Take verbs of this thread for ended, but `outer` ones; see `Gate.forgive`."""
+        self._gate.forgive(outer)
 
     def abort(self) -> None:
         """Forget everything staged, and end; again is fine."""

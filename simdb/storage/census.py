@@ -20,6 +20,11 @@ def used_bytes(environment: Any) -> int:
     return int((environment.info()["last_pgno"] + 1) * environment.stat()["psize"])
 
 
+def map_bytes(environment: Any) -> int:
+    """Bytes of the map."""
+    return int(environment.info()["map_size"])
+
+
 def sizes(
     environment: Any, path: str, transaction: Any, handles: Iterable[Any]
 ) -> tuple[int, int, int]:

@@ -106,8 +106,10 @@ class Environment:
     def end(self, holder: Holder) -> None:
         """End the transaction of a holder, once."""
         if holder.transaction is not None:  # as it is in a forked child, see leave_to_parent
-            holder.transaction.abort()
-            self._gate.leave(holder)
+            try:
+                holder.transaction.abort()
+            finally:
+                self._gate.leave(holder)
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -154,7 +156,8 @@ class Environment:
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
         with self._alone("the database must grow beyond its map", right):
-            wanted = max(2 * self.map_bytes, self.map_bytes + 2 * needed_bytes)
+            now = census.map_bytes(self._lmdb)
+            wanted = max(2 * now, now + 2 * needed_bytes)
             self.generation += 1
             try:
                 self._lmdb.set_mapsize(wanted)
@@ -192,6 +195,8 @@ class Environment:
             except BaseException as error:
                 # Whoever has it open goes on as before.
                 self.is_read_only = was_read_only
+                if replacement is not None:
+                    self.presence.follow()
                 self._open_anew()
                 if isinstance(error, OSError) and not isinstance(error, Error):
                     translate(error, self.path)
@@ -309,9 +314,7 @@ class Environment:
         if environment is not None:
             environment.close()
         self._lmdb = self._open()
-        names = list(self._handles)
-        self._handles.forget()
-        self.attach(names)
+        self._handles.renew(self._lmdb)
 
     def _every_handle(self) -> list[Any]:
         return [self._handles[name] for name in self._handles]

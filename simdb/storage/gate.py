@@ -101,7 +101,7 @@ class Gate:
         try:
             holder = self._idle.pop()
         except IndexError:
-            holder = self._new_holder()
+            holder = self._new_holder(thread)
         holder.thread = thread
         return self._admitted(holder) if self._is_blocked else holder
 
@@ -141,8 +141,25 @@ class Gate:
             self._wait_for_others(why, besides, timeout)
             yield
         finally:
-            self._is_blocked = False
-            self._turn.give_back(owner)
+            self._unblock(owner)
+
+    def inside(self) -> set[Holder]:
+        """Holders of this thread, and this thread where it is alone."""
+        own = get_ident()
+        holders = [reference() for reference in list(self._alive)]
+        found = {each for each in holders if each is not None and each.thread == own}
+        owner = self._turn.owner
+        return found | {owner} if owner is not None and owner.thread == own else found
+
+    def forgive(self, outer: set[Holder]) -> None:
+        """Let out whoever of this thread is inside and not among `outer`.
+
+        For a `with` block that an exception ends: verbs that began in the block have ended with it,
+        though the exception may have kept them from leaving.
+        """
+        for holder in self.inside() - outer:
+            self._alive.discard(weakref.ref(holder))
+            self._unblock(holder)
 
     def forget_all(self) -> None:
         """In a forked child: nobody is inside, and whoever was has no transaction.
@@ -161,12 +178,19 @@ class Gate:
         """Whether nobody is inside but `besides`."""
         return self._count(besides) == 0
 
+    def _unblock(self, owner: Holder) -> None:
+        """End being alone; nothing where `owner` is not, or not any more."""
+        if self._turn.owner is owner:
+            self._is_blocked = False
+            self._turn.give_back(owner)
+
     def _count(self, besides: Holder | None) -> int:
         """How many are inside, not counting `besides`, who is."""
         return len(self._alive) - len(self._idle) - (besides is not None)
 
-    def _new_holder(self) -> Holder:
+    def _new_holder(self, thread: int) -> Holder:
         holder = Holder()
+        holder.thread = thread
         self._alive.add(weakref.ref(holder, self._alive.discard))
         return holder
 
@@ -185,8 +209,7 @@ class Gate:
                     f"another thread is in the middle of one of the {self._inside}; try again, or"
                     " open with a longer timeout="
                 )
-            holder = self._new_holder()
-            holder.thread = thread
+            holder = self._new_holder(thread)
 
     def _has_inside(self, thread: int, besides: Holder | None) -> bool:
         """Whether a holder of `thread` is inside, not counting `besides`."""

@@ -42,6 +42,13 @@ class Handles:
                 except lmdb.Error as error:
                     translate(error, self._path)
 
+    def renew(self, environment: Any) -> None:
+        """Open all of them anew, or none: the environment was closed and opened again."""
+        try:
+            self._named = {name: _open(environment, name) for name in self._named}
+        except lmdb.Error as error:
+            translate(error, self._path)
+
     def create(self, environment: Any, names: Iterable[bytes], transaction: Any) -> None:
         """Make sub-databases in a write transaction."""
         for name in names:

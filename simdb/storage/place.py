@@ -56,15 +56,22 @@ def is_new(path: str, mode: str) -> bool:
 
 
 def _has_data_file(path: str, mode: str) -> bool:
-    """Whether there is a data file; FormatError where it, or LMDB's lock file, is no plain file.
+    """Whether there is a data file; FormatError where it is empty, or one of the files not plain.
 
     LMDB opens both by their names, and would follow a link, or wait for a pipe.
     """
+    data_file = os.path.join(path, DATA_FILE)
     try:
         check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
-        return check_regular(os.path.join(path, DATA_FILE), is_alone=mode != "r") is not None
+        found = check_regular(data_file, is_alone=mode != "r")
     except (OSError, ValueError):
         return False  # making the directory tells why
+    if found is not None and not found.st_size:
+        raise FormatError(
+            f"{data_file} is empty, and a data file never is: what it held was cut off.  Restore"
+            " the database from a copy, or remove its directory to make a new one"
+        )
+    return found is not None
 
 
 def make_new(path: str) -> None:

@@ -3,8 +3,9 @@
 import os
 import threading
 import weakref
+from contextlib import suppress
 
-from simdb.errors import Error, OptionError
+from simdb.errors import BusyError, Error, OptionError
 from simdb.storage.environment import Environment
 from simdb.storage.files import DATA_FILE
 
@@ -107,6 +108,15 @@ def release(lease: Lease) -> None:
                 if not shared.environment.is_open:
                     _forget(shared)
         shared.leases.discard(lease)
+
+
+def abandon(lease: Lease) -> None:
+    """Give a lease back in the middle of an exception, which may still hold transactions open.
+
+    What is not closed now is closed when the exception is over, and nobody has the lease any more.
+    """
+    with suppress(BusyError):
+        release(lease)
 
 
 def _close_unused(shared: Shared) -> None:
