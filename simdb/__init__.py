@@ -23,6 +23,7 @@ from simdb.errors import (
     NotFoundError,
     OptionError,
     ReadOnlyError,
+    ReplacedError,
 )
 from simdb.functions import (
     distance,
@@ -112,6 +113,7 @@ __all__ = [
     "Probe",
     "ReadOnlyError",
     "Rebuild",
+    "ReplacedError",
     "Signature",
     "Signatures",
     "Simhash",

@@ -42,6 +42,7 @@ class PairStream:
         self._couples = find_couples(view, source, criterion)
         self._hold = hold
         self._end = end
+        self._is_done = False
         self._lock = threading.Lock()  # the generator of couples runs in one thread at a time
 
     def __iter__(self) -> Iterator[PairArrays]:
@@ -51,11 +52,14 @@ class PairStream:
     def __next__(self) -> PairArrays:
         """The next chunk."""
         with self._lock:
+            if self._is_done:
+                raise StopIteration
             try:
                 with self._hold():
                     self._source.check_open()
                     return as_pairs(self._view, self._source, next(self._couples))
-            except BaseException:
+            except BaseException as error:
+                self._is_done = isinstance(error, StopIteration)
                 if self._end is not None:
                     self._end()
                 raise

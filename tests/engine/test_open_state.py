@@ -1,0 +1,433 @@
+"""Verbs in progress, in other threads and in what a verb calls back, and who ends their state."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import lmdb
+import numpy as np
+import pytest
+from soundness import TINY, assert_sound
+
+import simdb
+from simdb.engine import lookup, matching, sweep
+from simdb.storage import loose
+
+BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+class Halted:
+    """A function of a module that waits in the middle of a verb, in the thread that calls it."""
+
+    def __init__(self, monkeypatch, module, name):
+        self._real = getattr(module, name)
+        self.is_inside, self.may_go_on = threading.Event(), threading.Event()
+        monkeypatch.setattr(module, name, self)
+
+    def __call__(self, *arguments, **settings):
+        self.is_inside.set()
+        assert self.may_go_on.wait(20)
+        return self._real(*arguments, **settings)
+
+
+class Running:
+    """A verb that runs in a thread of its own."""
+
+    def __init__(self, verb):
+        self.result = self.error = None
+        self._thread = threading.Thread(target=self._run, args=[verb])
+        self._thread.start()
+
+    def _run(self, verb):
+        try:
+            self.result = verb()
+        except BaseException as error:
+            self.error = error
+
+    def join(self):
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+        return self
+
+
+@pytest.fixture
+def filled(open_database):
+    database = open_database(options=TINY)
+    database.insert_many(range(300), BITS[:300])
+    return database
+
+
+def chunks_read(pairs):
+    return sum(len(chunk) for chunk in pairs.chunks())
+
+
+def test_a_snapshot_does_not_end_under_a_verb_of_another_thread(filled, monkeypatch, short_waits):
+    # The process ended by SIGSEGV.
+    halted = Halted(monkeypatch, lookup, "as_matches")
+    snapshot = filled.read()
+    running = Running(lambda: snapshot.query_many(BITS[:20]))
+    assert halted.is_inside.wait(20)
+
+    with pytest.raises(simdb.BusyError, match="1 of the verbs of this snapshot are still open"):
+        snapshot.close()
+    with pytest.raises(simdb.BusyError, match="snapshots and transactions of this process"):
+        filled.close()
+
+    halted.may_go_on.set()
+    assert running.join().result.ids.tolist() == list(range(20))
+    snapshot.close()
+
+
+def test_a_transaction_does_not_end_under_a_verb_of_another_thread(
+    filled, monkeypatch, short_waits
+):
+    halted = Halted(monkeypatch, lookup, "as_matches")
+    transaction = filled.write()
+    transaction.insert("new", 5)
+    running = Running(lambda: transaction.query_many(BITS[:20]))
+    assert halted.is_inside.wait(20)
+
+    with pytest.raises(simdb.BusyError, match="the transaction is to abort"):
+        transaction.abort()
+
+    halted.may_go_on.set()
+    running.join()
+    transaction.commit()
+    assert "new" in filled
+
+
+def test_pairs_that_are_read_do_not_end_under_their_reader(filled, monkeypatch, short_waits):
+    # The process ended by SIGSEGV.
+    halted = Halted(monkeypatch, sweep, "as_pairs")
+    monkeypatch.setattr("simdb.engine.pairs.as_pairs", halted)
+    pairs = filled.find_all(distance=30)
+    running = Running(lambda: chunks_read(pairs))
+    assert halted.is_inside.wait(20)
+
+    with pytest.raises(simdb.BusyError):
+        filled.close()
+
+    halted.may_go_on.set()
+    assert running.join().result > 0
+    filled.close()
+
+
+def test_pairs_are_read_by_one_thread_at_a_time(filled):
+    # A generator that runs in another thread came out as ValueError, and ended the state under it.
+    expected = len(filled.find_all(distance=30))
+    stream = filled.find_all(distance=30).chunks()
+    readers = [Running(lambda: sum(len(chunk) for chunk in stream)) for _ in range(4)]
+
+    found = [each.join() for each in readers]
+
+    assert [each.error for each in found] == [None] * 4
+    assert sum(each.result for each in found) == expected
+
+
+def test_what_was_not_read_ends_with_the_database(filled, monkeypatch):
+    monkeypatch.setattr("simdb.engine.queries.ITERATED_IDS", 10)
+    pairs, ids = filled.find_all(distance=30).chunks(), iter(filled)
+    next(ids)
+
+    filled.close()
+
+    with pytest.raises(simdb.ClosedError):
+        next(pairs)
+    with pytest.raises(simdb.ClosedError):
+        list(ids)
+
+
+def test_ids_that_are_read_half_way_do_not_keep_a_snapshot_open(filled):
+    snapshot = filled.read()
+    ids = iter(snapshot)
+    assert next(ids) == 0
+
+    snapshot.close()
+
+
+def test_closing_while_threads_insert_loses_nothing_and_nobody_waits_for_ever(tmp_path):
+    # A writer found its lock closed, and the others waited for it for ever.
+    for number in range(8):
+        database = simdb.open(tmp_path / f"db{number}", options=TINY, durability="none")
+        stored = [[] for _ in range(4)]
+
+        def insert(which, database=database, stored=stored):
+            while True:
+                try:
+                    database.insert(f"{which}-{len(stored[which])}", len(stored[which]))
+                except simdb.ClosedError:
+                    return
+                stored[which].append(f"{which}-{len(stored[which])}")
+
+        writers = [Running(lambda which=which: insert(which)) for which in range(4)]
+        while sum(map(len, stored)) < 20:
+            pass
+        database.close()
+
+        assert [each.join().error for each in writers] == [None] * 4
+        with simdb.open(tmp_path / f"db{number}") as again:
+            assert sorted(again) == sorted(id for ids in stored for id in ids)
+        assert_sound(tmp_path / f"db{number}")
+
+
+CHANGES = {
+    "insert": lambda transaction: transaction.insert("x", 7),
+    "insert_many": lambda transaction: transaction.insert_many(["x"], [7]),
+    "insert_batch": lambda transaction: transaction.insert_batch(["x"], [7]),
+    "add_if_new": lambda transaction: transaction.add_if_new("x", 7),
+    "add_many_if_new": lambda transaction: transaction.add_many_if_new(["x"], [7]),
+    "delete": lambda transaction: transaction.delete(3),
+    "delete_many": lambda transaction: transaction.delete_many([3]),
+    "commit": lambda transaction: transaction.commit(),
+    "abort": lambda transaction: transaction.abort(),
+}
+CONSUMERS = {
+    "insert_many": lambda transaction, documents, _: transaction.insert_many(
+        ["x", "y"], documents()
+    ),
+    "insert_many by ids": lambda transaction, documents, _: transaction.insert_many(
+        documents(), [1, 2]
+    ),
+    "insert_many, progress": lambda transaction, _, tell: transaction.insert_many(
+        ["x", "y"], [1, 2], progress=tell
+    ),
+    "insert_batch": lambda transaction, documents, _: transaction.insert_batch(
+        ["x", "y"], documents()
+    ),
+    "insert_batch, progress": lambda transaction, _, tell: transaction.insert_batch(
+        ["x", "y"], [1, 2], progress=tell
+    ),
+    "add_many_if_new": lambda transaction, documents, _: transaction.add_many_if_new(
+        ["x", "y"], documents()
+    ),
+    "add_many_if_new, progress": lambda transaction, _, tell: transaction.add_many_if_new(
+        ["x", "y"], [1, 2], progress=tell
+    ),
+    "delete_many": lambda transaction, documents, _: transaction.delete_many(documents()),
+    "query_many": lambda transaction, documents, _: transaction.query_many(documents()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_a_transaction_is_not_changed_by_what_its_verb_calls_back(filled, change, consumer):
+    # The same id stood twice, counters were wrong, or success was told and nothing was stored.
+    transaction = filled.write()
+    transaction.insert("before", 5)
+
+    def call_back(*_):
+        CHANGES[change](transaction)
+
+    def documents():
+        yield 1
+        call_back()
+        yield 2
+
+    with pytest.raises(simdb.BusyError, match="this thread is in the middle of one of the verbs"):
+        CONSUMERS[consumer](transaction, documents, call_back)
+
+    assert list(transaction) == [*range(300), "before"]
+    transaction.commit()
+    assert list(filled) == [*range(300), "before"]
+
+
+@pytest.mark.parametrize("consumer", sorted(set(CONSUMERS) - {"delete_many", "insert_many by ids"}))
+def test_a_transaction_may_be_read_by_what_its_verb_calls_back(filled, consumer):
+    counts = []
+
+    def call_back(*_):
+        counts.append((len(transaction), len(transaction.query(int(BITS[5]), distance=0))))
+
+    def documents():
+        yield 1
+        call_back()
+        yield 2
+
+    with filled.write() as transaction:
+        CONSUMERS[consumer](transaction, documents, call_back)
+
+    assert counts[0][1] == 1
+    assert counts[0][0] in (300, 301, 302)  # a claim is staged when it is told
+
+
+def test_the_database_is_not_closed_by_what_a_verb_calls_back(filled, short_waits):
+    def documents():
+        yield 1
+        filled.close()
+
+    with pytest.raises(simdb.BusyError, match="the database is to be closed"):
+        filled.insert_many(["x", "y"], documents())
+    with pytest.raises(simdb.BusyError):
+        filled.query_many(documents())
+
+    assert list(filled) == list(range(300))
+
+
+def test_a_verb_of_another_thread_waits_for_the_one_that_changes_something(filled, monkeypatch):
+    halted = Halted(monkeypatch, matching, "match_batch")
+    with filled.write() as transaction:
+        inserting = Running(lambda: transaction.insert_batch(["x"], [7]))
+        assert halted.is_inside.wait(20)
+        asking = Running(lambda: (len(transaction), transaction.query(7, distance=0)))
+        halted.may_go_on.set()
+
+        inserting.join()
+        assert asking.join().error is None
+
+    assert asking.result[0] == 301
+
+
+@pytest.mark.parametrize("consumer", ["insert_many", "insert_batch", "add_many_if_new, progress"])
+def test_a_verb_that_fails_leaves_what_was_staged_before_it(filled, consumer):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    def documents():
+        yield 1
+        fail()
+
+    with filled.write() as transaction:
+        transaction.insert("before", 5)
+        transaction.delete(7)
+        with pytest.raises(ZeroDivisionError):
+            CONSUMERS[consumer](transaction, documents, fail)
+        assert len(transaction) == 300
+
+    assert list(filled) == [*range(7), *range(8, 300), "before"]
+
+
+def test_a_replacement_that_fails_does_not_delete(filled, monkeypatch):
+    # The older document was deleted, and the newer one not inserted.
+    def fail(*_):
+        raise MemoryError
+
+    with filled.write() as transaction:
+        monkeypatch.setattr("simdb.engine.incoming.make_batch", fail)
+        with pytest.raises(MemoryError):
+            transaction.insert(7, 7, replace=True)
+        monkeypatch.undo()
+
+    assert list(filled) == list(range(300))
+
+
+def test_a_failing_read_of_the_delta_leaves_the_next_one_right(filled, monkeypatch):
+    # One column was longer than the others for as long as the database was open.
+    other = simdb.open(filled.path)
+    filled.insert("late", 9)
+    put, calls = loose._Column.put, []
+
+    def fail_once(self, end, values):
+        calls.append(1)
+        if len(calls) == 4:
+            raise MemoryError
+        put(self, end, values)
+
+    monkeypatch.setattr(loose._Column, "put", fail_once)
+    with pytest.raises(MemoryError):
+        other.get("late")
+    monkeypatch.undo()
+
+    assert other.get("late").fingerprint.bits == 9
+    assert list(other)[-1] == "late"
+    other.close()
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import simdb
+
+database = simdb.open(sys.argv[1], durability="process", map_size=64 << 20)
+database.insert_many(range(100), range(100))
+bits = np.random.default_rng(1).integers(0, 2**64, 900_000, dtype=np.uint64)
+ids = list(range(1000, 1000 + len(bits)))
+environment = database._store.environment
+grow = environment.grow
+none = resource.RLIM_INFINITY
+
+def limited(*arguments):
+    size = int(open("/proc/self/statm").read().split()[0]) * 4096
+    resource.setrlimit(resource.RLIMIT_AS, (size + (8 << 20), none))
+    return grow(*arguments)
+
+environment.grow = limited
+try:
+    database.insert_many(ids, bits)
+except simdb.FullError as error:
+    print("full:", "cannot map" in str(error))
+resource.setrlimit(resource.RLIMIT_AS, (none, none))
+environment.grow = grow
+print(len(database), len(database.query(5, distance=0)))
+database.insert("later", 1)
+database.close()
+"""
+
+
+def test_growth_that_the_system_refuses_leaves_the_database_as_it_is(tmp_path):
+    # Every verb failed from then on, and closing blamed the disk.
+    command = [sys.executable, "-W", "ignore", "-c", LIMITED, str(tmp_path / "db")]
+
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    assert ended.stdout == "full: True\n100 1\n", ended.stderr
+    with simdb.open(tmp_path / "db") as database:
+        assert len(database) == 101
+    assert_sound(tmp_path / "db")
+
+
+def test_a_database_that_cannot_be_opened_anew_says_so(filled, monkeypatch):
+    def refuse(*_, **__):
+        raise lmdb.DiskError("no space")
+
+    monkeypatch.setattr("simdb.storage.mapping.try_open", refuse)
+    monkeypatch.setattr("simdb.storage.mapping.OPEN_TRIES", 1)
+    with pytest.raises(simdb.FullError):
+        filled.compact()
+    monkeypatch.undo()
+
+    assert filled.is_closed
+    with pytest.raises(simdb.ClosedError):
+        len(filled)
+
+
+def test_a_whole_number_of_another_type_is_no_distance(filled):
+    # What was asked before answered for it: True equals 1, and 3.0 equals 3.
+    filled.query(5, distance=1)
+    filled.query(5, distance=3)
+
+    for distance in (True, 3.0, np.float64(3)):
+        with pytest.raises(simdb.OptionError, match="distance"):
+            filled.query(5, distance=distance)
+
+
+def test_an_empty_database_is_true(database):
+    assert database
+    with database.read() as snapshot, database.write() as transaction:
+        assert snapshot
+        assert transaction
+
+
+def test_a_lease_that_nobody_has_lets_others_open_with_another_durability(tmp_path):
+    left = simdb.open(tmp_path / "db", durability="none")
+    left.insert(1, 1)
+    del left
+    gc.collect()
+
+    with simdb.open(tmp_path / "db", durability="full") as database:
+        assert list(database) == [1]
+
+
+def test_descriptors_are_given_back_when_opening_fails(tmp_path):
+    simdb.open(tmp_path / "db").close()
+    with open(tmp_path / "db" / "data.mdb", "r+b") as file:
+        file.write(b"\0" * 8192)
+    before = len(os.listdir("/proc/self/fd"))
+
+    for _ in range(5):
+        with pytest.raises(simdb.Error):
+            simdb.open(tmp_path / "db")
+    gc.collect()
+
+    assert len(os.listdir("/proc/self/fd")) == before
