@@ -35,8 +35,9 @@ class Statistics:
     weights; `deleted_count` tombstones not compacted away; `delta_count` documents not sealed in
     a run.  Sizes in bytes: `file_bytes` on disk, `live_bytes` of pages in use, `map_bytes` the
     file may grow to.  `section_bytes`: bytes of stored values by sub-database.  `largest_group`:
-    most documents that share one fingerprint.  `cluster_count`: kept clusters, of two documents and
-    more; None where none are kept.
+    most documents that share one fingerprint.  `calibrated_count`: documents that the calibration
+    covers, the others are compared one by one; None without any.  `cluster_count`: kept clusters,
+    of two documents and more; None where none are kept.
     """
 
     path: str
@@ -49,6 +50,7 @@ class Statistics:
     file_bytes: int
     live_bytes: int
     map_bytes: int
+    calibrated_count: int | None
     transaction: int
     largest_group: int
     cluster_count: int | None
@@ -118,10 +120,11 @@ class Plan:
     measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the
     matches that are found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason`
     in words.  `sketching`: where a text becomes a fingerprint, in words.  `probing`: what the
-    kernel is told of "psm" and "multiprobe".  `header_bits`: bits by which a look-up finds its
-    place.  `bytes_per_document`: what the search reads from: its tables, their headers, and the
-    volatility vectors where it measures by them.  `choice`: why this and no other, in words, of
-    those `considered`, the best first.
+    kernel is told of "psm" and "multiprobe".  `compared`: how many documents these two compare one
+    by one besides, since the calibration does not cover them.  `header_bits`: bits by which a
+    look-up finds its place in the largest run, the fewest of any table.  `bytes_per_document`: what
+    the search reads from: its tables, their headers, and the volatility vectors where it measures
+    by them.  `choice`: why this and no other, in words, of those `considered`, the best first.
     """
 
     method: str
@@ -138,6 +141,7 @@ class Plan:
     probing: Probing | None = field(default=None, repr=False, compare=False)
     header_bits: int = 0
     bytes_per_document: float = 0.0
+    compared: int = 0
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
 

@@ -58,6 +58,8 @@ class Upkeep:
         many as take about a second.  Or documents like those that will be queries, which tell
         more, since their weights are known exactly.
         What is learnt is stored and used from then on, with the speed of this machine; see `plan`.
+        Documents inserted later are compared one by one until it is done again, by this or by
+        `compact`, or are found as without a calibration where that is faster.
         """
         self._check_writable()
         if self._store.options.is_signed:

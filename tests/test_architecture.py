@@ -35,8 +35,8 @@ FOLDERS = {
     ],
     "index": ["permutation", "rotation", "vosh", "banding", "bands", "keying"],
     "plan": [
-        "volatility", "recall", "cost", "chance", "calibration", "question", "probing",
-        "rotation", "banding", "arrangement", "planner", "compaction",
+        "volatility", "recall", "cost", "chance", "calibration", "question", "probing", "rotation",
+        "banding", "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "files", "gate", "translation", "regular", "locks", "presence", "right",
@@ -46,12 +46,13 @@ FOLDERS = {
         "contents", "survey", "check",
     ],
     "engine": [
-        "signed", "banded", "view", "use", "store", "opening", "idf", "stored", "lookup",
-        "verifying", "single", "criteria", "sweep", "pairs", "components", "order", "star", "equal",
-        "cluster", "linking", "keeping", "kept", "groupings", "oneshot", "incoming", "chunks",
-        "matching", "trace", "explanation", "resemblance", "reason", "planning", "queries",
-        "timing", "calibration", "snapshot", "staging", "commit", "claim", "writing", "transaction",
-        "compaction", "inspection", "advice", "regroup", "rebuild", "dump", "load",
+        "signed", "banded", "view", "candidates", "use", "store", "opening", "idf", "stored",
+        "lookup", "verifying", "single", "criteria", "sweep", "pairs", "components", "order",
+        "star", "equal", "cluster", "linking", "keeping", "kept", "groupings", "oneshot",
+        "incoming", "chunks", "matching", "trace", "explanation", "resemblance", "reason",
+        "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
+        "writing", "transaction", "compaction", "inspection", "advice", "regroup", "rebuild",
+        "dump", "load",
     ],
     "compat": [
         "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",

@@ -59,6 +59,7 @@ def _way_row(plan: simdb.Plan) -> Row:
         "header_bits": plan.header_bits,
         "theta": plan.theta,
         "probes": plan.probes,
+        "compared": plan.compared,
         "distance": plan.distance,
         "similarity": plan.similarity,
         "recall": round(plan.recall, 6),

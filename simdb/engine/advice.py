@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simdb.engine.calibration import DUE_DOCUMENTS
+from simdb.engine.calibration import is_worth
 from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.reports import Advice
@@ -200,15 +200,19 @@ def _on_headers(store: Store, view: View, source: Source) -> Iterator[Advice]:
 
 
 def _on_calibration(store: Store, view: View, manifest: Manifest) -> Iterator[Advice]:
-    weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
-    known = 0 if view.calibration is None else view.calibration.document_count
-    if not store.width or store.options.is_signed or weighted < max(DUE_DOCUMENTS, 2 * known):
+    if not is_worth(store, view, manifest):
         return
-    what = f"the calibration is of {known} documents, and now there are {weighted}"
+    weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
+    what = f"{weighted} documents were never calibrated on"
+    why = "queries by similarity ask for more than they have to"
+    if view.calibration is not None:
+        unseen = view.next_ordinal - view.uncovered_from
+        what = f"{unseen} documents were inserted since the calibration, or it does not know them"
+        why = "each query by similarity compares them one by one, or asks for more than it has to"
     yield Advice(
         "calibration",
-        what if view.calibration is not None else f"{weighted} documents were never calibrated on",
-        "queries by similarity ask for more, or find less, than they have to",
+        what,
+        why,
         f"simdb calibrate {store.environment.path}",
     )
 

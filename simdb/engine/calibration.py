@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.lookup import levels_of
+from simdb.engine.candidates import levels_of
 from simdb.engine.store import Store
 from simdb.engine.stored import stored_sketches
 from simdb.engine.timing import measured_delays
@@ -21,12 +21,14 @@ from simdb.plan import volatility
 from simdb.plan.calibration import (
     QUERIES_LEAST,
     Calibration,
+    covered_by,
     decode_calibration,
     encode_calibration,
 )
 from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
+from simdb.storage.manifest import Manifest
 from simdb.storage.run import Source
 from simdb.values import WEIGHTED, Sketches, offsets_of
 
@@ -41,6 +43,7 @@ COUNT_LEAST = 1000
 COMPARISONS = 1 << 32
 # Smaller collections are searched in no time anyhow.
 DUE_DOCUMENTS = 1000
+DUE_SHARE = 0.25
 
 U32 = npt.NDArray[np.uint32]
 
@@ -65,17 +68,38 @@ class Sample:
 
 
 def is_due(store: Store) -> bool:
-    """Whether there is enough to learn from, and twice as much as when it was done last."""
-    if store.options.is_signed:
-        return False
+    """Whether there is enough to learn from, and much that was inserted since it was done last."""
     view, source = store.enter()
     try:
-        manifest = store.contents(source).manifest
+        return is_worth(store, view, store.contents(source).manifest)
     finally:
         source.end()
+
+
+def is_worth(store: Store, view: View, manifest: Manifest) -> bool:
+    """The same of one state.
+
+    Documents inserted since are compared one by one, which costs more than learning anew once
+    they are a share of `DUE_SHARE` of what the calibration knows.
+    """
+    if store.options.is_signed or not store.width:
+        return False
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
-    known = 0 if view.calibration is None else view.calibration.document_count
-    return bool(store.width) and weighted >= max(DUE_DOCUMENTS, 2 * known)
+    if view.calibration is None:
+        return weighted >= DUE_DOCUMENTS
+    least = max(DUE_DOCUMENTS, int(DUE_SHARE * view.calibration.document_count))
+    return min(view.next_ordinal - view.uncovered_from, weighted) >= least
+
+
+def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
+    """The ordinal below which a stored calibration knows all documents of the database."""
+    covered = covered_by(stored, is_unmoved=manifest.is_unmoved)
+    return min(covered, manifest.next_ordinal)
+
+
+def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
+    """A stored calibration once documents have other ordinals, those below `covered` the same."""
+    return {**stored, "covered": covered}
 
 
 def default_count(document_count: int) -> int:
@@ -148,6 +172,7 @@ def _learn(
         np.concatenate([np.full(len(sample.pairs), group[2]) for sample, group in kinds]),
         len(live),
         sum(len(asked) for _, asked, _ in groups),
+        view.next_ordinal,
         measured_delays(),
     )
 

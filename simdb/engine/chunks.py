@@ -2,8 +2,8 @@
 
 A run that fits is one chunk.  A larger one is cut where its sorted tables are: a chunk is a window
 of the directory entries of all tables, and what begins there lies together in the file.  Where all
-volatility vectors are measured the segments of the run are the chunks.  Loose documents are in
-memory anyway and come last.
+volatility vectors are measured the segments of the run are the chunks, and so they are for
+documents that a plan compares one by one.  Loose documents are in memory anyway and come last.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,10 +39,13 @@ def chunks_of(view: View, source: Source, plan: Plan, size_bytes: int) -> list[C
     """
     found: list[Chunk] = []
     for run in view.runs:
-        if measures_everything(plan):
-            found += [Chunk(run, segment=number) for number in range(run.segment_count)]
-        else:
-            found += [Chunk(run, each) for each in _windows(view, run, source, plan, size_bytes)]
+        if measures_everything(plan) or _is_compared(view, run, plan):
+            found += _segments(run, run.info.start)
+            continue
+        windows = list(_windows(view, run, source, plan, size_bytes))
+        found += [Chunk(run, each) for each in windows]
+        if plan.compared and windows != [None]:
+            found += _segments(run, view.uncovered_from)
     if len(view.loose.batch):
         found.append(Chunk())
     return found
@@ -51,6 +54,17 @@ def chunks_of(view: View, source: Source, plan: Plan, size_bytes: int) -> list[C
 def measures_everything(plan: Plan) -> bool:
     """Whether every stored vector is measured, without a look at the tables."""
     return plan.method == "exhaustive" and plan.distance == 64 and plan.similarity is not None
+
+
+def _is_compared(view: View, run: Run, plan: Plan) -> bool:
+    """Whether all of a run is compared, since the calibration covers none of it."""
+    return plan.compared > 0 and run.info.start >= view.uncovered_from
+
+
+def _segments(run: Run, first: int) -> list[Chunk]:
+    """The segments of a run that have documents from the ordinal `first` on."""
+    numbers = range(run.segment_count)
+    return [Chunk(run, segment=at) for at in numbers if run.segment_range(at)[1] > first]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from simdb.engine.store import Store
 from simdb.plan.compaction import merged_from
 from simdb.storage import layout
 from simdb.storage.batch import encode_batch
+from simdb.storage.codec import encode_object
 from simdb.storage.contents import Contents
 from simdb.storage.manifest import Manifest, RunInfo, encode_manifest
 from simdb.storage.membership import Membership
@@ -46,6 +47,12 @@ class Writer:
         """Remove all values of a sub-database."""
         handle = self.store.environment.subdatabase(name)
         self.transaction.drop(handle, delete=False)
+
+    def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
+        """Store a calibration in the place of the one before; returns the manifest that says so."""
+        key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
+        self.put(layout.META, key, encode_object(kind, key, stored))
+        return replace(manifest, calibration=manifest.calibration + 1)
 
     def put_manifest(self, manifest: Manifest) -> None:
         """Store the manifest."""

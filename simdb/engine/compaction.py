@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.calibration import covered_of, covering
 from simdb.engine.commit import Writer, drop_run, write_clusters
 from simdb.engine.idf import copy_idf
 from simdb.engine.store import Store
@@ -148,7 +149,11 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
         renumber_metadata(writer, read_all(source.transaction, handle), kept)
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, kept, manifest)
-    writer.put_manifest(renumbered(manifest, rows, len(kept)))
+    manifest = renumbered(manifest, rows, len(kept))
+    if base.calibration is not None:
+        covered = int(np.searchsorted(kept, covered_of(base.calibration, base.manifest)))
+        manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
+    writer.put_manifest(manifest)
 
 
 def _renumber_clusters(

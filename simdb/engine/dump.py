@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from simdb.engine.calibration import covered_of, covering
 from simdb.engine.store import Store
 from simdb.errors import Error, InputError
 from simdb.options import encode_options
@@ -28,7 +29,7 @@ from simdb.storage.metadata import grouped, pack_block, read_all
 from simdb.storage.place import write_whole
 from simdb.storage.portable import pack_documents, parts_of
 from simdb.storage.run import Segment, Source, as_segment
-from simdb.storage.tombstones import is_deleted
+from simdb.storage.tombstones import is_deleted, live_count
 from simdb.storage.translation import translate
 
 HEAD, IDF, CALIBRATION = b"head", b"idft", b"cali"
@@ -94,7 +95,9 @@ def _write_head(store: Store, source: Source, contents: Contents, writer: FrameW
             while part := file.read(IDF_BYTES):
                 writer.write(IDF, part)
     if contents.calibration is not None:
-        writer.write(CALIBRATION, codec.pack(contents.calibration))
+        covered = covered_of(contents.calibration, contents.manifest)
+        left = live_count(contents.dead, covered)
+        writer.write(CALIBRATION, codec.pack(covering(contents.calibration, left)))
 
 
 def _write_documents(

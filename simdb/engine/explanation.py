@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
-from simdb.engine.lookup import levels_of
+from simdb.engine.candidates import levels_of
 from simdb.engine.stored import fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.trace import is_reached, probe_of
 from simdb.engine.view import View
@@ -32,7 +32,7 @@ class Side:
 
     `weights`: as exactly as they are known; `measured`: those that a similarity is estimated from;
     `levels` uint8[64]: how far each bit is from flipping; None without weights.  `features`: None
-    where there is no text.
+    where there is no text.  `is_uncovered`: stored, and the calibration does not cover it.
     """
 
     id: Id | None
@@ -42,6 +42,7 @@ class Side:
     measured: F32 | None
     features: NamedFeatures | None
     levels: npt.NDArray[np.uint8] | None = None
+    is_uncovered: bool = False
 
     @property
     def has_weights(self) -> bool:
@@ -64,7 +65,8 @@ def explain(
     faults = _faults(left, right, criterion, distance, similarity)
     asking, stored = (right, left) if right.id is None else (left, right)
     probe = probe_of(plan, asking.bits, stored.bits, asking.levels, masks)
-    reached = is_reached(plan, distance, probe)
+    is_compared = plan is not None and plan.compared > 0 and stored.is_uncovered
+    reached = is_reached(plan, distance, probe, is_compared=is_compared)
     features, shared_count = differences(left.features, right.features)
     assumed = criterion.similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
@@ -90,10 +92,13 @@ def explain(
 
 def stored_side(view: View, source: Source, id: Id) -> Side:
     """A stored document; NotFoundError when there is none."""
-    sketches = stored_sketches(view, source, known_ordinals(view, source, [id]))
+    ordinals = known_ordinals(view, source, [id])
+    sketches = stored_sketches(view, source, ordinals)
     stored = fingerprint_of(sketches, 0, view.keying)
-    levels = None if stored.weights is None else levels_of(sketches)[0]
-    return Side(id, stored.bits, stored.is_empty, stored.weights, stored.weights, None, levels)
+    weights = stored.weights
+    levels = None if weights is None else levels_of(sketches)[0]
+    is_uncovered = int(ordinals[0]) >= view.uncovered_from
+    return Side(id, stored.bits, stored.is_empty, weights, weights, None, levels, is_uncovered)
 
 
 def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
@@ -198,15 +203,15 @@ def _reason(
         return reason
     way = plan.method if not plan.flips else f"{plan.method} with up to {plan.flips} flips"
     if reached:
-        return f"{reason}; a query ({way}) finds it{_probe_in_words(probe)}"
+        return f"{reason}; a query ({way}) finds it{_probe_in_words(plan, probe)}"
     if distance > plan.distance:
         return f"{reason}; a query ({way}) looks no farther than distance {plan.distance}"
     return f"{reason}; a query ({way}) may miss it"
 
 
-def _probe_in_words(probe: Probe | None) -> str:
+def _probe_in_words(plan: Plan | None, probe: Probe | None) -> str:
     if probe is None:
-        return ""
+        return "" if plan is None or not plan.compared else ", comparing what is not calibrated"
     if not probe.flipped:
         return f" in table {probe.table} by its own header"
     flipped = "bit " + " and ".join(map(str, probe.flipped))

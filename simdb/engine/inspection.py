@@ -27,12 +27,13 @@ from simdb.storage.check import (
     check_strays,
     check_values,
 )
-from simdb.storage.contents import all_names, idf_checksum, load
+from simdb.storage.contents import Contents, all_names, idf_checksum, load
 from simdb.storage.files import DATA_FILE
 from simdb.storage.merge import run_keys
 from simdb.storage.pages import problems_of_pages
 from simdb.storage.reading import get_value, statistics_of
 from simdb.storage.run import Run, Source
+from simdb.storage.tombstones import live_count
 
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 
@@ -55,6 +56,7 @@ def statistics(store: Store) -> Statistics:
             file_bytes=sizes[0],
             live_bytes=sizes[1],
             map_bytes=sizes[2],
+            calibrated_count=_calibrated_count(view, contents),
             transaction=contents.transaction_number,
             largest_group=_largest_group(view, source),
             cluster_count=manifest.cluster_count if store.options.keeps_clusters else None,
@@ -111,6 +113,13 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield Finding("database", str(error), f"{REBUILD}; or {RESTORE}")
     finally:
         source.end()
+
+
+def _calibrated_count(view: View, contents: Contents) -> int | None:
+    """How many live documents the calibration covers; None without any."""
+    if view.calibration is None:
+        return None
+    return live_count(contents.dead, min(view.uncovered_from, view.next_ordinal))
 
 
 def _idf_in_numbers(store: Store) -> dict[str, int] | None:

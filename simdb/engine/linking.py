@@ -129,7 +129,7 @@ def _links_among(
     if count > COMPARED_MAX:
         runs.append(seal(loose, view.keying, -1, source.header_offset))
         loose = Loose(count, source.width, view.keying).view()
-    among = View(runs, loose, None, view.keying, view.calibration)
+    among = View(runs, loose, None, view.keying, None)
     for couples in find_links(among, source, criterion):
         yield couples.left, couples.right
 

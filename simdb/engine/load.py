@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.decoding import a_map, a_text, a_whole, expecting
-from simdb.engine.calibration import problem_of, put_calibration
+from simdb.engine.calibration import covering, problem_of, put_calibration
 from simdb.engine.commit import Writer, write_staged
 from simdb.engine.compaction import compact
 from simdb.engine.dump import CALIBRATION, CLUSTERS, DOCUMENTS, HEAD, IDF, METADATA, Progress
@@ -110,7 +110,8 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
         count = _store_all(store, frames, head, reader, progress)
         compact(store)
         if head.calibration is not None:
-            put_calibration(store, head.calibration)
+            # Documents may have been deleted before an older version wrote the dump.
+            put_calibration(store, {**covering({}, 0), **head.calibration})
     except BaseException:
         registry.abandon(lease)
         raise

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import is_set
+from simdb.engine.candidates import find_candidates
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import Bands
@@ -199,13 +200,6 @@ def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
     ]
 
 
-def levels_of(sketches: Sketches) -> U8:
-    """How far each bit is from flipping; of stored documents as far as their vectors tell."""
-    if sketches.levels is not None:
-        return sketches.levels
-    return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
-
-
 def no_rows(count: int) -> Rows:
     """No match of any of `count` queries."""
     offsets = np.zeros(count + 1, np.int64)
@@ -249,7 +243,7 @@ def _search_part(
                 " ask by distance="
             )
         return _measured(view, source, sketches, criterion, plan, first, after)
-    offsets, ordinals, distances = _candidates(view, source, sketches, plan, first, after)
+    offsets, ordinals, distances = find_candidates(view, source, sketches, plan, first, after)
     return Rows(offsets, ordinals, distances, _estimates(view, source, sketches, offsets, ordinals))
 
 
@@ -271,34 +265,6 @@ def _without_empty(
     counts[asked] = np.diff(rows.offsets)
     offsets = offsets_of(counts)
     return Rows(offsets, rows.ordinals, rows.distances, rows.similarities)
-
-
-def _candidates(
-    view: View, source: Source, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
-) -> tuple[I64, U32, U8]:
-    """Stored documents within the plan's distance, by distance and ordinal."""
-    tables = view.tables(source)
-    if plan.method == "exhaustive":
-        found = tables.scan(sketches.bits, distance=plan.distance, first=first, after=after)
-    elif plan.probing is not None:
-        found = tables.probe(
-            sketches.bits,
-            levels_of(sketches),
-            costs=plan.probing.costs,
-            theta=plan.probing.theta,
-            cap=plan.probing.cap,
-            distance=plan.distance,
-            first=first,
-            after=after,
-            tables=plan.probing.tables,
-            header_bits=plan.probing.header_bits,
-        )
-    else:
-        found = tables.lookup(
-            sketches.bits, distance=plan.distance, flips=plan.flips, first=first, after=after
-        )
-    offsets, ordinals, distances = found
-    return offsets, ordinals, distances
 
 
 def _measured(
@@ -326,7 +292,7 @@ def _measured(
         bits = np.repeat(sketches.bits, np.diff(offsets))
         differing = bits ^ view.column(layout.FINGERPRINT, ordinals, source)
         return Rows(offsets, ordinals, bit_counts(differing), similarities)
-    offsets, ordinals, distances = _candidates(view, source, sketches, plan, False, after)
+    offsets, ordinals, distances = find_candidates(view, source, sketches, plan, False, after)
     similarities = _estimates(view, source, sketches, offsets, ordinals)
     rows = Rows(offsets, ordinals, distances, similarities)
     chosen = np.flatnonzero(similarities >= np.float32(criterion.similarity))

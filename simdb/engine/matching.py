@@ -216,6 +216,11 @@ class _Found:
         every = lookup.joined([lookup.no_rows(0), *(part[1] for part in self._parts)])
         far = -every.similarities if by_similarity else every.distances
         order = np.lexsort((every.ordinals, far, queries))
+        # What was both probed and compared stands twice, one after the other.
+        queries, ordinals = queries[order], every.ordinals[order]
+        again = (np.diff(queries, prepend=-1) == 0) & (np.diff(ordinals, prepend=0) == 0)
+        again[:1] = False
+        order, queries = order[~again], queries[~again]
         counts = np.bincount(queries, minlength=len(self._all))
         return Rows(
             offsets_of(counts),

@@ -103,7 +103,9 @@ def _supposed(
 ) -> Population | BandedPopulation:
     """The same tables with so many documents in one run."""
     bits = header_bits(count, options.header_offset)
-    return replace(population, count=count, directory_bits=bits)
+    if isinstance(population, BandedPopulation):
+        return replace(population, count=count, directory_bits=bits)
+    return replace(population, count=count, directory_bits=bits, unseen=0)
 
 
 def _population_of(options: Options, *, has_weights: bool) -> Population | BandedPopulation:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.calibration import problem_of
+from simdb.engine.calibration import covered_of, covering, problem_of
 from simdb.engine.cluster import connected_labels
 from simdb.engine.commit import Writer
 from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
@@ -28,7 +28,7 @@ from simdb.storage import codec, contents, layout
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
 from simdb.storage.loose import Keying
-from simdb.storage.manifest import RunInfo, renumbered
+from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import joined, put_segment, put_table, taken
 from simdb.storage.portable import parts_of
@@ -159,14 +159,13 @@ def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
     renumber_metadata(writer, sound_metadata(source), kept)
     if numbers is not None:
         count = write_anew(writer, source, numbers)
-    is_calibrated = _keep_calibration(writer, source)
+    manifest = _keep_calibration(writer, source, manifest, kept)
     writer.put_manifest(
         replace(
             renumbered(manifest, rows, len(kept)),
             document_count=len(kept),
             empty_count=int(np.count_nonzero(states == EMPTY)),
             bare_count=int(np.count_nonzero(states == BARE)),
-            calibration=max(manifest.calibration, 1) if is_calibrated else 0,
             cluster_count=count,
             last_cluster=0 if numbers is None else count,
         )
@@ -239,13 +238,22 @@ def _copied(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _keep_calibration(writer: Writer, source: Source) -> bool:
-    """Whether there is a calibration that can be read; another one is removed."""
-    is_there = source.find(layout.META, layout.CALIBRATION_KEY) is not None
-    if is_there and _calibration_problem(source) is not None:
-        writer.delete(layout.META, layout.CALIBRATION_KEY)
-        return False
-    return is_there
+def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: U32) -> Manifest:
+    """The manifest with the calibration, where it can be read; another one is removed.
+
+    What it covers is not known where the manifest, and with it the ordinals, had to be guessed.
+    """
+    kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
+    value = source.find(layout.META, key)
+    if value is None:
+        return replace(manifest, calibration=0)
+    if _calibration_problem(source) is not None:
+        writer.delete(layout.META, key)
+        return replace(manifest, calibration=0)
+    stored = dict(codec.decode_object(kind, key, value))
+    is_guessed = manifest.deleted_version > source.transaction.id()
+    covered = 0 if is_guessed else int(np.searchsorted(kept, covered_of(stored, manifest)))
+    return writer.put_calibration(manifest, covering(stored, covered))
 
 
 def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -> U32 | None:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from simdb.bits import is_set
-from simdb.engine.lookup import Asked, levels_of, make_criterion
+from simdb.engine.candidates import levels_of
+from simdb.engine.lookup import Asked, make_criterion
 from simdb.engine.view import View
 from simdb.options import Options
 from simdb.plan.question import Criterion
@@ -46,7 +47,8 @@ def probe(
     """The matches of one document with weights, best first."""
     probing, is_measured = plan.probing, criterion.similarity is not None
     assert probing is not None
-    found = view.tables(source).probe_one(
+    tables = view.covered_tables(source) if plan.compared else view.tables(source)
+    found = tables.probe_one(
         int(sketches.bits[0]),
         levels_of(sketches)[0],
         probing.costs,
@@ -59,6 +61,8 @@ def probe(
     )
     if not found:
         return []
+    if plan.compared:
+        found = list(dict.fromkeys(found))  # one may be probed and compared
     similarities = _similarities(view, source, sketches, [ordinal for ordinal, _ in found])
     rows = [(*each, similarity) for each, similarity in zip(found, similarities, strict=True)]
     if is_measured:

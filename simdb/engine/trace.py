@@ -18,11 +18,16 @@ from simdb.values import Probing
 U8 = npt.NDArray[np.uint8]
 
 
-def is_reached(plan: Plan | None, distance: int, probe: Probe | None) -> bool:
-    """Whether a search by `plan` compares two documents at that `distance`."""
+def is_reached(plan: Plan | None, distance: int, probe: Probe | None, *, is_compared: bool) -> bool:
+    """Whether a search by `plan` compares two documents at that `distance`.
+
+    `is_compared`: it compares the stored one whatever it asks for.
+    """
     if plan is None:
         return True
-    return distance <= plan.distance and (plan.method == "exhaustive" or probe is not None)
+    return distance <= plan.distance and (
+        is_compared or plan.method == "exhaustive" or probe is not None
+    )
 
 
 def probe_of(

@@ -27,7 +27,7 @@ from simdb.reports import Plan
 from simdb.storage import layout
 from simdb.storage.loose import LooseView
 from simdb.storage.pieces import Gathered, Piece, Pieces
-from simdb.storage.run import Run, Source, header_bits
+from simdb.storage.run import Run, Source, Table, header_bits
 from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
 from simdb.values import WEIGHTED, offsets_of
 
@@ -59,9 +59,11 @@ class View:
         self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
         self._plans: dict[tuple[Criterion, bool], Plan] = {}
         self._tables: Any = None
+        self._covered_tables: Any = None
         self._band_tables: BandTables | None = None
         self._id_tables: Any = None
         self._windows = None if window is None else [window]
+        self._is_segment = segment is not None
         self.pieces = Pieces(self.runs, loose, segment)
         self._identifiers = Gathered(self.pieces, _make_identifiers)
         self._vectors = Gathered(self.pieces, partial(_make_vectors, keying))
@@ -115,6 +117,39 @@ class View:
             loose = (self.loose.searchable, self.loose.ordinals)
             self._tables = kernel.Tables(masks, rows, loose, self.dead, self._windows)
         return self._tables
+
+    def covered_tables(self, source: Source) -> Any:
+        """The tables of fingerprints, and what the calibration does not cover to be compared.
+
+        Only for look-up by probing.  What stands in a run together with documents that are covered
+        may be found twice.  A window of a run has nothing to compare, a segment nothing else.
+        """
+        if self._covered_tables is None:
+            if self.uncovered_from >= self.loose.start:
+                self._covered_tables = self.tables(source)
+            else:
+                self._covered_tables = self._make_covered(source)
+        return self._covered_tables
+
+    @property
+    def uncovered_from(self) -> int:
+        """The first ordinal that the calibration does not cover; the next one without any."""
+        return self.next_ordinal if self.calibration is None else self.calibration.covered
+
+    def _make_covered(self, source: Source) -> Any:
+        masks, first = self.permutations.masks, self.uncovered_from
+        probed, compared = [], []
+        for run in self.runs:
+            if run.info.start < first and not self._is_segment:
+                parts = [run.table(table, source) for table in range(len(masks))]
+                probed.append([(part.keys, part.ordinals, part.directory) for part in parts])
+        if self._windows is None:
+            tables = self.pieces.searchable_from(first, source)
+            compared = [_of_first_table(table, len(masks)) for table in tables]
+        # The window is that of the one run that has it.
+        windows = self._windows if probed else None
+        loose = (self.loose.searchable, self.loose.ordinals)
+        return kernel.Tables(masks, [*probed, *compared], loose, self.dead, windows)
 
     def band_tables(self, source: Source) -> BandTables:
         """The tables of signatures, for look-up."""
@@ -245,7 +280,20 @@ class View:
             is_swept,
             source.width,
             self._crowding(source) if is_swept else 1.0,
+            self._uncovered_count(),
         )
+
+    def _uncovered_count(self) -> int:
+        """How many documents with features the calibration does not cover, as the runs tell."""
+        first = self.uncovered_from
+        if first >= self.next_ordinal:
+            return 0
+        inside = [
+            min(run.info.stop - first, run.info.entry_count)
+            for run in self.runs
+            if run.info.stop > first
+        ]
+        return sum(inside) + int(np.count_nonzero(self.loose.ordinals >= first))
 
     def _crowding(self, source: Source) -> float:
         """How many times the mean the headers hold, as stored documents meet them."""
@@ -273,6 +321,12 @@ class View:
         wanted = np.ascontiguousarray(content[positions])
         same = self.identifiers(source, ordinals).equal(ordinals, offsets, wanted)
         return np.asarray(same, np.bool_)
+
+
+def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]]:
+    """A run of which only the first table has entries, for what is compared whatever it asks."""
+    nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
+    return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
 
 
 def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:

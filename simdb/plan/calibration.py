@@ -6,6 +6,10 @@ about the order of its bits than those of a document at hand, so the two have pa
 The planner reads off the sample how far to go for a recall; for a criterion that too few of the
 pairs satisfy, and where nothing was calibrated, it makes pairs of its own, as
 `recall.synthetic_pairs` has them.
+
+It speaks for the documents that were stored when it was made, those with ordinals below
+`covered`.  Of documents inserted since nobody knows how they differ, so a search that goes by the
+calibration compares them one by one.
 """
 
 from collections.abc import Mapping
@@ -47,7 +51,8 @@ class Calibration:
 
     `similarities` float32[n] of the pairs and whether the side that asks was a stored document,
     `are_stored` bool[n]; `document_count`: how large the collection was; `query_count`: how many
-    documents were asked for theirs; `delays` of the machine that was calibrated on.
+    documents were asked for theirs; `covered`: documents with ordinals below this were stored
+    when it was made; `delays` of the machine that was calibrated on.
     """
 
     model: VolatilityModel
@@ -56,6 +61,7 @@ class Calibration:
     are_stored: npt.NDArray[np.bool_]
     document_count: int
     query_count: int
+    covered: int
     delays: Delays = USUAL_DELAYS
 
     def matching(self, similarity: float | None, distance: int | None) -> npt.NDArray[np.bool_]:
@@ -157,17 +163,34 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
         "are_stored": calibration.are_stored.tobytes(),
         "document_count": calibration.document_count,
         "query_count": calibration.query_count,
+        "covered": calibration.covered,
         "delays": asdict(calibration.delays),
     }
 
 
-def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
-    """What `encode_calibration` wrote; CorruptError for arrays that do not fit together."""
+def decode_calibration(stored: Mapping[str, Any], *, is_unmoved: bool = False) -> Calibration:
+    """What `encode_calibration` wrote; CorruptError for arrays that do not fit together.
+
+    `is_unmoved`: see `covered_by`.
+    """
     with expecting("the stored calibration"):
-        return _decoded(a_map(stored))
+        return _decoded(a_map(stored), is_unmoved)
 
 
-def _decoded(stored: Mapping[str, Any]) -> Calibration:
+def covered_by(stored: Mapping[str, Any], *, is_unmoved: bool) -> int:
+    """The ordinal below which a stored calibration knows all documents.
+
+    Older versions did not store it.  Where the database `is_unmoved`, never having deleted or
+    renumbered a document, it is the number of documents at that time; otherwise it is not known,
+    and 0 is returned.
+    """
+    with expecting("the stored calibration"):
+        if "covered" in stored:
+            return a_whole(stored["covered"], ORDINAL_COUNT_MAX + 1)
+        return a_whole(stored["document_count"], ORDINAL_COUNT_MAX) if is_unmoved else 0
+
+
+def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
     queries = np.frombuffer(stored["queries"], "<u8").astype(np.uint64)
     others = np.frombuffer(stored["stored"], "<u8").astype(np.uint64)
     levels = np.frombuffer(stored["levels"], np.uint8)
@@ -187,6 +210,7 @@ def _decoded(stored: Mapping[str, Any]) -> Calibration:
         are_stored,
         a_whole(stored["document_count"], ORDINAL_COUNT_MAX),
         a_whole(stored["query_count"], ORDINAL_COUNT_MAX),
+        covered_by(stored, is_unmoved=is_unmoved),
         _decode_delays(a_map(stored.get("delays", {}))),
     )
 

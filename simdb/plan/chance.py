@@ -53,6 +53,16 @@ def share_of_reached(header_bits: int, flips: int, distance: int) -> float:
     return near / sum(ways)
 
 
+def share_within(similarity: float | None, distance: int | None, limit: int) -> float:
+    """Share of the matches that lie within the distance `limit`, where only similarity is asked.
+
+    All where `distance` is asked, since then `limit` is that distance.
+    """
+    if distance is not None or similarity is None:
+        return 1.0
+    return binomial_below(bits.FINGERPRINT_BITS, math.acos(similarity) / math.pi, limit)
+
+
 @lru_cache(REMEMBERED)
 def binomial_below(trials: int, probability: float, most: int) -> float:
     """P(X <= `most`) for X binomial."""

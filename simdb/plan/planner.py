@@ -12,7 +12,6 @@ Costs are seconds of one core, those of a machine with AVX-512 unless others wer
 (`cost.Delays`); for the choice only their ratios matter.
 """
 
-import math
 from dataclasses import replace
 
 from simdb import bits
@@ -20,9 +19,15 @@ from simdb.errors import OptionError
 from simdb.options import PROBING_METHODS, Simhash
 from simdb.plan import banding
 from simdb.plan.calibration import Calibration
-from simdb.plan.chance import binomial_below, filter_distance, reach, share_of_reached
+from simdb.plan.chance import (
+    binomial_below,
+    filter_distance,
+    reach,
+    share_of_reached,
+    share_within,
+)
 from simdb.plan.cost import USUAL_DELAYS, Delays
-from simdb.plan.probing import by_probing
+from simdb.plan.probing import by_probing, is_mostly_comparing
 from simdb.plan.question import BandedPopulation, Criterion, Population
 from simdb.plan.rotation import by_rotation
 from simdb.reports import Plan
@@ -184,14 +189,6 @@ def _distances(criterion: Criterion) -> list[int]:
     return found or [bits.FINGERPRINT_BITS]
 
 
-def _kept_by_filter(criterion: Criterion, limit: int) -> float:
-    """Share of the matches that lie within `limit`, where that is not what was asked."""
-    if criterion.distance is not None or criterion.similarity is None:
-        return 1.0
-    differs = math.acos(criterion.similarity) / math.pi
-    return binomial_below(bits.FINGERPRINT_BITS, differs, limit)
-
-
 def _exhaustive(criterion: Criterion, population: Population, limit: int, delays: Delays) -> Plan:
     count = population.count
     if population.is_swept:
@@ -206,7 +203,7 @@ def _exhaustive(criterion: Criterion, population: Population, limit: int, delays
     compare = SWEPT_SECONDS if population.is_swept else delays.compare
     cost = count * (compare + share * delays.candidate)
     is_measured = criterion.similarity is not None
-    recall = _kept_by_filter(criterion, limit)
+    recall = share_within(criterion.similarity, criterion.distance, limit)
     return Plan(
         "exhaustive", 0, 0, 0, limit, criterion.similarity, recall, cost,
         f"each of {population.count} fingerprints is compared, those within distance {limit} are"
@@ -232,7 +229,7 @@ def _by_tables(
         why = f"{population.tables} tables find all within distance {served} for certain"
     elif criterion.similarity is not None and criterion.recall < 1.0:
         recall = reach(criterion.similarity, population.blocks, population.leading, flips)
-        recall *= _kept_by_filter(criterion, limit)
+        recall *= share_within(criterion.similarity, criterion.distance, limit)
         why = (
             f"{population.tables} tables reach {recall:.3f} of the documents at similarity"
             f" {criterion.similarity:g}"
@@ -268,11 +265,17 @@ def _named_probing(
         for limit in _distances(criterion)
         for plan in by_probing(criterion, population, limit, calibration, delays)
     ]
-    if plans:
-        return min(plans, key=lambda plan: plan.cost_seconds)
+    cheapest = min(plans, key=lambda plan: plan.cost_seconds, default=None)
+    if cheapest is not None and not is_mostly_comparing(cheapest, delays):
+        return cheapest
     bare = replace(criterion, method="auto", is_weighted=False)
     exact = choose(bare, population, None, delays)
-    reason = f"{criterion.method} cannot reach recall {criterion.recall:g}, so: {exact.reason}"
+    why = f"cannot reach recall {criterion.recall:g}"
+    if cheapest is not None:
+        if cheapest.cost_seconds <= exact.cost_seconds:
+            return cheapest
+        why = f"would compare {cheapest.compared:,} documents that the calibration does not cover"
+    reason = f"{criterion.method} {why}, so: {exact.reason}"
     return replace(exact, reason=reason)
 
 

@@ -4,6 +4,10 @@ PSM (Probabilistic Simhash Matching, Sood & Loguinov 2011, section 4) asks one t
 multi-probe asks several in the same way, so that fewer flips reach as many documents.  Both ask
 for every header whose flipped bits cost no more than theta together; theta is the least that
 reaches the wanted share of a sample of matching pairs (`recall.theta_for`).
+
+A sample of the collection speaks for the documents that were stored when it was drawn.  Those
+inserted since are compared one by one, or all are asked for by synthetic pairs, whichever costs
+less.
 """
 
 import math
@@ -16,7 +20,7 @@ import numpy.typing as npt
 from simdb import bits
 from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration, Evidence, evidence
-from simdb.plan.chance import share_of_reached
+from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays
 from simdb.plan.question import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
@@ -34,6 +38,9 @@ FEWER_STEP = 4
 FEWER_WORTH = 0.6
 # Without a calibration, so many times fewer matches may be lost on paper.
 PRIOR_CAUTION = 3
+# Where comparing what the calibration does not cover is a smaller share of the cost than this, no
+# other way can be much faster, and none is looked for.
+COMPARING_WORTH = 0.25
 
 U8 = npt.NDArray[np.uint8]
 I64 = npt.NDArray[np.int64]
@@ -47,6 +54,19 @@ class Reach:
     probes: float
     recall: float
     recall_bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What is compared besides: how many documents, in what time, the share of matches found."""
+
+    count: int
+    seconds: float
+    share: float
+    words: str
+
+
+NOTHING = Comparing(0, 0.0, 1.0, "")
 
 
 @lru_cache(256)
@@ -104,9 +124,57 @@ def by_probing(
     """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
-    known = evidence(
+    known = _evidence(criterion, calibration)
+    if not known.is_measured or not population.unseen:
+        return _by_evidence(criterion, population, limit, known, NOTHING, delays)
+    comparing = _comparing(criterion, population, limit, delays)
+    plans = _by_evidence(criterion, population, limit, known, comparing, delays)
+    if any(is_mostly_comparing(plan, delays) for plan in plans):
+        known = _evidence(criterion, None)
+        plans += _by_evidence(criterion, population, limit, known, NOTHING, delays)
+    return plans
+
+
+def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
+    """Whether a good share of the cost is what is compared one by one."""
+    seconds = _comparing_seconds(plan.compared, plan.distance, delays)
+    return seconds > COMPARING_WORTH * plan.cost_seconds
+
+
+def _evidence(criterion: Criterion, calibration: Calibration | None) -> Evidence:
+    return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
+
+
+def _comparing(
+    criterion: Criterion, population: Population, limit: int, delays: Delays
+) -> Comparing:
+    """Comparing a query with all that the calibration does not cover."""
+    count = population.unseen
+    return Comparing(
+        count,
+        _comparing_seconds(count, limit, delays),
+        share_within(criterion.similarity, criterion.distance, limit),
+        f"; calibrated at {population.count - count:,} of {population.count:,} documents, the other"
+        f" {count:,} are compared one by one",
+    )
+
+
+def _comparing_seconds(count: int, limit: int, delays: Delays) -> float:
+    share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+    return count * (delays.compare + share * delays.candidate)
+
+
+def _by_evidence(
+    criterion: Criterion,
+    population: Population,
+    limit: int,
+    known: Evidence,
+    comparing: Comparing,
+    delays: Delays,
+) -> list[Plan]:
+    """The plans for several numbers of tables that reach the recall on some evidence."""
     # Synthetic pairs are not those of the collection, so they are to be reached more surely.
     lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
     masks = bits.leading_masks(population.blocks, population.leading)
@@ -121,10 +189,11 @@ def by_probing(
             )  # fmt: skip
             if found is None:
                 break
-            plan = _probing_plan(criterion, population, limit, found, known, delays)
-            if plan.cost_seconds > FEWER_WORTH * cheapest:
+            plan = _probing_plan(criterion, population, limit, found, known, comparing, delays)
+            probing = plan.cost_seconds - comparing.seconds
+            if probing > FEWER_WORTH * cheapest:
                 break
-            cheapest = plan.cost_seconds
+            cheapest = probing
             plans.append(plan)
     return plans
 
@@ -135,27 +204,30 @@ def _probing_plan(
     limit: int,
     found: Reach,
     known: Evidence,
+    comparing: Comparing,
     delays: Delays,
 ) -> Plan:
     probing = found.probing
-    compared = found.probes * population.entries_of(probing.header_bits)
+    scanned = found.probes * population.entries_of(probing.header_bits)
     share = share_of_reached(probing.header_bits, 2, limit)
     cost = (
         population.asking_seconds
         + probing.tables * delays.prepare
         + found.probes * delays.memory
-        + compared * (delays.compare + share * delays.candidate)
+        + scanned * (delays.compare + share * delays.candidate)
+        + comparing.seconds
     )
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
     why = (
         f"{probing.tables} table(s), asked for the headers that are likely, about"
         f" {found.probes:.1f} for a query, reach {found.recall:.3f} of {len(known.pairs)} {kind};"
-        f" {found.recall_bound:.3f} or more with 95 % confidence"
+        f" {found.recall_bound:.3f} or more with 95 % confidence{comparing.words}"
     )
     return Plan(
         "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
-        limit, criterion.similarity, found.recall, cost, why,
+        limit, criterion.similarity, min(found.recall, comparing.share), cost, why,
         theta=probing.theta / COST_UNIT, probing=probing, header_bits=population.directory_bits,
+        compared=comparing.count,
         bytes_per_document=population.bytes_of(
             probing.tables, has_headers=True, is_measured=criterion.similarity is not None
         ),

@@ -44,6 +44,7 @@ class Population:
     is_swept: bool = False  # all pairs are asked for, each from one side
     vector_bytes: int = 0  # of one volatility vector
     crowding: float = 1.0  # how many times the mean a stored document's header holds of others
+    unseen: int = 0  # documents of those that the calibration does not cover
 
     @property
     def tables(self) -> int:

@@ -55,6 +55,11 @@ class Manifest:
     cluster_count: int = 0
     last_cluster: int = 0
 
+    @property
+    def is_unmoved(self) -> bool:
+        """Whether no document was ever deleted or renumbered: ordinals count all insertions."""
+        return self.deleted_version == 0
+
 
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1

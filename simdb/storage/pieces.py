@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.loose import LooseView
-from simdb.storage.run import Run, Segment, Source, as_segment
+from simdb.storage.run import Run, Segment, Source, Table, as_segment
 
 U32 = npt.NDArray[np.uint32]
 
@@ -34,6 +34,12 @@ class Piece:
             return self._run.column(column, self._number, source)
         assert self._loose is not None
         return self._loose.columns[column]
+
+    def searchable(self, first: int, source: Source) -> Table | None:
+        """Its documents with features from the ordinal `first` on; None for loose ones, or none."""
+        if self._run is None or self._run.segment_range(self._number)[1] <= first:
+            return None
+        return self._run.searchable(self._number, first, source)
 
 
 class Pieces(Sequence[Piece]):
@@ -65,6 +71,13 @@ class Pieces(Sequence[Piece]):
     def __iter__(self) -> Iterator[Piece]:
         """Each in turn."""
         return iter(self._pieces)
+
+    def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
+        """The documents with features of each piece of a run, from the ordinal `first` on."""
+        for piece in self._pieces:
+            table = piece.searchable(first, source)
+            if table is not None:
+                yield table
 
     def which(self, ordinals: U32) -> npt.NDArray[np.int64]:
         """The number of the piece in which each ordinal lies."""

@@ -22,7 +22,7 @@ from simdb.storage.gate import Holder
 from simdb.storage.loose import Keying, LooseView
 from simdb.storage.manifest import RunInfo
 from simdb.storage.reading import get_value, values_from
-from simdb.values import WEIGHTED
+from simdb.values import EMPTY, WEIGHTED
 
 # More would make the directory larger than what it points into is worth: 2 entries to a header.
 HEADER_BITS_MAX = 28
@@ -150,6 +150,7 @@ class Run:
             for column, array in segment.columns.items()
         }
         self._mapped: list[npt.NDArray[Any]] = []  # fetched, and not copied
+        self._searchable: dict[tuple[int, int], Table] = {}
 
     def give_back(self) -> None:
         """Take what was fetched out of the memory of this process until it is used again."""
@@ -191,6 +192,25 @@ class Run:
                 f"the ids of segment {number} of run {self.info.number} do not follow each other"
             )
         return Segment(start, columns)
+
+    def searchable(self, number: int, first: int, source: Source) -> Table:
+        """The documents with features of one segment, by ordinal from `first` on.
+
+        Their fingerprints stand under one header, as they are compared one by one.
+        """
+        segment_start, stop = self.segment_range(number)
+        start = max(first, segment_start)
+        table = self._searchable.get((number, start))
+        if table is None:
+            inside = slice(start - segment_start, None)
+            ordinals = np.arange(start, stop, dtype=np.uint32)
+            fingerprints = self.column(layout.FINGERPRINT, number, source)[inside]
+            if self.info.entry_count < len(self.info):
+                kept = self.column(layout.STATE, number, source)[inside] != EMPTY
+                fingerprints, ordinals = fingerprints[kept], ordinals[kept]
+            directory = np.array([0, len(ordinals)], np.uint32)
+            table = self._searchable[(number, start)] = Table(fingerprints, ordinals, directory)
+        return table
 
     def verify_column(self, column: int, number: int, source: Source) -> None:
         """Raise CorruptError unless a column of a segment is stored, and as it was written."""

@@ -74,6 +74,17 @@ def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> npt.NDArray[n
     return ordinals if bitmap is None else ordinals[~is_deleted(bitmap, ordinals)]
 
 
+def live_count(bitmap: Bitmap | None, stop: int) -> int:
+    """How many of the ordinals below `stop` are not deleted."""
+    if bitmap is None:
+        return stop
+    count = stop
+    for start in range(0, stop, layout.CHUNK_ORDINALS):
+        ordinals = np.arange(start, min(start + layout.CHUNK_ORDINALS, stop), dtype=np.uint32)
+        count -= int(np.count_nonzero(is_deleted(bitmap, ordinals)))
+    return count
+
+
 def _capacity(ordinal_count: int) -> int:
     chunks = -(-ordinal_count // layout.CHUNK_ORDINALS)
     return chunks * CHUNK_BYTES + SPARE_BYTES

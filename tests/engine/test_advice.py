@@ -11,6 +11,7 @@ from soundness import TINY
 
 import simdb
 from simdb.engine import advice as advising
+from simdb.engine import calibration as calibrating
 from simdb.storage import place
 
 READER = """
@@ -144,7 +145,7 @@ def test_a_header_that_many_share_is_named(disk, database):
 
 
 def test_a_calibration_that_is_missing_or_old_is_due(disk, database):
-    disk.setattr(advising, "DUE_DOCUMENTS", 20)
+    disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
     database.insert_many(range(30), [f"some words {at}" for at in range(30)])
     (missing,) = database.advice()
     database.calibrate()
@@ -154,7 +155,8 @@ def test_a_calibration_that_is_missing_or_old_is_due(disk, database):
 
     assert "never" in missing.message
     (old,) = database.advice()
-    assert "of 30 documents, and now there are 60" in old.message
+    assert "30 documents were inserted since" in old.message
+    assert "one by one" in old.reason
 
 
 def test_modes_that_let_others_in_are_told(disk, database, tmp_path):
