@@ -5,7 +5,8 @@ fingerprints, spread evenly, those between two keys are a Poisson variable whose
 times the gap between the keys, which is small where the bits in front agree.  Other rotations have
 others between, so the chance of a miss is the product over all rotations.  It is averaged over
 pairs: those of the collection that the calibration knows, or pairs that differ in `distance` bits
-anywhere.
+anywhere.  Where the calibration does not cover all documents, pairs made up for it count as well,
+and the worse of the two predictions is believed.
 """
 
 import numpy as np
@@ -43,26 +44,47 @@ def by_rotation(
 ) -> Plan:
     """The plan for method="rotation": of as many as asked, or the fewest that give the recall.
 
-    `limit`: candidates are at most so many bits apart.
+    `limit`: candidates are at most so many bits apart.  OptionError where no number of rotations
+    is asked, and none gives the recall.
     """
-    left, right, kind = _sample(criterion, calibration, limit)
-    chances = missed(left, right, population.crowding * max(population.count - 2, 0))
-    counts = range(1, ROTATIONS_MAX + 1)
-    recalls = {count: 1.0 - float(np.mean(_all_missed(chances, count))) for count in counts}
-    able = (count for count in counts if recalls[count] >= criterion.recall)
-    rotations = criterion.rotations or next(able, ROTATIONS_MAX)
+    recalls, kind = _recalls(criterion, population, limit, calibration)
+    able = (count for count, recall in recalls.items() if recall >= criterion.recall)
+    rotations = criterion.rotations or next(able, None)
+    if rotations is None:
+        raise OptionError(
+            f"method='rotation' misses {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs even by"
+            f" {ROTATIONS_MAX} rotations, as predicted, and recall={criterion.recall:g} is asked;"
+            " use method='auto', ask for less recall, or give rotations= to take what so many find"
+        )
     recall = recalls[rotations]
     reason = (
         f"sorted in {rotations} rotation(s), each compared with {WINDOW} neighbours: misses"
         f" {1.0 - recall:.2g} of {kind}, if fingerprints are as evenly spread as headers tell; of"
         f" more than {WINDOW} equal ones some pairs are missed besides"
     )
+    if recall < criterion.recall:
+        reason += f"; recall {criterion.recall:g} was asked, and so many rotations do not give it"
     cost = rotations * (SORTED_SECONDS + WINDOW * COMPARED_SECONDS)
     is_measured = criterion.similarity is not None
     return Plan(
         "rotation", rotations, 0, rotations, limit, criterion.similarity, recall, cost, reason,
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
+
+
+def _recalls(
+    criterion: Criterion, population: Population, limit: int, calibration: Calibration | None
+) -> tuple[dict[int, float], str]:
+    """The share of pairs that each number of rotations finds, and of which pairs, in words."""
+    others = population.crowding * max(population.count - 2, 0)
+    known = [calibration, None] if calibration and population.unseen else [calibration]
+    samples = [_sample(criterion, each, limit) for each in known]
+    chances = [missed(left, right, others) for left, right, _ in samples]
+    recalls = {
+        count: 1.0 - max(float(np.mean(_all_missed(each, count))) for each in chances)
+        for count in range(1, ROTATIONS_MAX + 1)
+    }
+    return recalls, " or ".join(dict.fromkeys(kind for _, _, kind in samples))
 
 
 def missed(left: U64, right: U64, others: float) -> F64:

@@ -63,3 +63,52 @@ def test_rotation_is_of_pairs_and_rotations_of_rotation(stored):
         stored.find_all(distance=3, rotations=8)
     with pytest.raises(simdb.OptionError, match="method='rotation'"):
         stored.plan(distance=3, rotations=8)
+
+
+@pytest.fixture
+def scattered(tmp_path):
+    """So many documents that no number of rotations finds most pairs that differ in many bits."""
+    bits = np.random.default_rng(2).integers(0, 2**64, 3000, np.uint64)
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False))
+    with simdb.open(tmp_path / "x", "x", options=options) as database:
+        database.insert_many(range(3000), bits)
+        yield database
+
+
+@pytest.mark.parametrize("ask", ["plan", "find_all", "find_clusters"])
+def test_a_recall_that_no_rotations_give_is_refused(scattered, ask):
+    asked = {"distance": 24, "method": "rotation", "recall": 0.9}
+    asked |= {"pairs": True} if ask == "plan" else {}
+
+    with pytest.raises(simdb.OptionError, match=r"misses 0\.3.* even by 64 .*method='auto'"):
+        getattr(scattered, ask)(**asked)
+
+
+def test_rotations_that_are_given_run_and_the_plan_says_what_they_miss(scattered):
+    pairs = scattered.find_all(distance=24, method="rotation", recall=0.9, rotations=64)
+
+    assert pairs.plan.recall < 0.9
+    assert "misses 0.3" in pairs.plan.reason
+    assert "recall 0.9 was asked, and so many rotations do not give it" in pairs.plan.reason
+
+
+def test_rotations_are_not_chosen_by_a_calibration_that_has_not_seen_all(open_database):
+    weights = np.random.default_rng(1).laplace(size=(4000, 128))
+    copies = weights[:2000] + 0.03 * np.random.default_rng(2).laplace(size=(2000, 128))
+    database = open_database()
+    database.insert_many(range(6000), fingerprints(np.concatenate([weights, copies])))
+    database.calibrate()
+    asked = {"similarity": 0.9, "method": "rotation", "pairs": True, "recall": 0.8}
+    before = database.plan(**asked)
+    database.insert("new", "a text of another kind")
+
+    after = database.plan(**asked)
+
+    assert "synthetic" not in before.reason
+    assert "synthetic" in after.reason
+    assert after.tables > before.tables
+
+
+def fingerprints(weights):
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    return simdb.Fingerprints(packed.view("<u8")[:, 0].astype(np.uint64), weights)
