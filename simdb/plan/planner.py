@@ -241,7 +241,7 @@ def _by_tables(
         why += f" with up to {flips} flipped header bits"
     return Plan(
         "bphs", population.tables, flips, probes, limit, criterion.similarity, recall, cost, why,
-        header_bits=known_bits,
+        header_bits=min(known_bits, population.directory_bits),
         bytes_per_document=population.bytes_of(
             population.tables, has_headers=True, is_measured=criterion.similarity is not None
         ),

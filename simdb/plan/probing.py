@@ -226,7 +226,7 @@ def _probing_plan(
     return Plan(
         "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
         limit, criterion.similarity, min(found.recall, comparing.share), cost, why,
-        theta=probing.theta / COST_UNIT, probing=probing, header_bits=population.directory_bits,
+        theta=probing.theta / COST_UNIT, probing=probing, header_bits=probing.header_bits,
         compared=comparing.count,
         bytes_per_document=population.bytes_of(
             probing.tables, has_headers=True, is_measured=criterion.similarity is not None

@@ -43,7 +43,7 @@ def test_bytes_are_those_of_entries_headers_and_vectors():
     assert tables.bytes_per_document == pytest.approx(10 * (8 + 4 + header))
     assert compared.bytes_per_document == 8 + 4
     assert measured.bytes_per_document == 64
-    assert (probed.method, probed.header_bits) == ("psm", 19)
+    assert (probed.method, probed.header_bits) == ("psm", 15)
     assert probed.bytes_per_document == pytest.approx(8 + 4 + header + 64)
 
 
@@ -136,3 +136,45 @@ def test_probing_is_planned_for_queries_with_weights_where_none_are_stored(
 
     assert named.method == "psm"
     assert usual.method != "psm"
+
+
+@pytest.mark.parametrize("offset", range(-4, 1))
+@pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2), (16, 1), (64, 1)])
+@pytest.mark.parametrize("method", ["bphs", "psm", "multiprobe"])
+def test_the_header_bits_of_a_plan_are_those_that_its_look_ups_go_by(
+    open_database, offset, blocks, leading, method
+):
+    options = simdb.Options(
+        blocks=blocks, leading=leading, header_offset=offset, delta_documents=500
+    )
+    database = open_database(options=options)
+    weights = np.random.default_rng(1).laplace(size=(3000, 128))
+    packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
+    bits = packed.view("<u8")[:, 0].astype(np.uint64)
+    database.insert_many(range(3000), simdb.Fingerprints(bits, weights))
+
+    plans = [
+        database.plan(similarity=similarity, recall=0.9, method=method)
+        for similarity in (0.95, 0.99)
+    ]
+
+    view, source = database._enter()
+    directory = len(view.runs[0].table(0, source).directory) - 1
+    leading_bits = min(mask.bit_count() for mask in view.permutations.masks)
+    database._leave(source)
+    most = {"bphs": leading_bits}
+    for plan in plans:
+        known = plan.probing.header_bits if plan.probing else most.get(plan.method, 0)
+        assert 1 << plan.header_bits == min(1 << known, directory)
+
+
+def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_for():
+    options = simdb.Options(blocks=1, header_offset=-3)
+
+    plans = [
+        simdb.plan(2**20, options, similarity=similarity, recall=0.9, method="psm")
+        for similarity in (0.95, 0.99)
+    ]
+
+    assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]
+    assert [plan.header_bits for plan in plans] == [13, 17]
