@@ -149,7 +149,7 @@ def test_an_unknown_id_is_named(filled):
         ([None, "\ud800", None], "document 'b'"),
         ([None], "3 ids but metadata of 1"),
         ("abc", "metadata are many"),
-        ({"a": 1}, "3 ids but metadata of 1"),
+        ({"a": 1, "b": 2, "c": 3}, "a list with an object or None for each"),
     ],
 )
 def test_metadata_that_cannot_be_stored_is_refused(filled, metadata, message):

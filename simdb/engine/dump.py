@@ -25,7 +25,7 @@ from simdb.storage.frames import END, FrameWriter
 from simdb.storage.idf_file import read_own_idf
 from simdb.storage.membership import Membership
 from simdb.storage.merge import taken
-from simdb.storage.metadata import grouped, pack_block, read_all
+from simdb.storage.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.place import write_whole
 from simdb.storage.portable import pack_documents, parts_of
 from simdb.storage.run import Segment, Source, as_segment
@@ -123,13 +123,23 @@ def _write_documents(
                 clusters = membership.numbers(every[kept])
                 writer.write(CLUSTERS, clusters.astype("<u4").tobytes())
         own = _before(chain(ahead, metadata), group.start + len(group), ahead)
-        live = ((numbers[ordinal], packed) for ordinal, packed in own if ordinal in numbers)
+        live = (
+            (numbers[ordinal], _checked(packed, ordinal))
+            for ordinal, packed in own
+            if ordinal in numbers
+        )
         for block in grouped(live):
             writer.write(METADATA, pack_block(block))
         count += len(kept)
         if progress is not None:
             progress(count)
     return count
+
+
+def _checked(packed: bytes, ordinal: int) -> bytes:
+    """The metadata of a document; CorruptError where `load` would refuse it."""
+    check_packed(packed, f"metadata of ordinal {ordinal}")
+    return packed
 
 
 def _before(

@@ -1,6 +1,6 @@
 """Documents on their way in: checked, sketched and laid out in columns, not yet staged."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,7 +13,7 @@ from simdb.signatures import Signatures
 from simdb.sketch.making import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.batch import Batch
-from simdb.storage.metadata import pack_metadata
+from simdb.storage.metadata import pack_every
 from simdb.values import BARE, EMPTY, Fingerprints, Sketches, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
@@ -152,14 +152,16 @@ def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
     """Position and stored form of the metadata of each document that has any."""
     if metadata is None:
         return []
+    if isinstance(metadata, Mapping):
+        raise InputError(
+            "metadata of many documents is a list with an object or None for each of the ids, not"
+            f" a {type(metadata).__name__}; if its keys are ids, pass [metadata.get(id) for id in"
+            " ids]"
+        )
     values = as_list(metadata, "metadata")
     if len(values) != len(ids):
         raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} documents")
-    return [
-        (at, pack_metadata(value, f"document {ids[at]!r}"))
-        for at, value in enumerate(values)
-        if value is not None
-    ]
+    return pack_every(values, lambda at: f"document {ids[at]!r}")
 
 
 def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:

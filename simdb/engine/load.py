@@ -41,7 +41,7 @@ from simdb.storage.environment import DEFAULT_MAP_BYTES
 from simdb.storage.files import IDF_FILE
 from simdb.storage.frames import END, FrameReader
 from simdb.storage.idf_file import read_idf
-from simdb.storage.metadata import encode_blocks, unpack_block
+from simdb.storage.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.place import prepare, sync_directory
 from simdb.storage.portable import unpack_documents
 from simdb.storage.registry import Lease
@@ -253,7 +253,7 @@ class _Filling:
         for number, packed in unpack_block(np.frombuffer(payload, np.uint8), place):
             if not self._last < number < self.count:
                 raise CorruptError(f"{place} has metadata of document {number} out of order")
-            codec.unpack(packed, f"metadata of document {number} in {place}")
+            check_packed(packed, f"metadata of document {number} in {place}")
             self._metadata.append((number, packed))
             self._last = number
         self._make_room(len(payload))

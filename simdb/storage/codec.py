@@ -108,6 +108,11 @@ def pack(value: Any) -> bytes:
     return bytes(msgpack.packb(value, use_bin_type=True))
 
 
+def pack_exactly(value: Any) -> bytes:
+    """`value` as `pack` does it, but TypeError for a tuple and for a subclass of a plain type."""
+    return bytes(msgpack.packb(value, use_bin_type=True, strict_types=True))
+
+
 def verify_value(key: bytes, value: Any) -> None:
     """Raise CorruptError unless the bytes of `value` are those that were written under `key`."""
     view = memoryview(value)

@@ -6,10 +6,14 @@ A value holds those of the documents of one commit that have any, after the head
 
 and stands under its first ordinal.  Commits never overlap, so the value for an ordinal is the last
 one whose key is not greater.
+
+What is stored comes back equal.  msgpack packs more than that: tuples as lists, and tuples as keys,
+which nobody can unpack.
 """
 
+import math
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,21 +28,55 @@ BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16
 METADATA_BYTES_MAX = 1 << 30
 
+PLAIN = "use None, bool, int, float, str, bytes, list and dict"
+# Metadata of so many documents are looked at together, which takes a tenth of the time.
+CHECKED_TOGETHER = 64
+
 _COUNT = struct.Struct("<I")
+# Of what packs exactly only NaN may come back unequal, and as a key it must not be; msgpack
+# writes floats so.
+_NAN = (b"\xcb\x7f\xf8", b"\xcb\xff\xf8")
+_REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, BufferError)
+
+
+def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[int, bytes]]:
+    """Position and stored form of all metadata but None; `name(position)` is for messages."""
+    every: list[tuple[int, bytes]] = []
+    for start in range(0, len(values), CHECKED_TOGETHER):
+        part = [
+            (at, value)
+            for at, value in enumerate(values[start : start + CHECKED_TOGETHER], start)
+            if value is not None
+        ]
+        try:
+            packed = [(at, codec.pack_exactly(value)) for at, value in part]
+            is_sure = _is_sure(b"".join([each for _, each in packed]))
+        except _REFUSALS:
+            is_sure = False
+        every += packed if is_sure else [(at, pack_metadata(each, name(at))) for at, each in part]
+    return every
 
 
 def pack_metadata(metadata: Any, what: str) -> bytes:
-    """`metadata` as it is stored; InputError naming `what` when it is no plain object."""
+    """`metadata` as it is stored; InputError naming `what` unless it will come back equal."""
     try:
-        packed = codec.pack(metadata)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"metadata of {what} cannot be stored: {error}; use None, bool, int, float, str,"
-            " bytes, list and dict"
-        ) from error
+        packed = _packed(metadata, what)
+    except InputError:
+        raise
+    except _REFUSALS as error:
+        raise InputError(f"metadata of {what} cannot be stored: {error}; {PLAIN}") from error
     if len(packed) > METADATA_BYTES_MAX:
         raise InputError(f"metadata of {what} has {len(packed)} bytes, more than 1 GiB")
     return packed
+
+
+def check_packed(packed: bytes, what: str) -> None:
+    """Raise CorruptError naming `what` unless it is what `pack_metadata` makes of some object."""
+    metadata = codec.unpack(packed, what)
+    try:
+        _packed(metadata, what)
+    except (InputError, TypeError, ValueError) as error:
+        raise CorruptError(f"{what} is no plain object: {error}") from error
 
 
 def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any]]:
@@ -111,3 +149,59 @@ def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
     offsets = offsets_of([len(packed) for _, packed in entries]).astype(np.uint32)
     content = b"".join(packed for _, packed in entries)
     return _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content
+
+
+def _packed(metadata: Any, what: str) -> bytes:
+    """`metadata` as msgpack; InputError unless it comes back equal."""
+    try:
+        packed = codec.pack_exactly(metadata)
+    except TypeError:
+        packed = codec.pack(metadata)
+    else:
+        if _is_sure(packed):
+            return packed
+    if not _comes_back(metadata, packed):
+        _check_parts(metadata, "", what)
+    return packed
+
+
+def _is_sure(packed: bytes) -> bool:
+    """Whether what was packed exactly comes back equal for certain."""
+    return len(packed) <= METADATA_BYTES_MAX and _NAN[0] not in packed and _NAN[1] not in packed
+
+
+def _comes_back(value: Any, packed: bytes) -> bool:
+    """Whether unpacking gives something equal; NaN equals nothing."""
+    try:
+        return bool(codec.unpack(packed, "metadata") == value)
+    except CorruptError:
+        return False
+
+
+def _check_parts(value: Any, place: str, what: str) -> None:
+    """Raise InputError that names the first part of a metadata that does not come back equal.
+
+    NaN does so, and bytes-like objects as the bytes that they hold.
+    """
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if not _comes_back(key, codec.pack(key)):
+                found = f"{key!r:.80} is a {type(key).__name__} as a key"
+                raise _refusal(what, f"{found}, which nobody can look up again; use a str", place)
+            _check_parts(part, f"{place}[{key!r:.80}]", what)
+    elif isinstance(value, list):
+        for at, part in enumerate(value):
+            _check_parts(part, f"{place}[{at}]", what)
+    elif isinstance(value, tuple) and not _comes_back(value, codec.pack(value)):
+        found = f"{value!r:.80} is a tuple"
+        raise _refusal(what, f"{found}, which would come back as a list; use a list", place)
+    elif isinstance(value, float) and math.isnan(value):
+        return
+    elif isinstance(value, str | int | float) and not _comes_back(value, codec.pack(value)):
+        found = f"{value!r:.80} is a {type(value).__name__}"
+        raise _refusal(what, f"{found}, which would come back as another; {PLAIN}", place)
+
+
+def _refusal(what: str, why: str, place: str) -> InputError:
+    where = f", at {place:.200}," if place else ""
+    return InputError(f"metadata of {what}{where} cannot be stored: {why}")
