@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from simdb.engine.staging import Staging
 from simdb.engine.store import Store
+from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import layout
 from simdb.storage.batch import encode_batch
@@ -34,7 +35,12 @@ class Writer:
     transaction: Any
 
     def put(self, name: bytes, key: bytes, value: Any) -> None:
-        """Store a value."""
+        """Store a value; FullError for one that is longer than LMDB can hold."""
+        if len(value) > layout.VALUE_BYTES_MAX:
+            raise FullError(
+                f"the value under key {key.hex()} of {name.decode()} would have {len(value)} bytes,"
+                f" and LMDB holds {layout.VALUE_BYTES_MAX} at most; nothing was changed"
+            )
         handle = self.store.environment.subdatabase(name)
         self.transaction.put(key, value, db=handle)
 

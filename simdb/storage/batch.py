@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import CorruptError
+from simdb.errors import CorruptError, FullError
 from simdb.storage import codec, layout
 from simdb.values import offsets_of
 
@@ -68,13 +68,23 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
     )
 
 
+def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.uint32]:
+    """Offsets within one stored value; FullError naming `what` where its bytes are too many."""
+    if offsets[-1] > layout.VALUE_BYTES_MAX:
+        raise FullError(
+            f"{what} have {offsets[-1]} bytes, more than the {layout.VALUE_BYTES_MAX} of one stored"
+            " value; nothing was changed"
+        )
+    return offsets.astype(np.uint32)
+
+
 def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
     """The value under which the delta keeps `batch`."""
     parts: list[Any] = [
         np.frombuffer(_COUNTS.pack(len(batch), batch.vectors.shape[1]), np.uint8),
         batch.fingerprints,
         batch.hashes,
-        batch.offsets.astype(np.uint32),
+        stored_offsets(batch.offsets, f"the ids of {len(batch)} documents"),
         batch.states,
         batch.vectors,
         batch.content,

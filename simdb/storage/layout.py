@@ -68,6 +68,8 @@ DOCUMENT_BYTES_LEAST = 8 + 1 + 4
 # 64 MiB of vectors to a value: PROTOTYPE measurements put the best reuse of freed pages there,
 # and id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
 SEGMENT_ORDINALS = 1 << 20
+# Of any value, and of the offsets inside one: LMDB and the format keep lengths in 32 bits.
+VALUE_BYTES_MAX = 2**32 - 1
 # 2 KiB to a value, which LMDB keeps inside a leaf page.
 CHUNK_ORDINALS = 1 << 14
 # 8 bytes each: with headers, two values fill a leaf page of 4 KiB.

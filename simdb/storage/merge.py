@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.storage import codec, layout
+from simdb.storage.batch import stored_offsets
 from simdb.storage.manifest import RunInfo
 from simdb.storage.run import ID_HEADER_OFFSET, Run, Segment, Source, Table, make_table
 from simdb.storage.tombstones import Bitmap, live_ordinals
@@ -136,7 +137,7 @@ def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
         for column, array in part.columns.items()
         if column != layout.OFFSET
     }
-    starts = offsets_of(lengths[chosen]).astype(np.uint32)
+    starts = stored_offsets(offsets_of(lengths[chosen]), f"the ids of {len(chosen)} documents")
     return Segment(part.start, {**columns, layout.OFFSET: starts})
 
 
@@ -165,7 +166,8 @@ def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors
 def joined(parts: list[Segment], start: int) -> Segment:
     """One segment from parts that follow each other."""
     lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
-    offsets = offsets_of(np.concatenate(lengths)).astype(np.uint32)
+    every = offsets_of(np.concatenate(lengths))
+    offsets = stored_offsets(every, f"the ids of {len(every) - 1} documents")
     columns = {
         column: _allocated_join([part.columns[column] for part in parts])
         for column in layout.COLUMN_KINDS

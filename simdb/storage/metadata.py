@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
+from simdb.storage.batch import stored_offsets
 from simdb.storage.reading import value_at_or_before, values_from
 from simdb.values import offsets_of
 
@@ -146,7 +147,8 @@ def unpack_block(payload: npt.NDArray[np.uint8], place: str) -> list[tuple[int, 
 def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
     """The opposite."""
     ordinals = np.array([ordinal for ordinal, _ in entries], np.uint32)
-    offsets = offsets_of([len(packed) for _, packed in entries]).astype(np.uint32)
+    every = offsets_of([len(packed) for _, packed in entries])
+    offsets = stored_offsets(every, f"the metadata of {len(entries)} documents")
     content = b"".join(packed for _, packed in entries)
     return _COUNT.pack(len(entries)) + ordinals.tobytes() + offsets.tobytes() + content
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout, residency
-from simdb.storage.batch import Batch
+from simdb.storage.batch import Batch, stored_offsets
 from simdb.storage.environment import Environment
 from simdb.storage.gate import Holder
 from simdb.storage.loose import Keying, LooseView
@@ -64,13 +64,13 @@ class Segment:
 
 
 def as_segment(start: int, batch: Batch) -> Segment:
-    """Documents as one segment, the first of them with the ordinal `start`."""
+    """Documents as one segment, the first of them with the ordinal `start`; FullError."""
     return Segment(
         start,
         {
             layout.FINGERPRINT: batch.fingerprints,
             layout.STATE: batch.states,
-            layout.OFFSET: batch.offsets.astype(np.uint32),
+            layout.OFFSET: stored_offsets(batch.offsets, f"the ids of {len(batch)} documents"),
             layout.ID: batch.content,
             layout.VECTOR: batch.vectors,
         },
@@ -324,15 +324,18 @@ def seal(loose: LooseView, keying: Keying, number: int, header_offset: int) -> R
     id_table = make_table(
         _allocated(batch.hashes, np.uint64), _allocated(every, np.uint32), ID_HEADER_OFFSET
     )
-    whole = as_segment(loose.start, batch)
-    segments = [
-        whole.part(start, min(start + layout.SEGMENT_ORDINALS, len(whole)))
-        for start in range(0, len(whole), layout.SEGMENT_ORDINALS)
-    ]
+    segments = list(_cut(loose.start, batch))
     weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
     entry_count = len(loose.searchable)
     info = RunInfo(number, loose.start, loose.stop, entry_count, len(batch), weighted_count)
     return Run(info, tables, id_table, segments)
+
+
+def _cut(start: int, batch: Batch) -> Iterator[Segment]:
+    """Any number of documents as segments; all of them may have more bytes of ids than one."""
+    for first in range(0, len(batch), layout.SEGMENT_ORDINALS):
+        stop = min(first + layout.SEGMENT_ORDINALS, len(batch))
+        yield as_segment(start + first, batch.part(first, stop))
 
 
 def _allocated(values: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

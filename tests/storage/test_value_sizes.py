@@ -1,0 +1,85 @@
+"""What does not fit into one stored value is divided among several, or refused by name."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.errors import FullError
+from simdb.index.permutation import Permutations
+from simdb.storage import layout
+from simdb.storage.batch import Batch, encode_batch
+from simdb.storage.loose import as_loose
+from simdb.storage.merge import joined
+from simdb.storage.run import as_segment, seal
+
+GIB = 2**30
+
+
+@pytest.fixture
+def many_gigabytes():
+    """Ten documents, each with an id of a GiB, that take no memory."""
+    return Batch(
+        np.arange(10, dtype=np.uint64),
+        np.ones(10, np.uint8),
+        np.zeros((10, 0), np.uint8),
+        np.arange(10, dtype=np.uint64),
+        np.arange(11, dtype=np.int64) * GIB,
+        np.broadcast_to(np.uint8(115), (10 * GIB,)),
+    )
+
+
+def test_more_than_four_gibibytes_of_ids_are_sealed_whole(monkeypatch, many_gigabytes):
+    monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 3)
+    keying = Permutations(4, 1)
+
+    run = seal(as_loose(0, many_gigabytes, keying), keying, 0, -1)
+
+    segments = [run.segment(number, None) for number in range(run.segment_count)]
+    assert [len(each) for each in segments] == [3, 3, 3, 1]
+    assert [len(each.columns[layout.ID]) // GIB for each in segments] == [3, 3, 3, 1]
+    assert [each.columns[layout.OFFSET].tolist() for each in segments] == [
+        [0, GIB, 2 * GIB, 3 * GIB],
+        [0, GIB, 2 * GIB, 3 * GIB],
+        [0, GIB, 2 * GIB, 3 * GIB],
+        [0, GIB],
+    ]
+
+
+def test_more_ids_than_one_value_holds_are_refused_and_not_cut_off(many_gigabytes):
+    message = r"the ids of 10 documents have 10737418240 bytes, more than the 4294967295 of one"
+    parts = [as_segment(0, many_gigabytes.part(at, at + 2)) for at in range(0, 10, 2)]
+
+    with pytest.raises(FullError, match=message):
+        as_segment(0, many_gigabytes)
+    with pytest.raises(FullError, match=message):
+        encode_batch(layout.number_key(0), many_gigabytes)
+    with pytest.raises(FullError, match=message):
+        joined(parts, 0)
+
+
+def test_a_value_longer_than_lmdb_holds_is_refused_by_name_and_nothing_is_changed(
+    database, monkeypatch
+):
+    database.insert_many(["a", "b"], [1, 2])
+    monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 100)  # of ids; tables are not divided
+    monkeypatch.setattr(layout, "VALUE_BYTES_MAX", 5000)
+
+    with pytest.raises(
+        FullError, match=r"value under key .* have \d+ bytes.*5000 at most; nothing"
+    ):
+        database.insert_many(range(1000), np.arange(1000, dtype=np.uint64))
+
+    monkeypatch.undo()
+    assert list(database) == ["a", "b"]
+    database.insert("c", 3)
+    assert database.query(3, distance=0) == [simdb.Match("c", 0)]
+
+
+def test_the_longest_ids_of_a_segment_fit_into_one_value(database):
+    longest = "x" * 1023
+
+    database.insert(longest, 1)
+
+    assert layout.SEGMENT_ORDINALS * len(longest) <= layout.VALUE_BYTES_MAX
+    with pytest.raises(simdb.InputError, match="over 1,023"):
+        database.insert("x" * 1024, 2)
