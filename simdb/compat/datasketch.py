@@ -11,6 +11,10 @@ The index is a simdb database of MinHash signatures, with datasketch's own bands
 MinHash it keeps the b * r hash values that are in bands, the first ones again where their number
 is no multiple of 8.  Keys are str, bytes or int.  Where datasketch raises ValueError, so does this:
 InputError and OptionError are such.
+
+A pickle of an index names the directory and its mode, and holds none of the keys: unpickling opens
+that directory again, and raises NotFoundError where it is gone.  To keep or move an index, use
+`lsh.database.copy` or `dump`.
 """
 
 import os

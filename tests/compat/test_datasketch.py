@@ -4,6 +4,8 @@ See record_datasketch.py for how these were recorded.
 """
 
 import json
+import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -348,3 +350,18 @@ def test_texts_have_no_place_in_the_database(index) -> None:
             index.database.insert("text", document)
     with pytest.raises(simdb.InputError, match="come ready"):
         index.database.query("a text")
+
+
+def test_a_pickle_names_the_directory_and_opens_it_again(tmp_path):
+    signed = MinHash(32)
+    signed.update(b"a")
+    with MinHashLSH(0.5, 32, path=tmp_path / "lsh") as index:
+        index.insert("a", signed)
+        content = pickle.dumps(index)
+
+    with pickle.loads(content) as again:
+        assert (again.b, again.r, again.h) == (index.b, index.r, 32)
+        assert again.query(signed) == ["a"]
+    shutil.rmtree(tmp_path / "lsh")
+    with pytest.raises(simdb.NotFoundError):
+        pickle.loads(content)
