@@ -92,9 +92,10 @@ class Simhash(TextSketch):
         separates them, letters with accents too, and a U+0000 ends the text.  Each has the hash
         of Jenkins' lookup3 with seed 0.  A feature is a cyclic hash over `window` tokens, one for
         each token, the first ones over fewer.  A bit is set where more than half of the features
-        have it, no features give no bits, and the bits stand in reverse order, as simhash-cpp has
-        them from its first version on (3 is its only window; docs/ALGORITHMS.md says which of its
-        versions differ).  Weights are nudged where a bit is a tie, so that 0 never stands for one.
+        have it, and the bits stand in reverse order, as simhash-cpp has them from its first version
+        on (3 is its only window; docs/ALGORITHMS.md says which of its versions differ).  A text
+        without features is an empty document, as in every sketch: its bits mean nothing.
+        Weights are nudged where a bit is a tie, so that 0 never stands for one.
         """
         return cls(unit="moz", shingle=window, weighting="tf", lowercase=False, dimensions=64)
 

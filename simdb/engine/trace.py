@@ -51,7 +51,7 @@ def probe_of(
 def _likely(
     probing: Probing, asking: int, stored: int, levels: U8, masks: Sequence[int]
 ) -> Probe | None:
-    """The same for headers that are asked for in the order in which they are likely."""
+    """The same for headers that are asked for because they are likely."""
     pair = SampledPairs(
         np.array([asking], np.uint64), levels[None, :], np.array([stored], np.uint64)
     )

@@ -37,8 +37,9 @@ Cost = tuple[int, float]
 def vosh(
     probabilities: Sequence[float] | npt.NDArray[np.floating], distance: int
 ) -> Iterator[tuple[int, ...]]:
-    """Sets of up to `distance` bits to flip, the most probable first, as the search takes them.
+    """Sets of up to `distance` bits to flip, the most probable first.
 
+    The search asks for the same sets, those of the least costs, in another order that is quicker.
     `probabilities`: of each bit, how likely it differs in a similar document; any number of bits.
     A set is a tuple of their positions there, the most volatile bit first.  The empty set is the
     first: the paper looks up the query itself before its heap, whose sets are not empty; while no

@@ -1,4 +1,4 @@
-"""Plans that ask for headers in the order in which they are likely: PSM and volatility multi-probe.
+"""Plans that ask for the headers that are likely: PSM and volatility multi-probe.
 
 PSM (Probabilistic Simhash Matching, Sood & Loguinov 2011, section 4) asks one table; volatility
 multi-probe asks several in the same way, so that fewer flips reach as many documents.  Both ask
