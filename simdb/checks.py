@@ -5,51 +5,81 @@ from typing import Any
 
 from simdb.errors import OptionError
 
+SHOWN_LENGTH = 100
+
+
+def shown(value: Any) -> str:
+    """What `value` is, for a message: short, and whatever its repr does."""
+    try:
+        text = repr(value)
+    except Exception:
+        # Whole numbers of thousands of digits raise, and so may the repr of anybody's class.
+        return f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 3]}..."
+
+
+def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
+    """Whether `value` is one of those allowed; it may be anything, also an array."""
+    return any(isinstance(value, type(each)) and bool(value == each) for each in allowed)
+
 
 def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     """Raise OptionError unless `value` is one of those allowed."""
-    if value not in allowed:
-        raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}, not {value!r}")
+    if not is_one_of(value, allowed):
+        raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}, not {shown(value)}")
+
+
+def called(name: str, value: Any) -> None:
+    """Raise OptionError unless `value` is None or can be called."""
+    if value is not None and not callable(value):
+        raise OptionError(f"{name} is a callable or None, not {shown(value)}")
+
+
+def instance(name: str, value: Any, kind: type, example: str) -> None:
+    """Raise OptionError unless `value` is of the class `kind`; `example` makes one."""
+    if not isinstance(value, kind):
+        raise OptionError(f"{name} is a simdb.{kind.__name__}, as {example}, not {shown(value)}")
 
 
 def whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise OptionError unless `value` is a whole number from `least` to `most`."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or not least <= value <= most:
-        raise OptionError(f"{name} is a whole number from {least} to {most}, not {value!r}")
+        raise OptionError(f"{name} is a whole number from {least} to {most}, not {shown(value)}")
 
 
 def flag(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise OptionError(f"{name} is True or False, not {value!r}")
+        raise OptionError(f"{name} is True or False, not {shown(value)}")
 
 
 def callable_name(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is '' or the name of a callable."""
     module, _, function = value.partition(":") if isinstance(value, str) else ("", "", "")
     is_named = all(part.isidentifier() for part in (*module.split("."), function))
-    if value != "" and not is_named:
-        raise OptionError(f"{name} is a name like 'package.module:function', not {value!r}")
+    if not is_named and not is_one_of(value, ("",)):
+        raise OptionError(f"{name} is a name like 'package.module:function', not {shown(value)}")
 
 
 def words(name: str, value: Any) -> tuple[str, ...]:
     """The distinct words, sorted; OptionError unless `value` is many of them."""
     is_many = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
-    words = tuple(value) if is_many else (None,)
+    is_single = getattr(value, "ndim", 1) == 0
+    words = tuple(value) if is_many and not is_single else (None,)
     if not all(isinstance(word, str) and word for word in words):
-        raise OptionError(f"{name} is a language or a list of words, not {value!r}")
+        raise OptionError(f"{name} is a language or a list of words, not {shown(value)}")
     return tuple(sorted(set(words)))
 
 
 def language(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is text."""
     if not isinstance(value, str):
-        raise OptionError(f"{name} is the name of a language or '', not {value!r}")
+        raise OptionError(f"{name} is the name of a language or '', not {shown(value)}")
 
 
 def share(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is above 0 and at most 1."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1:
-        raise OptionError(f"{name} is above 0 and at most 1, not {value!r}")
+        raise OptionError(f"{name} is above 0 and at most 1, not {shown(value)}")

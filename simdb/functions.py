@@ -4,11 +4,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import flag, instance
 from simdb.engine import oneshot
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
@@ -31,7 +32,9 @@ from simdb.sketch.signing import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
-from simdb.values import Fingerprint, Fingerprints, check_bits
+from simdb.values import Fingerprint, Fingerprints, check_bits, describe
+
+Kind = TypeVar("Kind", Simhash, Minhash)
 
 
 def fingerprint(
@@ -48,7 +51,7 @@ def fingerprints(
 
     Vectors may be the rows of one array, float[n, d], or of a CSR matrix.
     """
-    sketch = sketch or Simhash()
+    sketch = _sketch_of(sketch, Simhash)
     sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
     return sketcher.fingerprints(documents, errors=errors)
 
@@ -66,7 +69,7 @@ def signatures(
     `sketch`: `Minhash()` if not given.  Signatures that are ready may stand among the documents, if
     they were made by the same sketch.
     """
-    sketch = sketch or Minhash()
+    sketch = _sketch_of(sketch, Minhash)
     return Signer(sketch, allowed=[sketch.tokeniser]).sign(documents, errors=errors)
 
 
@@ -86,6 +89,7 @@ def fit_idf(
     the most frequent ones.  `progress(done)` is called with the number of documents read.
     """
     sketch = Simhash() if sketch is None else sketch
+    instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     if sketch.unit == "moz":
         raise OptionError("unit='moz' has no weights of features; use another sketch for fit_idf")
     settings = sketch.feature_settings
@@ -154,6 +158,12 @@ def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) ->
 
 def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray[np.float32]:
     """Estimated similarity of each of `right` to `left`, a signature or as many: float32[n]."""
+    for side, kinds in ((left, Signature | Signatures), (right, Signatures)):
+        if not isinstance(side, kinds):
+            raise InputError(
+                "similarities needs a signature or many, and many: simdb.signature(...),"
+                f" simdb.signatures([...]), not {describe(side)}"
+            )
     if not isinstance(left, Signature) and len(left) != len(right):
         raise InputError(f"{len(left)} signatures do not pair with {len(right)}")
     return agreement.similarities(left, right)
@@ -166,9 +176,9 @@ def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
     Each position takes part: equal fingerprints are pairs at distance 0, and k copies make
     k (k - 1) / 2 of them.  `blocks` > `distance`, or OptionError: into so many blocks of bits at
     most a fingerprint is cut; the tables of no more blocks that find the pairs soonest are used,
-    and the pairs are the same with all.  Memory is 16 bytes for each fingerprint, some scratch and
+    and the pairs are the same with all.  Memory is 24 bytes for each fingerprint, some scratch and
     what the caller keeps: `.chunks()` streams, `.left`, `.right` and `.distance` gather.  The array
-    is not copied: leave it as it is until the pairs are read.
+    is copied, so it may change before the pairs are read.
     """
     return ArrayPairs(oneshot.stream_pairs(fingerprints, blocks=blocks, distance=distance))
 
@@ -197,7 +207,8 @@ def explain(
     for storing.  They match if `similarity` and `distance` are as asked.  Documents are of any
     kind; features are told of those that have some.
     """
-    sketch = sketch or Simhash()
+    sketch = Simhash() if sketch is None else sketch
+    instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     options, asked = Options(sketch=sketch), (similarity, distance, None, None)
     if isinstance(sketch, Minhash):
         signer = SignatureSketcher(sketch, allowed=[sketch.tokeniser])
@@ -231,7 +242,17 @@ def plan(
     they are taken to lie in several, all of which are asked.
     """
     asked = (similarity, distance, recall, method)
-    return plan_without_database(options or Options(), documents, asked, has_weights=has_weights)
+    options = Options() if options is None else options
+    instance("options", options, Options, "simdb.Options()")
+    flag("has_weights", has_weights)
+    return plan_without_database(options, documents, asked, has_weights=has_weights)
+
+
+def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:
+    """The sketch that was given, or the usual one of its kind."""
+    sketch = kind() if sketch is None else sketch
+    instance("sketch", sketch, kind, f"simdb.{kind.__name__}()")
+    return cast("Kind", sketch)
 
 
 def _bits(value: Fingerprint | int) -> int:

@@ -4,7 +4,7 @@
 document becomes before it is stored or searched.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from simdb import arrow
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.checks import shown
 from simdb.errors import InputError
 
 Id = str | bytes | int
@@ -80,6 +81,7 @@ class Fingerprints:
         bits = self.bits
         if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
             raise InputError(f"bits are a uint64 array of one dimension, not {describe(bits)}")
+        object.__setattr__(self, "bits", aligned(bits, np.uint64))
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, 2))
             if len(self.weights) != len(bits):
@@ -108,9 +110,16 @@ class Features:
         hashes = self.hashes
         if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
             raise InputError(f"hashes are a uint64 array of one dimension, not {describe(hashes)}")
+        object.__setattr__(self, "hashes", aligned(hashes, np.uint64))
         if self.weights is None:
             return
-        weights = np.ascontiguousarray(self.weights, np.float32)
+        try:
+            with np.errstate(over="ignore"):  # to infinity, which is refused below
+                weights = aligned(self.weights, np.float32)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"weights are finite numbers, one for each hash, not {describe(self.weights)}"
+            ) from error
         if weights.shape != hashes.shape or not np.isfinite(weights).all():
             raise InputError(
                 f"weights are {len(hashes)} finite numbers, one for each hash,"
@@ -295,14 +304,16 @@ class PairArrays:
 def check_bits(bits: object) -> None:
     """Raise InputError unless `bits` is a whole number of 64 bits."""
     if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= ALL_BITS:
-        raise InputError(f"a ready fingerprint is a whole number of 0 .. 2**64 - 1, not {bits!r}")
+        raise InputError(
+            f"a ready fingerprint is a whole number of 0 .. 2**64 - 1, not {shown(bits)}"
+        )
 
 
 def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
     """`weights` as float32, or InputError unless finite, with 64 to 128 in the last axis."""
     try:
-        array = np.ascontiguousarray(weights, np.float32)
-    except (TypeError, ValueError) as error:
+        array = aligned(weights, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"weights are an array of numbers, not {describe(weights)}") from error
     width = array.shape[-1] if array.ndim == dimensions else -1
     if not FINGERPRINT_BITS <= width <= 2 * FINGERPRINT_BITS:
@@ -313,6 +324,17 @@ def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
     if not np.isfinite(array).all():
         raise InputError("weights are finite numbers; there is a NaN or an infinity among them")
     return array
+
+
+def is_many(value: object) -> bool:
+    """Whether `value` can be iterated over; an array of no dimensions cannot, though it says so."""
+    has_length = isinstance(value, Iterable) or hasattr(value, "__getitem__")
+    return has_length and getattr(value, "ndim", 1) > 0
+
+
+def aligned(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """`array` itself, or a copy that is contiguous, aligned and of this machine's byte order."""
+    return np.require(array, dtype, ["C", "A"])
 
 
 def describe(value: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.candidates import levels_of
+from simdb.checks import whole
 from simdb.engine.store import Store
 from simdb.engine.stored import stored_sketches
 from simdb.engine.timing import measured_delays
@@ -38,6 +39,7 @@ NEAR_DISTANCE = 20
 SIMILARITY_LEAST = 0.75
 DISTANCE_LEAST = 6
 PAIRS_MAX = 8192
+SEED_MAX = 2**64 - 1
 PART_QUERIES = 64
 COUNT_LEAST = 1000
 COMPARISONS = 1 << 32
@@ -147,6 +149,7 @@ def problem_of(stored: Any) -> str | None:
 def _learn(
     store: Store, view: View, source: Source, count: int | None, given: Sketches | None, seed: int
 ) -> Calibration:
+    whole("seed", int(seed) if isinstance(seed, np.integer) else seed, 0, SEED_MAX)
     generator = np.random.default_rng(seed)
     live = view.live()
     if count is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import called
 from simdb.engine import lookup
 from simdb.engine.incoming import Progress, chosen_batch
 from simdb.engine.lookup import Rows
@@ -37,6 +38,7 @@ def add_new(
     progress: Progress | None,
 ) -> Matches:
     """Stage the documents of `batch` that are new; the best match of each of the others."""
+    called("progress", progress)
     found: list[Rows] = []
     known = dict(metadata)
     for start in range(0, max(len(batch), 1), GROUP_DOCUMENTS):

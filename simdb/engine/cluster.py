@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.checks import one_of
 from simdb.clusters import Clusters
 from simdb.engine.components import grouped
 from simdb.engine.equal import first_equal_rows
 from simdb.engine.star import find_stars
 from simdb.engine.sweep import find_links, searched, table_of_equals
 from simdb.engine.view import View
-from simdb.errors import OptionError
 from simdb.plan.question import Criterion
 from simdb.storage.run import Source
 from simdb.storage.tombstones import Bitmap, with_deleted
@@ -29,8 +29,7 @@ U32 = npt.NDArray[np.uint32]
 
 def check_policy(policy: object) -> None:
     """Raise OptionError for a policy that there is not."""
-    if policy not in POLICIES:
-        raise OptionError(f"policy is one of {', '.join(map(repr, POLICIES))}, not {policy!r}")
+    one_of("policy", policy, POLICIES)
 
 
 def find_clusters(

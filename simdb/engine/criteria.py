@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Protocol
 
+from simdb.checks import is_one_of
 from simdb.engine.lookup import Asked, make_criterion
 from simdb.options import BY_DISTANCE, BY_SIMILARITY, PROBING_METHODS, Options
 from simdb.plan.question import Criterion
@@ -32,7 +33,7 @@ def of_any(
     """
     check_rotations(asked[3], rotations)
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
-    is_weighted = not is_bare or not counts.bare_count or asked[3] in PROBING_METHODS
+    is_weighted = not is_bare or not counts.bare_count or is_one_of(asked[3], PROBING_METHODS)
     return make_criterion(options, asked, is_weighted=is_weighted)
 
 

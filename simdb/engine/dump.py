@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from simdb.engine.calibration import covered_of, covering
+from simdb.checks import called
 from simdb.engine.store import Store
 from simdb.errors import Error, InputError
 from simdb.options import encode_options
@@ -46,6 +47,7 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
 
     A file appears under its name when it is whole, and only its owner may read it.
     """
+    called("progress", progress)
     if hasattr(target, "write"):
         return _dump_to(store, target, progress)
     try:

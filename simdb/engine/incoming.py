@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.checks import called, shown
 from simdb.errors import InputError
 from simdb.signatures import Signatures
 from simdb.sketch.making import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.batch import Batch
 from simdb.storage.metadata import pack_every
-from simdb.values import BARE, EMPTY, Fingerprints, Sketches, offsets_of
+from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # of what is ready in arrays, where it must not go all at once
@@ -27,7 +28,9 @@ def as_list(values: Any, what: str) -> list[Any]:
     if isinstance(values, list):
         return values
     if values is None or isinstance(values, str | bytes | int):
-        raise InputError(f"{what} are many, in a list, an array or an iterator, not {values!r}")
+        raise InputError(
+            f"{what} are many, in a list, an array or an iterator, not {shown(values)}"
+        )
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
     if isinstance(values, np.ndarray) and values.ndim:
@@ -71,6 +74,7 @@ def sketch_all(
     sketcher: AnySketcher, documents: Any, count: int, *, errors: str, progress: Progress | None
 ) -> Sketches:
     """Sketches of exactly `count` documents, taken from an iterable a few thousand at a time."""
+    called("progress", progress)
     parts: list[Sketches] = []
     done = 0
     for chunk in _chunks(documents):
@@ -203,6 +207,7 @@ def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
         return
     if isinstance(documents, np.ndarray):
         if documents.dtype == np.uint64 and documents.ndim == 1:
+            documents = aligned(documents, np.uint64)
             for first in range(0, len(documents), many or max(len(documents), 1)):
                 yield documents[first : first + (many or len(documents))]
             return

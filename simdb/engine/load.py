@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import called
 from simdb.decoding import a_map, a_text, a_whole, expecting
 from simdb.engine.calibration import covering, problem_of, put_calibration
 from simdb.engine.commit import Writer, write_staged
@@ -57,6 +58,7 @@ UNFINISHED = ".loading"
 
 def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -> int:
     """Make the database `path` from a dump in a file or a binary stream."""
+    called("progress", progress)
     if hasattr(source, "read"):
         return _load_from(source, "the dump", os.fsdecode(path), progress)
     try:

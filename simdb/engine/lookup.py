@@ -14,6 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import is_set
 from simdb.engine.candidates import find_candidates
+from simdb.checks import is_one_of, one_of, shown
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import Bands
@@ -93,13 +94,11 @@ def make_criterion(
                 " matched by distance="
             )
     if distance is not None and not _is_whole(distance, 64):
-        raise OptionError(f"distance is a whole number from 0 to 64, not {distance!r}")
+        raise OptionError(f"distance is a whole number from 0 to 64, not {shown(distance)}")
     if recall is not None:
         _check_share("recall", recall)
-    method = method or "auto"
-    methods = SIGNED_METHODS if options.is_signed else METHODS
-    if method not in methods:
-        raise OptionError(f"method is one of {', '.join(map(repr, methods))}, not {method!r}")
+    method = "auto" if method is None else method
+    one_of("method", method, SIGNED_METHODS if options.is_signed else METHODS)
     return Criterion(
         similarity,
         distance,
@@ -116,7 +115,7 @@ def _check_signed(distance: object, method: object) -> None:
         raise OptionError(
             "distance= is of fingerprints; a database of MinHash signatures is asked by similarity="
         )
-    if method in METHODS and method not in SIGNED_METHODS:
+    if is_one_of(method, METHODS) and method not in SIGNED_METHODS:
         raise OptionError(
             f"method={method!r} is of fingerprints; a database of MinHash signatures has"
             f" {', '.join(map(repr, SIGNED_METHODS))}"
@@ -145,7 +144,7 @@ def refuse_mixed() -> NoReturn:
 def check_limit(limit: int | None) -> None:
     """Raise OptionError unless `limit` is None or a positive whole number."""
     if limit is not None and (not _is_whole(limit, 2**63) or limit < 1):
-        raise OptionError(f"limit is a whole number from 1 on, or None, not {limit!r}")
+        raise OptionError(f"limit is a whole number from 1 on, or None, not {shown(limit)}")
 
 
 def search(
@@ -350,5 +349,5 @@ def _is_whole(value: object, most: int) -> bool:
 
 def _check_share(name: str, value: object) -> None:
     is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not is_number or not 0 < float(value) <= 1:  # type: ignore[arg-type]
-        raise OptionError(f"{name} is above 0 and at most 1, not {value!r}")
+    if not is_number or not 0 < value <= 1:  # type: ignore[operator]
+        raise OptionError(f"{name} is above 0 and at most 1, not {shown(value)}")

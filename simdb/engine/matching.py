@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import called, is_one_of, shown
 from simdb.engine import incoming, lookup
 from simdb.engine.chunks import chunks_of, give_back, opened
 from simdb.engine.incoming import Progress
@@ -53,8 +54,8 @@ class Room:
 
 def check_match(match: object) -> None:
     """Raise OptionError unless it is one of the two ways to match a batch."""
-    if match not in MATCHED:
-        raise OptionError(f"match is 'first' or 'all', not {match!r}")
+    if not is_one_of(match, MATCHED):
+        raise OptionError(f"match is 'first' or 'all', not {shown(match)}")
 
 
 def room_of(memory_limit: object) -> Room | None:
@@ -63,7 +64,9 @@ def room_of(memory_limit: object) -> Room | None:
         return None
     is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
     if not is_whole or int(memory_limit) < 1:  # type: ignore[call-overload]
-        raise OptionError(f"memory_limit is a number of bytes from 1 on, or None: {memory_limit!r}")
+        raise OptionError(
+            f"memory_limit is a number of bytes from 1 on, or None: {shown(memory_limit)}"
+        )
     return Room(int(memory_limit))  # type: ignore[call-overload]
 
 
@@ -79,6 +82,7 @@ def match_batch(
     progress: Progress | None,
 ) -> tuple[Rows, Sketches]:
     """The matches of a batch that comes in slices, and its sketches as they are to be stored."""
+    called("progress", progress)
     kept: list[Sketches] = []
 
     def keeping() -> Iterator[Sketches]:

@@ -17,7 +17,7 @@ from simdb.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_masks
 from simdb.positions import ArrayClusters, PairPositions
 from simdb.storage.run import Table
-from simdb.values import Fingerprint, Fingerprints, check_bits, describe
+from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, describe
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -28,7 +28,9 @@ COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 def stream_pairs(fingerprints: Any, *, blocks: int, distance: int) -> Iterator[PairPositions]:
     """Every pair within `distance` once, in chunks; what is asked is checked at once."""
     check_arrangement(blocks, distance)
-    return _stream(read_fingerprints(fingerprints), blocks, distance)
+    every = read_fingerprints(fingerprints)
+    # They may be the caller's own array, which may change before the pairs are read.
+    return _stream(Searched(every.fingerprints.copy(), every.ordinals), blocks, distance)
 
 
 def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClusters:
@@ -60,7 +62,7 @@ def read_fingerprints(fingerprints: Any) -> Searched:
 def as_bits(fingerprints: Any) -> U64:
     """`fingerprints` as uint64[n]: an array of whole numbers, `Fingerprints`, or many ints."""
     if isinstance(fingerprints, Fingerprints):
-        return np.ascontiguousarray(fingerprints.bits)
+        return fingerprints.bits
     if isinstance(fingerprints, np.ndarray):
         return _checked_array(fingerprints)
     if isinstance(fingerprints, str | bytes) or not isinstance(fingerprints, Iterable):
@@ -88,7 +90,7 @@ def _checked_array(array: npt.NDArray[Any]) -> U64:
             f"fingerprint {at} is {array[at]}, below 0; for signed numbers of the same bits pass"
             " array.view(numpy.uint64)"
         )
-    return np.ascontiguousarray(array, np.uint64)
+    return aligned(array, np.uint64)
 
 
 def _one(value: Any, position: int) -> int:

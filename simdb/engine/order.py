@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import shown
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.storage import codec
@@ -32,7 +33,7 @@ def places_by_field(
     ordinals, values = _field_values(view, source, entries, field)
     if not values and len(view.live()):
         raise OptionError(
-            f"no document has {field!r} in its metadata, so it cannot choose representatives;"
+            f"no document has {shown(field)} in its metadata, so it cannot choose representatives;"
             f" give another field, or {FIRST!r}"
         )
     order = sorted(range(len(values)), key=lambda at: (values[at], ordinals[at]))

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, replace
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.checks import shown
 from simdb.engine.lookup import Asked, make_criterion
 from simdb.errors import OptionError
 from simdb.index.bands import Bands
@@ -136,7 +137,7 @@ def _whole_count(documents: object) -> int:
     is_number = isinstance(documents, int | float) and not isinstance(documents, bool)
     if not is_number or not 0 <= documents < DOCUMENTS_MAX:  # type: ignore[operator]
         raise OptionError(
-            f"a number of documents is from 0 to below {DOCUMENTS_MAX:g}, not {documents!r}"
+            f"a number of documents is from 0 to below {DOCUMENTS_MAX:g}, not {shown(documents)}"
         )
     return int(documents)  # type: ignore[call-overload, no-any-return]
 

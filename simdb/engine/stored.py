@@ -32,13 +32,14 @@ def known_ordinals(view: View, source: Source, ids: list[Any]) -> Any:
 
 
 def fingerprint_of(sketches: Sketches, at: int, keying: Keying | None) -> Fingerprint:
-    """The fingerprint of one of some documents, with its weights if it has any.
+    """The fingerprint of one of some documents, with its weights if any are kept.
 
     `keying`: of a database; what has bands has no weights.
     """
     state = int(sketches.states[at])
     bits = int(sketches.bits[at])
-    if state != WEIGHTED or isinstance(keying, Bands):
+    has_weights = state == WEIGHTED and sketches.vectors.shape[1] > 0
+    if not has_weights or isinstance(keying, Bands):
         return Fingerprint(bits, None, is_empty=state == EMPTY)
     return Fingerprint(bits, weights_of(sketches, at))
 

@@ -13,6 +13,7 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import shown
 from simdb.errors import CorruptError, InputError
 
 U8 = npt.NDArray[np.uint8]
@@ -289,7 +290,7 @@ def _encode(id: Any, position: int) -> bytes:
         return b"i" + number.to_bytes(INT_BYTES, "little", signed=True)
     if 2**63 <= number < 2**64:
         return b"u" + number.to_bytes(INT_BYTES, "little")
-    raise InputError(f"id {position} is {number}, not from -2**63 to 2**64 - 1")
+    raise InputError(f"id {position} is {shown(number)}, not from -2**63 to 2**64 - 1")
 
 
 def _checked_content(content: bytes, position: int) -> bytes:

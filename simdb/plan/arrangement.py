@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import leading_masks
+from simdb.checks import shown
 from simdb.errors import OptionError
 
 U64 = npt.NDArray[np.uint64]
@@ -28,11 +29,14 @@ def check_arrangement(blocks: int, distance: int) -> None:
     """Raise OptionError unless 64 >= `blocks` > `distance` >= 0."""
     for name, value in (("blocks", blocks), ("distance", distance)):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise OptionError(f"{name} is a whole number, not {value!r}")
+            raise OptionError(f"{name} is a whole number, not {shown(value)}")
     if not 1 <= blocks <= BLOCKS_MAX:
-        raise OptionError(f"blocks is 1 .. {BLOCKS_MAX}, not {blocks}")
-    if distance < 0:
-        raise OptionError(f"distance is a number of bits, 0 or more, not {distance}")
+        raise OptionError(f"blocks is 1 .. {BLOCKS_MAX}, not {shown(blocks)}")
+    if not 0 <= distance < BLOCKS_MAX:
+        raise OptionError(
+            f"distance is 0 .. {BLOCKS_MAX - 1} here, less than blocks, not {shown(distance)}; at"
+            f" {BLOCKS_MAX} every two fingerprints are a pair"
+        )
     if blocks <= distance:
         raise OptionError(
             f"blocks ({blocks}) must be greater than distance ({distance}): bits that differ in"

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, rotated, rotation_amounts
+from simdb.checks import is_one_of, shown
 from simdb.errors import OptionError
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.question import Criterion, Population
@@ -34,9 +35,11 @@ def check_rotations(method: object, rotations: object) -> None:
         return
     is_whole = isinstance(rotations, int | np.integer) and not isinstance(rotations, bool)
     if not is_whole or not 1 <= rotations <= ROTATIONS_MAX:  # type: ignore[operator]
-        raise OptionError(f"rotations is 1 .. {ROTATIONS_MAX}, not {rotations!r}")
-    if method != "rotation":
-        raise OptionError(f"rotations= is of method='rotation', not {method!r}; give that, too")
+        raise OptionError(f"rotations is 1 .. {ROTATIONS_MAX}, not {shown(rotations)}")
+    if not is_one_of(method, ("rotation",)):
+        raise OptionError(
+            f"rotations= is of method='rotation', not {shown(method)}; give that, too"
+        )
 
 
 def by_rotation(

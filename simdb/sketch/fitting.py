@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.checks import called, shown
 from simdb.errors import InputError, OptionError
 from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
@@ -47,9 +48,12 @@ def fit(
     Takes 12 bytes for each distinct feature, and twice as much for a moment.  InputError when
     there are no documents.
     """
+    called("progress", progress)
     most = FEATURES_MAX if features_max is None else features_max
     if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
-        raise OptionError(f"features_max is 1 to {FEATURES_MAX}, or None, not {features_max!r}")
+        raise OptionError(
+            f"features_max is 1 to {FEATURES_MAX}, or None, not {shown(features_max)}"
+        )
     counted = Frequencies()
     done = 0
     for batch in batches(documents):
@@ -140,7 +144,7 @@ def make_table(
 def batches(documents: Iterable[Any]) -> Iterator[list[Any]]:
     """Documents of an iterable or an Arrow column, so many at a time that they take little room."""
     is_many = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
-    if not is_many:
+    if not is_many or getattr(documents, "ndim", 1) == 0:
         raise InputError(
             f"documents are many, in a list or an iterator, not {type(documents).__name__}"
         )

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.fallback import bags
 from simdb.fallback.mix import fmix64
@@ -22,7 +23,7 @@ from simdb.signatures import Signature, Signatures, check_comparable
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.sketch.pipeline import Pipeline
-from simdb.values import Features, NamedFeatures, describe, offsets_of
+from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
 
 ERRORS = ("strict", "replace")
 COUNTED_DOCUMENTS = 1024  # at a time, so that their features need little memory
@@ -72,10 +73,13 @@ class Signer:
         Messages count from `start`.  `errors`: "strict" raises InputError for text that is not
         valid Unicode, "replace" replaces what is not.
         """
-        if errors not in ERRORS:
-            raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
-        if isinstance(documents, str | bytes):
-            raise InputError("documents are many, in a list; simdb.signature takes one")
+        if not is_one_of(errors, ERRORS):
+            raise InputError(f"errors is 'strict' or 'replace', not {shown(errors)}")
+        if isinstance(documents, str | bytes) or not is_many(documents):
+            raise InputError(
+                f"documents are many, in a list, not {describe(documents)}; simdb.signature takes"
+                " one"
+            )
         if isinstance(documents, Signatures):
             check_comparable(documents.sketch, self._options)
             return documents

@@ -15,7 +15,7 @@ from simdb.minhash import Minhash
 from simdb.resources import Resources
 from simdb.signatures import Signatures
 from simdb.sketch.signer import NO_RESOURCES, Signer
-from simdb.values import EMPTY, WEIGHTED, NamedFeatures, Sketches, describe
+from simdb.values import EMPTY, WEIGHTED, NamedFeatures, Sketches, aligned, describe
 
 
 class SignatureSketcher:
@@ -66,7 +66,7 @@ class SignatureSketcher:
 
 def as_sketches(signatures: Signatures) -> Sketches:
     """Signatures as they are stored; copies, since they may be the caller's own."""
-    minima = np.ascontiguousarray(signatures.minima)
+    minima = aligned(signatures.minima, signatures.minima.dtype)
     hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
     packed = np.empty((len(minima), signatures.sketch.vector_bytes), np.uint8)
     packed.view(minima.dtype.newbyteorder("<"))[...] = minima

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.options import Simhash
 from simdb.resources import Resources
@@ -30,7 +31,9 @@ from simdb.values import (
     Fingerprints,
     NamedFeatures,
     Sketches,
+    aligned,
     describe,
+    is_many,
     offsets_of,
 )
 
@@ -120,9 +123,14 @@ class Sketcher:
 
     def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
         """Fingerprints, with weights, of texts, tokens, features or vectors, of one kind."""
-        if isinstance(documents, str | bytes):
-            raise InputError("documents are many, in a list; simdb.fingerprint takes one")
-        listed = list(documents) if as_vectors(documents) is None else documents
+        _check_errors(errors)
+        vectors = as_vectors(documents)
+        if isinstance(documents, str | bytes) or (vectors is None and not is_many(documents)):
+            raise InputError(
+                f"documents are many, in a list, not {describe(documents)}; simdb.fingerprint"
+                " takes one"
+            )
+        listed = list(documents) if vectors is None else documents
         weights = self.weights(listed, errors=errors)
         bits, _ = kernel.quantise(np.ascontiguousarray(weights))
         return Fingerprints(bits, weights)
@@ -235,7 +243,7 @@ class Sketcher:
             raise InputError(f"ready fingerprints are uint64[n], not {describe(bits)}")
         count = len(bits)
         return Sketches(
-            np.ascontiguousarray(bits),
+            aligned(bits, np.uint64),
             np.zeros((count, self._width), np.uint8),
             np.full(count, BARE, np.uint8),
             np.full((count, FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None,
@@ -290,8 +298,8 @@ class Sketcher:
 
 
 def _check_errors(errors: str) -> None:
-    if errors not in ERRORS:
-        raise InputError(f"errors is 'strict' or 'replace', not {errors!r}")
+    if not is_one_of(errors, ERRORS):
+        raise InputError(f"errors is 'strict' or 'replace', not {shown(errors)}")
 
 
 def _kind(document: Any, position: int) -> str:
@@ -307,7 +315,7 @@ def _kind(document: Any, position: int) -> str:
     if isinstance(document, int | np.integer):
         if not 0 <= document <= ALL_BITS:
             raise InputError(
-                f"document {position} is {document}; a ready fingerprint is 0 .. 2**64 - 1"
+                f"document {position} is {shown(document)}; a ready fingerprint is 0 .. 2**64 - 1"
             )
         return "bits"
     if isinstance(document, list | tuple):

@@ -212,7 +212,7 @@ cdef class Forms:
         elif 0 < id < 2**64:
             self.used += arrange_put_int(self.content + self.used, b"u", id)
         else:
-            raise InputError(f"id {position} is {id}, not from -2**63 to 2**64 - 1")
+            raise InputError(f"id {position} is {shown(id)}, not from -2**63 to 2**64 - 1")
         return 0
 
     cdef int make_room(self) except -1:
@@ -270,4 +270,5 @@ cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) e
 
 
 # The last line, because `simdb` imports this module and may be imported by way of it.
+from simdb.checks import shown
 from simdb.errors import CorruptError, InputError

@@ -278,3 +278,16 @@ def test_explain_takes_an_id_and_one_other(database, wrong):
 def test_similarity_is_refused_where_there_are_no_weights(database):
     with pytest.raises(simdb.OptionError, match="weights"):
         database.explain("fox", document=7, similarity=0.5)
+
+
+@pytest.mark.parametrize("document", ["red green blue", 5, simdb.fingerprint("red green blue")])
+def test_a_document_is_explained_to_one_of_a_database_without_volatility(open_database, document):
+    options = simdb.Options(sketch=simdb.Simhash(store_volatility=False))
+    database = open_database(options=options)
+    database.insert("a", "red green white")
+
+    explanation = database.explain("a", document=document)
+
+    other = document if isinstance(document, int) else simdb.fingerprint("red green blue")
+    assert explanation.distance == simdb.distance(database.get("a").fingerprint, other)
+    assert explanation.similarity is None

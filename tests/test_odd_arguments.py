@@ -1,0 +1,159 @@
+"""Whatever is passed for whichever argument: an answer, or an error of simdb that can be read."""
+
+import decimal
+import fractions
+import inspect
+
+import numpy as np
+import pytest
+
+import simdb
+
+MESSAGE_MOST = 1000
+
+
+class Unprintable:
+    """An object whose repr fails."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+ODD = [
+    [], {}, set(), Unprintable(), b"x", "x", "", "\ud800", "a" * 100_000, None, True, False,
+    0, -1, 1, 2**31, 2**63, 2**64, 10**400, 10**5000, 0.5, 1.5, float("nan"), float("inf"),
+    np.array(0.5), np.array([0.5, 0.6]), np.array(3), np.float32(0.5), np.float64("nan"),
+    np.int8(3), np.uint64(2**64 - 1), np.bool_(True), decimal.Decimal("0.5"),
+    decimal.Decimal("nan"), fractions.Fraction(1, 2), 1j, (1, 2), object(), range(3),
+]  # fmt: skip
+BITS = np.arange(3, dtype=np.uint64)
+TEXTS = ["red green blue white", "red green blue black"]
+
+VERBS = {
+    "query": ["red green"],
+    "first": ["red green"],
+    "query_many": [["red green"]],
+    "find_all": [],
+    "find_clusters": [],
+    "plan": [],
+    "explain": ["a", "b"],
+    "calibrate": [],
+    "fingerprints": [["red"]],
+    "signatures": [["red"]],
+    "get": ["a"],
+    "get_many": [["a"]],
+    "contains_many": [["a"]],
+}
+WRITING = {
+    "insert": ["z", "red green"],
+    "insert_many": [["z"], ["red green"]],
+    "add_if_new": ["z", "red green"],
+    "add_many_if_new": [["z"], ["red green"]],
+    "insert_batch": [["z"], ["red green"]],
+    "delete": ["a"],
+    "delete_many": [["a"]],
+}
+FUNCTIONS = {
+    "find_all": [BITS, 4, 3],
+    "find_clusters": [BITS, 4, 3],
+    "distance": [1, 2],
+    "similarity": [simdb.fingerprint("a"), simdb.fingerprint("b")],
+    "similarities": [simdb.signature("a"), simdb.signatures(["a"])],
+    "explain": ["a", "b"],
+    "fingerprint": ["a"],
+    "fingerprints": [["a"]],
+    "signature": ["a"],
+    "signatures": [["a"]],
+    "fit_idf": [["a b"]],
+    "plan": [1000],
+    "Options": [],
+    "Simhash": [],
+    "Minhash": [],
+    "Features": [BITS],
+    "Fingerprints": [BITS],
+    "Fingerprint": [1],
+}
+# These are compared or asked whether they are true, and an array of two does not say.
+FLAGS = ("first", "pairs", "replace", "representative")
+
+
+def foreign_errors(call, arguments):
+    """The errors, other than simdb's own, of all calls with one odd argument each."""
+    found = []
+    for at, parameter in enumerate(inspect.signature(call).parameters.values()):
+        odd = [each for each in ODD if parameter.name not in FLAGS or np.ndim(each) != 1]
+        for value in odd:
+            changed, named = list(arguments), {}
+            if at < len(arguments) and parameter.kind != parameter.KEYWORD_ONLY:
+                changed[at] = value
+            else:
+                named[parameter.name] = value
+            if parameter.name in ("id", "ids", "document") and named:
+                changed = changed[:1] if parameter.name == "document" else []
+            found += foreign_error(lambda c=changed, n=named: call(*c, **n), parameter.name)
+    return found
+
+
+def foreign_error(call, name):
+    """The name and error of a call, in a list; none for an answer or a readable error."""
+    try:
+        answer = call()
+        list(answer.chunks() if hasattr(answer, "chunks") else [])
+    except simdb.Error as error:
+        return [] if 10 < len(str(error)) < MESSAGE_MOST else [(name, str(error))]
+    except Exception as error:
+        return [(name, repr(error))]
+    return []
+
+
+@pytest.fixture(params=[simdb.Simhash(), simdb.Minhash(), simdb.Simhash(store_volatility=False)])
+def filled(request, open_database):
+    database = open_database(options=simdb.Options(sketch=request.param))
+    database.insert_many(["a", "b"], TEXTS)
+    return database
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_argument_of_a_reading_verb_may_be_anything(filled, verb):
+    assert foreign_errors(getattr(filled, verb), VERBS[verb]) == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("verb", WRITING)
+def test_every_argument_of_a_writing_verb_may_be_anything(filled, verb):
+    transaction = filled.write()
+
+    errors = foreign_errors(getattr(transaction, verb), WRITING[verb])
+
+    transaction.abort()
+    assert errors == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_argument_of_a_function_may_be_anything(name):
+    assert foreign_errors(getattr(simdb, name), FUNCTIONS[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"similarity": 10**400}, "similarity is above 0 and at most 1, not 1000.*"),
+        ({"recall": 10**5000}, "recall is above 0 and at most 1, not a int"),
+        ({"method": []}, r"method is one of .*, not \[\]"),
+        ({"method": np.array(["bphs", "x"])}, r"method is one of .*, not array"),
+        ({"distance": 10**5000}, "distance is a whole number from 0 to 64, not a int"),
+    ],
+)
+def test_a_criterion_of_a_wrong_kind_is_refused_by_name(database, asked, message):
+    for document in (5, "red green"):
+        with pytest.raises(simdb.OptionError, match=message):
+            database.query(document, **asked)
+
+
+def test_what_cannot_be_asked_of_blocks_is_said_with_what_can():
+    with pytest.raises(simdb.OptionError, match=r"distance is 0 \.\. 63 here.* not 64"):
+        simdb.find_all(BITS, 64, 64)
+    with pytest.raises(simdb.OptionError, match=r"use blocks=64 or more"):
+        simdb.find_all(BITS, 63, 63)
