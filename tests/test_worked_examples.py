@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.bits import set_bits
 
 # Each feature of the blog as its three bits, the first one first.
 FEATURES = {
@@ -97,10 +98,12 @@ def test_a_weight_of_0_sets_the_bit_as_in_the_reports_algorithm():
     assert [fingerprint.bits >> place & 1 for place in range(3)] == [1, 1, 1]
 
 
-def test_the_reports_numbers_are_its_bits():
-    assert [int(bits, 2) for _, bits in REPORT.values()] == [
-        number for number, _ in REPORT.values()
-    ]
+@pytest.mark.parametrize(("number", "digits"), REPORT.values())
+def test_the_bits_of_the_reports_numbers_are_its_digits(number, digits):
+    ones = [place for place, digit in enumerate(reversed(digits)) if digit == "1"]
+
+    assert list(set_bits(number)) == ones
+    assert simdb.distance(number, 0) == len(ones)
 
 
 def test_the_reports_distances_as_given_sorted_and_rotated():
