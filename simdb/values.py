@@ -334,7 +334,8 @@ def is_many(value: object) -> bool:
 
 def aligned(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """`array` itself, or a copy that is contiguous, aligned and of this machine's byte order."""
-    return np.require(array, dtype, ["C", "A"])
+    made = np.ascontiguousarray(array, dtype)
+    return made if made.flags.aligned else made.copy()
 
 
 def describe(value: Any) -> str:
