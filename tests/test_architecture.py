@@ -29,7 +29,8 @@ FLOORS = [
 # The order of modules inside a folder; any, where verbs stand beside each other.
 FOLDERS = {
     "sketch": [
-        "vectors", "projection", "encoding", "normalisation_table", "normalisation", "language",
+        "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
+        "language",
         "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline",
         "sketcher", "signer", "signing", "making", "agreement", "fitting",
     ],

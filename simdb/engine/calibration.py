@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.candidates import levels_of
 from simdb.checks import whole
+from simdb.engine.candidates import levels_of
 from simdb.engine.store import Store
 from simdb.engine.stored import stored_sketches
 from simdb.engine.timing import measured_delays

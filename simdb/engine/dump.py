@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from simdb.engine.calibration import covered_of, covering
 from simdb.checks import called
+from simdb.engine.calibration import covered_of, covering
 from simdb.engine.store import Store
 from simdb.errors import Error, InputError
 from simdb.options import encode_options

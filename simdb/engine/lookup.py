@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import is_set
-from simdb.engine.candidates import find_candidates
 from simdb.checks import is_one_of, one_of, shown
+from simdb.engine.candidates import find_candidates
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import Bands

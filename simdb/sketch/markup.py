@@ -12,6 +12,7 @@ from typing import Any
 
 from simdb.errors import InputError, OptionError
 from simdb.sketch.encoding import decoded, page_encoding
+from simdb.sketch.nesting import check_nesting
 from simdb.text_sketch import TextSketch
 
 REMEDY = "pip install 'simdb[html]'"
@@ -52,6 +53,7 @@ class Markup:
         ]
 
     def _visible(self, content: bytes, position: int) -> str:
+        check_nesting(content, position)
         try:
             tree = self._parser.LexborHTMLParser(content, scripting=True)
         except (ValueError, RuntimeError) as error:

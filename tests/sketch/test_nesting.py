@@ -1,0 +1,100 @@
+"""Pages that are parsed in no time, and those that would take for ever and are refused."""
+
+import contextlib
+import time
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+import simdb
+from simdb.errors import InputError
+from simdb.sketch.markup import Markup
+
+pytest.importorskip("selectolax")
+
+SKETCH = simdb.Simhash(markup="html")
+# A second is what the worst of them may take; ten times that may pass on a machine that is busy.
+SECONDS_MOST = 10
+TAGS = ["div", "span", "b", "a", "font", "nobr", "p", "li", "ul", "table", "td", "svg", "button",
+        "form", "select", "template", "x-own", "h1", "ruby", "rt", "dd", "br", "html", "body",
+        "title", "script", "!--", "/div", "/p", "/b", "/x"]  # fmt: skip
+
+
+def text_of(page):
+    [text] = Markup(SKETCH).apply([page], replace=False, start=0)
+    return text.split()
+
+
+def seconds_of(page):
+    """CPU time until the page is parsed or refused."""
+    start = time.process_time()
+    with contextlib.suppress(InputError):
+        text_of(page)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("<div>" * 40_000, "elements lie more than 4000 deep"),
+        ("<ul><li>" * 20_000, "elements lie more than 4000 deep"),
+        ("<a><nobr><b>" * 20_000, "elements lie more than 4000 deep"),
+        ("".join(f"<font size={size}><p>" for size in range(20_000)), "formatting elements"),
+        ("<p " + " ".join(f"a{at}" for at in range(300_000)) + ">", "300000 attributes, more than"),
+        ("<p " + " ".join(f"a{at}='>'" for at in range(5_000)) + ">", "5000 attributes, more than"),
+    ],
+)
+def test_what_takes_the_square_of_its_length_is_refused_by_place_and_limit(page, message):
+    with pytest.raises(InputError, match=f"document 1 cannot be read as HTML.*{message}"):
+        simdb.fingerprints(["<p>fine</p>", page], SKETCH)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div>" * 500 + "x" + "</div>" * 500,
+        "<p " + " ".join(f'a{at}="{at} > 0"' for at in range(200)) + ">x</p>",
+        "<font size=1><font size=2><b>" + "<p>x" * 5000,
+        "<p>x<br>" * 20_000,
+        "<ul>" + "<li>x<img src=a>" * 20_000 + "</ul>",
+        "<table>" + "<tr><td>x<td>x" * 20_000 + "</table>",
+        "<script>" + "if (a<b && c<d) x = '<div>';" * 20_000 + "</script>x",
+        "<!--" + "<div>" * 20_000 + "-->x",
+        "<div>x</div>" * 20_000,
+        "<DIV><IMG>x</DIV>" * 20_000,
+        "x" * 100_000,
+        "x < y " * 20_000,
+    ],
+    ids=lambda page: page[:12],
+)
+def test_pages_as_they_are_found_pass(page):
+    assert len(text_of(page)) >= 1
+
+
+@settings(max_examples=20)
+@given(
+    pieces=st.lists(
+        st.tuples(st.sampled_from(TAGS), st.sampled_from(["", " a=1", " x='>'", "/"])),
+        min_size=1,
+        max_size=4,
+    ),
+    text=st.sampled_from(["", "x"]),
+    length=st.sampled_from([1000, 100_000, 300_000]),
+)
+def test_whatever_is_repeated_is_parsed_or_refused_soon(pieces, text, length):
+    unit = "".join(f"<{tag}{attributes}>{text}" for tag, attributes in pieces)
+
+    seconds = seconds_of((unit * (length // len(unit)))[:length])
+
+    assert seconds < SECONDS_MOST
+
+
+@settings(max_examples=8)
+@given(tag=st.sampled_from(TAGS), value=st.sampled_from(["", "=1", "='>'", '="a"']))
+def test_whatever_is_numbered_is_parsed_or_refused_soon(tag, value):
+    attributes = " ".join(f"a{at}{value}" for at in range(50_000))
+    elements = "".join(f"<{tag} a{at}{value}><p>x" for at in range(20_000))
+
+    assert seconds_of(f"<{tag} {attributes}>x") < SECONDS_MOST
+    assert seconds_of(elements) < SECONDS_MOST
