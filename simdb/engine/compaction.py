@@ -18,7 +18,7 @@ from simdb.engine.calibration import covered_of, covering
 from simdb.engine.commit import Writer, drop_run, write_clusters
 from simdb.engine.idf import copy_idf
 from simdb.engine.store import Store
-from simdb.errors import BusyError
+from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
@@ -32,7 +32,6 @@ from simdb.storage.reading import statistics_of
 from simdb.storage.right import WriteRight
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
-from simdb.storage.translation import translate
 
 METADATA_GROUP = 4096
 
@@ -58,7 +57,11 @@ def copy(store: Store, target: str) -> None:
 
 
 def shrink(store: Store, right: WriteRight) -> str:
-    """Put a copy without free pages in the place of the data file; says why where it cannot."""
+    """Put a copy without free pages in the place of the data file; says why where it cannot.
+
+    FullError where the disk does not take it, CorruptError where the file cannot be copied; what
+    was committed before is there.
+    """
     environment = store.environment
     if not environment.can_be_alone:
         return "the file was not shrunk: its lock files could not be made"
@@ -75,8 +78,11 @@ def shrink(store: Store, right: WriteRight) -> str:
             environment.reopen(copy, right)
         except BusyError:
             return "the file was not shrunk: snapshots of this process are open"
-        except OSError as error:
-            translate(error, copy)
+        except (OSError, FullError) as error:
+            raise FullError(
+                f"everything is stored, but the file was not shrunk: no room on the disk of {copy},"
+                f" or it fails: {error}"
+            ) from error
         finally:
             with suppress(OSError):  # one that stays is removed the next time
                 _remove(copy)

@@ -2,8 +2,9 @@
 
 The columns by ordinal are the truth: fingerprints, states, ids, volatility vectors.  The tables of
 fingerprints and of ids, the counters and kept clusters follow from them.  What is left becomes one
-run, in one transaction, as `compact` leaves it; where a column itself is damaged nothing is
-changed, unless the caller lets its documents go.
+run, as `compact` leaves it; where a column itself is damaged nothing is changed, unless the caller
+lets its documents go.  All of it is one transaction: clusters are found in the new run before it
+is committed, so nobody ever sees, or is left with, documents without them.
 """
 
 import os
@@ -20,27 +21,27 @@ from simdb.engine.cluster import connected_labels
 from simdb.engine.commit import Writer
 from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
 from simdb.engine.criteria import of_kept
-from simdb.engine.regroup import put_clusters, write_anew
+from simdb.engine.regroup import write_anew
 from simdb.engine.store import Store
-from simdb.errors import CorruptError, FormatError
+from simdb.engine.view import View
+from simdb.errors import CorruptError, Error, FormatError
+from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
-from simdb.storage.loose import Keying
+from simdb.storage.loose import Keying, Loose
 from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import joined, put_segment, put_table, taken
 from simdb.storage.portable import parts_of
 from simdb.storage.right import WriteRight
-from simdb.storage.run import ID_HEADER_OFFSET, Segment, Source, make_table
+from simdb.storage.run import ID_HEADER_OFFSET, Run, Segment, Source, make_table
 from simdb.storage.survey import Part, Survey, ids_of, sound_metadata, survey
 from simdb.values import BARE, EMPTY, WEIGHTED
 
 SHOWN_LOSSES = 3
 HASHED_DOCUMENTS = 1 << 16
-# Stands in the manifest, and a check finds it wrong, until clusters have been made anew.
-UNKNOWN_COUNT = 1
 
 U32 = npt.NDArray[np.uint32]
 
@@ -53,9 +54,16 @@ def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
         store.membership = None
         made = store.with_room(lambda: _try_to_rebuild(store, drop_damaged), right, before)
         store.forget_views()
-        _regroup(store, right)
-        note = shrink(store, right)
+        note = _shrink(store, right)
         return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
+
+
+def _shrink(store: Store, right: WriteRight) -> str:
+    """Why the file could not be shrunk; what was made anew is stored either way."""
+    try:
+        return shrink(store, right)
+    except Error as error:
+        return str(error)
 
 
 def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
@@ -109,12 +117,22 @@ def _other_damage(store: Store, source: Source) -> Iterator[str]:
 
 def _calibration_problem(source: Source) -> str | None:
     """Why the calibration cannot be read; None where it can, or where there is none."""
-    kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
-    value = source.find(layout.META, key)
     try:
-        return problem_of(None if value is None else codec.decode_object(kind, key, value))
+        return problem_of(_stored_calibration(source))
     except (CorruptError, FormatError) as error:
         return str(error)
+
+
+def _stored_calibration(source: Source) -> Any:
+    """The calibration as it is stored, None where there is none; CorruptError, FormatError."""
+    kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
+    value = source.find(layout.META, key)
+    return None if value is None else codec.decode_object(kind, key, value)
+
+
+def _sound_calibration(source: Source) -> dict[str, Any] | None:
+    """The stored calibration; None where there is none that can be read."""
+    return None if _calibration_problem(source) is not None else _stored_calibration(source)
 
 
 def _kept(found: Survey) -> U32:
@@ -151,15 +169,13 @@ def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
             writer.clear(name)
     states = np.empty(0, np.uint8)
     rows: tuple[RunInfo, ...] = ()
-    count = UNKNOWN_COUNT if store.options.keeps_clusters else 0
     if len(kept):
         info, states = _write_run(writer, found, kept)
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)
-    if numbers is not None:
-        count = write_anew(writer, source, numbers)
     manifest = _keep_calibration(writer, source, manifest, kept)
+    count = _write_clusters(writer, source, rows, numbers) if store.options.keeps_clusters else 0
     writer.put_manifest(
         replace(
             renumbered(manifest, rows, len(kept)),
@@ -167,7 +183,7 @@ def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
             empty_count=int(np.count_nonzero(states == EMPTY)),
             bare_count=int(np.count_nonzero(states == BARE)),
             cluster_count=count,
-            last_cluster=0 if numbers is None else count,
+            last_cluster=count,
         )
     )
 
@@ -274,18 +290,24 @@ def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -
     return numbers if is_sound else None
 
 
-def _regroup(store: Store, right: WriteRight) -> None:
-    """Make kept clusters anew, where they could not be kept."""
-    if not store.options.keeps_clusters:
-        return
-    view, source = store.enter()
-    try:
-        manifest = store.contents(source).manifest
-        if manifest.last_cluster or not manifest.cluster_count:
-            return
-        labels = connected_labels(view, source, of_kept(store.options))
+def _write_clusters(
+    writer: Writer, source: Source, rows: Sequence[RunInfo], numbers: U32 | None
+) -> int:
+    """Store the clusters of the new run, found in it where `numbers` is None; how many there are.
+
+    The run is read through the transaction that has just written it.
+    """
+    store = writer.store
+    written = Source(
+        store.environment, store.width, store.options.header_offset, inside=writer.transaction
+    )
+    if numbers is None:
+        count = rows[0].stop if rows else 0
+        loose = Loose(count, store.width, store.keying).view()
+        stored = _sound_calibration(written)
+        calibration = None if stored is None else decode_calibration(stored)
+        view = View([Run(info) for info in rows], loose, None, store.keying, calibration)
+        labels = connected_labels(view, written, of_kept(store.options))
         sizes = np.bincount(labels, minlength=len(labels))
         numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)
-    finally:
-        source.end()
-    put_clusters(store, right, numbers)
+    return write_anew(writer, written, numbers)

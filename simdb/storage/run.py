@@ -78,20 +78,29 @@ def as_segment(start: int, batch: Batch) -> Segment:
 
 
 class Source:
-    """Where the values of stored runs are fetched from: a read transaction that sees them."""
+    """Where the values of stored runs are fetched from: a transaction that sees them."""
 
-    __slots__ = ("_environment", "_holder", "header_offset", "width")
+    __slots__ = ("_environment", "_holder", "_is_lent", "header_offset", "width")
 
-    def __init__(self, environment: Environment, width: int, header_offset: int) -> None:
-        """Begin the transaction; `width` is the bytes of a volatility vector.
+    def __init__(
+        self, environment: Environment, width: int, header_offset: int, *, inside: Any = None
+    ) -> None:
+        """Begin a read transaction; `width` is the bytes of a volatility vector.
 
         `header_offset`: how wide the directories of tables of fingerprints are, see `header_bits`.
+        `inside`: a write transaction to read what it has written; whoever began it ends it, and
+        nothing may be written while what was fetched is in use.
         """
         self._environment = environment
         self.width = width
         self.header_offset = header_offset
         self._holder: Holder | None = None
-        self._holder = environment.begin()
+        self._is_lent = inside is not None
+        if inside is None:
+            self._holder = environment.begin()
+        else:
+            self._holder = Holder()
+            self._holder.transaction = inside
 
     @property
     def transaction(self) -> Any:
@@ -101,7 +110,7 @@ class Source:
     def end(self) -> None:
         """End the transaction, again is fine; nothing that was fetched may be used after it."""
         holder, self._holder = self._holder, None
-        if holder is not None:
+        if holder is not None and not self._is_lent:
             self._environment.end(holder)
 
     def check_open(self) -> None:

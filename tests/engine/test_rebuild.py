@@ -1,13 +1,17 @@
 """Damage of every kind: what can be made anew is, and nothing else is lost without a word."""
 
+import errno
+
 import numpy as np
 import pytest
 from soundness import TINY, assert_sound, everything
 
 import simdb
+from simdb.engine import rebuild
 from simdb.storage import codec, layout
 
 OPTIONS = simdb.Options(delta_documents=30, growth=2, sketch=simdb.Simhash(shingle=1))
+FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown"]
 
 
@@ -271,6 +275,52 @@ def test_kept_clusters_are_made_anew(tmp_path, options, is_harmed):
         assert [database.cluster(id) for id in database] == expected
         assert max(map(len, expected)) > 1
     assert_sound(path)
+
+
+@pytest.fixture
+def clustered(tmp_path):
+    """A database with kept clusters, some of them without a member that was deleted."""
+    settings = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance")
+    with simdb.open(tmp_path / "db", options=settings) as database:
+        database.insert_many(range(60), np.arange(60, dtype=np.uint64) // 3 * FAR)
+        database.delete_many([1, 30])
+        yield database
+    assert_sound(tmp_path / "db")
+
+
+def test_a_rebuild_that_fails_while_it_finds_clusters_changes_nothing(clustered, monkeypatch):
+    # The documents were committed before that, and their clusters were gone.
+    expected = [clustered.cluster(id) for id in clustered]
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(rebuild, "connected_labels", fail)
+    with pytest.raises(MemoryError):
+        clustered.rebuild()
+
+    assert [clustered.cluster(id) for id in clustered] == expected
+    assert list(clustered.check(deep=True)) == []
+
+
+@pytest.mark.parametrize("module", ["os.replace", "os.unlink", "sync_directory"])
+def test_a_rebuild_whose_file_cannot_be_shrunk_says_so_and_is_done(clustered, monkeypatch, module):
+    # It came out as an error that said that nothing was changed.
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    where = "simdb.storage.environment.sync_directory" if module == "sync_directory" else module
+    monkeypatch.setattr(where, fail)
+    report = clustered.rebuild()
+    monkeypatch.undo()
+    clustered.insert("later", 3 * int(FAR) % 2**64)
+
+    assert report.document_count == 58
+    assert "everything is stored, but the file was not shrunk" in report.note
+    assert clustered.cluster(0) == [0, 2]
+    assert clustered.cluster(10) == [9, 10, 11, "later"]
+    assert clustered.stats().cluster_count == 20
+    assert list(clustered.check(deep=True)) == []
 
 
 def test_what_is_open_elsewhere_goes_on_with_its_snapshot(open_database):

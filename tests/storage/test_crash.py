@@ -13,6 +13,7 @@ import simdb
 
 BEFORE = list(range(20))
 BITS = np.arange(20, dtype=np.uint64) << np.uint64(9)
+FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 AFTER = [id for id in range(40) if id not in (3, 5)]
 
 CHILD = """
@@ -75,6 +76,8 @@ else:
     die_at_put(int(point))
 if verb == "compact":
     database.compact()
+elif verb == "rebuild":
+    database.rebuild()
 elif verb == "batch":
     bits = np.arange(20, dtype=np.uint64) << np.uint64(9)
     database.insert_batch(range(20, 40), bits, [None, "m"] * 10, distance=1, memory_limit=800)
@@ -164,6 +167,35 @@ def test_killed_while_compacting_no_document_is_lost(path, point):
         assert list(database) == BEFORE
         assert database.compact().note == ""
         assert list(database) == BEFORE
+    assert_sound(path)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "1",
+        "5",
+        "20",
+        "before commit",
+        "after commit",
+        "while copying",
+        "before the copy takes its place",
+        "after the copy took its place",
+    ],
+)
+def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
+    # Between two commits there were documents without clusters: each was said to be alone.
+    path = tmp_path / "db"
+    with simdb.open(path, options=replace(TINY, keep_clusters="distance")) as database:
+        database.insert_many(range(60), np.arange(60, dtype=np.uint64) // 3 * FAR)
+        database.delete_many([1, 30])
+        expected = [database.cluster(id) for id in database]
+
+    run_until_killed(path, point, "rebuild")
+
+    with simdb.open(path, "r") as database:
+        assert [database.cluster(id) for id in database] == expected
+        assert database.stats().cluster_count == len(database.find_clusters())
     assert_sound(path)
 
 
