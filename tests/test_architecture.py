@@ -30,9 +30,8 @@ FLOORS = [
 FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
-        "language",
-        "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations", "pipeline",
-        "sketcher", "signer", "signing", "making", "agreement", "fitting",
+        "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
+        "pipeline", "sketcher", "signer", "signing", "making", "agreement", "fitting",
     ],
     "index": ["permutation", "rotation", "vosh", "banding", "bands", "keying"],
     "plan": [
@@ -41,10 +40,10 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "files", "gate", "translation", "regular", "locks", "presence", "right",
-        "reading", "place", "pages", "idf_file", "birth", "mapping", "handles", "census", "numbers",
-        "duplication", "environment", "registry", "batch", "loose", "manifest", "metadata",
-        "tombstones", "residency", "run", "pieces", "membership", "merge", "frames", "portable",
-        "contents", "survey", "check",
+        "reading", "place", "meta_pages", "pages", "watch", "idf_file", "birth", "mapping",
+        "handles", "census", "numbers", "duplication", "environment", "registry", "batch", "loose",
+        "manifest", "metadata", "tombstones", "residency", "run", "pieces", "membership", "merge",
+        "frames", "portable", "contents", "survey", "check",
     ],
     "engine": [
         "signed", "banded", "view", "candidates", "use", "store", "opening", "idf", "stored",

@@ -26,6 +26,9 @@ from simdb.storage.metadata import encode_blocks
 from simdb.storage.run import Run, Source
 from simdb.storage.tombstones import encode_chunks
 
+# Where values are removed when runs are sealed and merged, beside the tables.
+DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
+
 
 @dataclass(slots=True)
 class Writer:
@@ -119,6 +122,7 @@ def _write_sealed(
 ) -> Manifest:
     """Store the sealed runs, merged with older ones, and what is loose after them."""
     store = writer.store
+    store.environment.check_pages(DROPPED.union(layout.table_names(store.options.table_count)))
     runs = [*base.runs, *staging.sealed]
     counts = [run.info.id_count for run in runs]
     start = merged_from(counts, len(staging.sealed), store.options.growth)

@@ -128,6 +128,7 @@ def _rewrite(store: Store) -> None:
 
 def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     store = writer.store
+    store.environment.check_pages()
     manifest = base.manifest
     runs = list(base.runs)
     if len(base.loose.batch):

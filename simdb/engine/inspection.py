@@ -81,7 +81,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
         names = all_names(store.options)
         if deep:
             path = os.path.join(store.environment.path, DATA_FILE)
-            problems = list(problems_of_pages(path, is_whole=True))
+            problems = list(problems_of_pages(path))
             yield from (Finding(DATA_FILE, problem, RESTORE) for problem in problems)
             if problems:
                 return  # LMDB would follow the pages wherever they lead

@@ -162,6 +162,7 @@ def _dropped(found: Survey, kept: U32) -> tuple[list[Any], int]:
 
 def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
     store = writer.store
+    store.environment.check_pages()
     manifest = found.manifest
     numbers = _readable_clusters(store, source, found, kept)
     for name in contents.all_names(store.options):

@@ -8,7 +8,7 @@ word and spoil each other; here the child gets ForkedError.
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import get_ident
 from typing import Any, TypeVar
@@ -32,11 +32,11 @@ from simdb.storage.handles import Handles
 from simdb.storage.locks import open_lock
 from simdb.storage.mapping import READERS_MAX, open_map
 from simdb.storage.numbers import check_next, check_number
-from simdb.storage.pages import check_pages
 from simdb.storage.place import sync_directory
 from simdb.storage.presence import Presence
 from simdb.storage.right import WriteRight
 from simdb.storage.translation import translate
+from simdb.storage.watch import Watch
 
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
@@ -73,6 +73,7 @@ class Environment:
         self._right: weakref.ref[WriteRight] | None = None
         self._handles = Handles(path)
         self._lmdb: Any = None
+        self._watch = Watch()
         self._writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
         if self._writer_lock is not None and not is_read_only:
             make_data_file(path, self._writer_lock, is_synced=durability == "full", timeout=timeout)
@@ -80,7 +81,7 @@ class Environment:
         try:
             self._lmdb = self._open()
             with self.reading():
-                check_pages(os.path.join(path, DATA_FILE))
+                self._watch.walk()
             check_number(self._lmdb, path, self._number)
         except BaseException:
             if self._lmdb is not None:
@@ -139,12 +140,16 @@ class Environment:
         `base`.  Nothing is changed either when `change` raises.
         """
         self.check_writable()
+        number = None
         try:
             with self._gate.held(), self._lmdb.begin(write=True, buffers=True) as transaction:
+                self._watch.begin_own()
                 result = change(transaction)
                 self.presence.check()
                 check_next(self._lmdb, self.path, transaction, base)
-                return result
+                writing = transaction.id()
+            number = writing
+            return result
         except lmdb.MapFullError as error:
             raise MapFull from error
         except lmdb.MapResizedError:
@@ -152,6 +157,15 @@ class Environment:
             return self.write(change, base=base)
         except lmdb.Error as error:
             translate(error, self.path)
+        finally:
+            self._watch.end_own(number)
+
+    def check_pages(self, only: Collection[bytes] | None = None) -> None:
+        """CorruptError where LMDB cannot bear the pages; `only`: of these sub-databases.
+
+        Before anything is dropped, which frees the pages that its values say they have.
+        """
+        self._watch.walk(only)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
@@ -228,7 +242,11 @@ class Environment:
                 self._close_locks()
 
     def subdatabase(self, name: bytes) -> Any:
-        """The handle of a sub-database that was attached or created."""
+        """The handle of a sub-database that was attached or created; a transaction is open.
+
+        CorruptError where somebody has damaged the file since it was looked at.
+        """
+        self._watch.look()
         return self._handles[name]
 
     def attach(self, names: Iterable[bytes]) -> None:
@@ -246,6 +264,7 @@ class Environment:
     def copy_to(self, path: str) -> None:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
+            self.check_pages()
             copy_compacted(self._lmdb, transaction, self._every_handle(), path)
 
     def used_bytes(self) -> int:
@@ -254,6 +273,7 @@ class Environment:
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
+        self._watch.look()
         return census.sizes(self._lmdb, self.path, transaction, self._every_handle())
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
@@ -303,6 +323,7 @@ class Environment:
         try:
             self.map_bytes = environment.info()["map_size"]
             self.presence.note_files()
+            self._watch.follow(os.path.join(self.path, DATA_FILE))
         except BaseException:
             environment.close()
             raise
@@ -354,6 +375,7 @@ class Environment:
 
     def _adopt_size(self) -> None:
         """Take over the larger map that another process has given to the file."""
+        self._watch.check_metas()  # damaged ones say that it is larger, too
         with self._alone("another process has made the database larger", None):
             self.generation += 1
             self._lmdb.set_mapsize(0)
@@ -376,6 +398,7 @@ class Environment:
 
     def _close_locks(self) -> None:
         self.presence.close()
+        self._watch.close()
         if self._writer_lock is not None:
             self._writer_lock.close()
 

@@ -9,10 +9,11 @@ import pytest
 from soundness import TINY
 
 import simdb
+from flips import verdict
 from simdb.storage.pages import problems_of_pages
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-LEAF, BIG_DATA = 2, 1
+BRANCH, LEAF, BIG_DATA = 1, 2, 1
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def data_file(tmp_path):
 
 
 def problems(path):
-    return list(problems_of_pages(str(path), is_whole=True))
+    return list(problems_of_pages(str(path)))
 
 
 def big_nodes(content):
@@ -40,10 +41,135 @@ def big_nodes(content):
                     yield start + place + 8 + key_bytes
 
 
-def put(path, position, form, value):
+def put(path, position, form, *values):
     with open(path, "r+b") as file:
         file.seek(position)
-        file.write(struct.pack(form, value))
+        file.write(struct.pack(form, *values))
+
+
+def pages_of(content, flags):
+    """Positions of the pages of a kind."""
+    for start in range(2 * PAGE, len(content), PAGE):
+        number, _, found, lower, upper = struct.unpack_from("<QHHHH", content, start)
+        if number == start // PAGE and found == flags and (flags == 4 or 16 < lower <= upper):
+            yield start
+
+
+def harm_heads(path, offset, form, value):
+    """Change every head of values on pages of their own."""
+    content = path.read_bytes()
+    for position in big_nodes(content):
+        first = struct.unpack_from("<Q", content, position)[0]
+        put(path, first * PAGE + offset, form, value)
+
+
+HEADS = [
+    pytest.param(0, "<Q", 2, id="number"),
+    pytest.param(10, "<H", 2, id="kind"),
+    pytest.param(12, "<I", 0, id="no page"),
+    pytest.param(12, "<I", 0xFFFFFFFF, id="all pages"),
+]
+
+
+@pytest.mark.parametrize(("offset", "form", "value"), HEADS)
+def test_a_damaged_head_of_a_value_is_refused_when_opening(data_file, offset, form, value):
+    # LMDB aborted the process when it dropped the value, or freed pages that are in use.
+    harm_heads(data_file, offset, form, value)
+
+    with pytest.raises(simdb.CorruptError, match=r"does not start a value of \d+ page"):
+        simdb.open(data_file.parent)
+
+
+def compact(path):
+    return damage_and(path, lambda database: database.compact())
+
+
+def rebuild(path):
+    return damage_and(path, lambda database: database.rebuild(drop_damaged=True))
+
+
+def seal(path):
+    return damage_and(path, lambda database: database.insert_many(range(9000, 9050), range(50)))
+
+
+def copy(path):
+    return damage_and(path, lambda database: database.copy(f"{path}.copy"))
+
+
+def damage_and(path, verb):
+    """Damage the heads of an open database within a tick of its last commit, and go on."""
+    with simdb.open(path, "w") as database:
+        database.insert("last", 3)
+        harm_heads(path / "data.mdb", 10, "<H", 0)
+        database._store.environment._watch._stamp = database._store.environment._watch._now()
+        verb(database)
+
+
+@pytest.mark.parametrize("verb", [compact, rebuild, seal, copy])
+def test_a_head_damaged_while_open_is_told_before_anything_is_dropped(data_file, verb):
+    # LMDB aborted the process.
+    ended, said = verdict(verb, data_file.parent)
+
+    assert ended == "refused"
+    assert "does not start a value" in said
+
+
+def test_a_main_tree_that_counts_no_entries_is_refused_and_not_made_anew(data_file):
+    # Mode "c" took the database for an empty directory, and made a new one in its place.
+    put(data_file, 16 + 72 + 32, "<Q", 0)
+    put(data_file, PAGE + 16 + 72 + 32, "<Q", 0)
+
+    with pytest.raises(simdb.CorruptError, match="the main tree says that it has"):
+        simdb.open(data_file.parent, "c")
+
+
+def test_a_branch_of_one_page_is_refused(data_file):
+    # LMDB aborted the process.
+    with simdb.open(data_file.parent, durability="process") as database:
+        for number in range(40):
+            database.insert(f"more {number}", number, "x" * 300)
+    content = data_file.read_bytes()
+    for start in pages_of(content, BRANCH):
+        put(data_file, start + 12, "<HH", 18, *struct.unpack_from("<H", content, start + 16))
+
+    with pytest.raises(simdb.CorruptError, match="is not what it should be"):
+        simdb.open(data_file.parent)
+
+
+def test_nodes_that_lie_upon_each_other_and_leave_a_gap_are_refused(data_file):
+    # Deleting one of them moved the other, and its length became any number.
+    content = data_file.read_bytes()
+    start = next(
+        start for start in pages_of(content, LEAF)
+        if struct.unpack_from("<H", content, start + 12)[0] >= 20
+    )  # fmt: skip
+    put(data_file, start + 16, "<H", struct.unpack_from("<H", content, start + 18)[0])
+
+    with pytest.raises(simdb.CorruptError, match=r"upon each other|do not fill it"):
+        simdb.open(data_file.parent)
+
+
+def test_free_pages_out_of_order_are_refused(data_file):
+    # LMDB merges lists of them as if they were in order, and took pages in use for free.
+    content = data_file.read_bytes()
+    meta = max((0, PAGE), key=lambda at: struct.unpack_from("<Q", content, at + 144)[0])
+    root = struct.unpack_from("<Q", content, meta + 16 + 24 + 40)[0] * PAGE
+    (node,) = struct.unpack_from("<H", content, root + 16)
+    first = root + node + 8 + 8 + 8
+    put(data_file, first, "<QQ", *struct.unpack_from("<QQ", content, first)[::-1])
+
+    with pytest.raises(simdb.CorruptError, match="a list of free pages is out of order"):
+        simdb.open(data_file.parent)
+
+
+def test_a_newest_commit_on_the_page_of_another_is_refused(data_file):
+    # LMDB takes the meta page by the number, whatever stands there.
+    content = data_file.read_bytes()
+    meta = max((0, PAGE), key=lambda at: struct.unpack_from("<Q", content, at + 144)[0])
+    put(data_file, meta + 144, "<Q", struct.unpack_from("<Q", content, meta + 144)[0] + 1)
+
+    with pytest.raises(simdb.CorruptError, match="the meta pages are of the transactions"):
+        simdb.open(data_file.parent)
 
 
 def test_pages_are_sound_after_every_commit(database):

@@ -1,0 +1,113 @@
+"""The two meta pages of the data file, read without LMDB: where its trees begin.
+
+Every commit writes one of them, the one of its number's parity, and LMDB takes the newest.  Their
+layout stands in `storage/pages.py`.
+"""
+
+import os
+import struct
+from dataclasses import dataclass
+
+PAGE = struct.Struct("<QHHHH")
+META = struct.Struct("<IIQQ48s48sQQ")
+TREE = struct.Struct("<IHHQQQQQ")
+
+MAGIC, VERSION = 0xBEEFC0DE, 1
+META_PAGE = 8
+FREE_FLAGS = 8  # keys of the free tree are integers; its upper flags are those of who made it
+META_PAGES = 2
+PAGE_BYTES_LEAST, PAGE_BYTES_MOST = 512, 1 << 16
+MAP_BYTES_MOST = 1 << 62
+TRIES = 5  # another process may commit between the reading of one meta page and the other
+
+
+class Damage(Exception):  # noqa: N818 - never leaves the modules that read pages
+    """What is wrong with the pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What the record of a tree says."""
+
+    pad: int
+    flags: int
+    depth: int
+    branch_pages: int
+    leaf_pages: int
+    overflow_pages: int
+    entries: int
+    root: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a meta page says."""
+
+    page_bytes: int
+    map_bytes: int
+    last_page: int
+    transaction: int
+    free: Tree
+    main: Tree
+
+
+def last_commit(descriptor: int) -> int | None:
+    """The number of the last commit, by the meta pages; None where these do not agree."""
+    try:
+        numbers = [meta.transaction for meta in _read_metas(descriptor)]
+    except (Damage, struct.error):
+        return None
+    return max(numbers) if _are_neighbours(numbers) else None
+
+
+def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
+    """The meta page that LMDB takes; Damage where there is none, or it is older than `least`."""
+    for attempt in range(TRIES):
+        metas = _read_metas(descriptor)
+        numbers = [meta.transaction for meta in metas]
+        if _are_neighbours(numbers) or not is_whole:
+            break
+        if attempt + 1 == TRIES:
+            raise Damage(f"the meta pages are of the transactions {numbers}")
+    newest = max(metas, key=lambda meta: meta.transaction)
+    if newest.transaction < least:
+        raise Damage(f"the last commit is {newest.transaction}, and {least} has been")
+    # LMDB does not look for the newest again, but takes the one on the page of its number.
+    if newest is not metas[newest.transaction % META_PAGES]:
+        raise Damage(f"the meta pages are of the transactions {numbers}")
+    if newest.last_page >= newest.map_bytes // newest.page_bytes:
+        raise Damage(f"page {newest.last_page} is said to be the last, outside the map")
+    return newest
+
+
+def _are_neighbours(numbers: list[int]) -> bool:
+    """Whether these are the numbers of two commits, one after the other, or of none."""
+    is_placed = all(number % META_PAGES == at for at, number in enumerate(numbers))
+    return not any(numbers) or (abs(numbers[0] - numbers[1]) == 1 and is_placed)
+
+
+def _read_metas(descriptor: int) -> list[Meta]:
+    first = _read_meta(descriptor, 0, 0)
+    return [first, _read_meta(descriptor, 1, first.page_bytes)]
+
+
+def _read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
+    """What meta page `number` says; `page_bytes`: of the other one."""
+    content = os.pread(descriptor, PAGE.size + META.size, number * page_bytes)
+    found, _, flags, _, _ = PAGE.unpack_from(content)
+    magic, version, _, map_bytes, free_record, main_record, last_page, transaction = (
+        META.unpack_from(content, PAGE.size)
+    )
+    if (found, flags, magic, version) != (number, META_PAGE, MAGIC, VERSION):
+        raise Damage(f"page {number} is no meta page")
+    free, main = Tree(*TREE.unpack(free_record)), Tree(*TREE.unpack(main_record))
+    is_power = free.pad & (free.pad - 1) == 0
+    if not is_power or not PAGE_BYTES_LEAST <= free.pad <= PAGE_BYTES_MOST:
+        raise Damage(f"meta page {number} says that a page has {free.pad} bytes")
+    if page_bytes and free.pad != page_bytes:
+        raise Damage(f"the meta pages say {page_bytes} and {free.pad} bytes for a page")
+    if (free.flags & 0xFF, main.flags, main.pad) != (FREE_FLAGS, 0, 0):
+        raise Damage(f"meta page {number} has flags that simdb does not use")
+    if map_bytes > MAP_BYTES_MOST:
+        raise Damage(f"meta page {number} says that the map has {map_bytes} bytes")
+    return Meta(free.pad, map_bytes, last_page, transaction, free, main)

@@ -1,0 +1,142 @@
+"""What is damaged while a database is open is told before LMDB follows it."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from soundness import TINY, assert_sound
+
+import simdb
+from flips import verdict
+from simdb.storage import watch
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICK_SECONDS = 0.02  # the system's clock notes no shorter times
+INSERT = "import simdb, sys; simdb.open(sys.argv[1], 'w').insert(int(sys.argv[2]), 7)"
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A closed database with runs, metadata and a delta."""
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert_many(range(500), np.arange(500, dtype=np.uint64), [{"n": 1}] * 500)
+        database.insert("loose", 5)
+    return tmp_path / "db"
+
+
+@pytest.fixture
+def walks(monkeypatch):
+    """The names of sub-databases of every walk of the pages, None for one of all."""
+    found = []
+    check_pages = watch.check_pages
+
+    def checked(descriptor, path, *, least, only):
+        found.append(only)
+        return check_pages(descriptor, path, least=least, only=only)
+
+    monkeypatch.setattr(watch, "check_pages", checked)
+    return found
+
+
+def overwrite(path, pages):
+    """Write zeroes over pages of the data file, later than the last tick."""
+    time.sleep(TICK_SECONDS)
+    with open(path / "data.mdb", "r+b") as file:
+        for page in pages:
+            file.seek(page * PAGE)
+            file.write(bytes(PAGE))
+
+
+def all_pages(path):
+    return range(os.stat(path / "data.mdb").st_size // PAGE)
+
+
+VERBS = {
+    "get": lambda database: database.get(3),
+    "insert": lambda database: database.insert("more", 9),
+    "many": lambda database: database.insert_many(range(900, 950), range(50)),
+    "delete": lambda database: database.delete(3),
+    "stats": lambda database: database.stats(),
+    "rebuild": lambda database: database.rebuild(drop_damaged=True),
+    "copy": lambda database: database.copy(f"{database.path}.copy"),
+}
+
+
+@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("first", [0, 2], ids=["with the meta pages", "without them"])
+def test_pages_damaged_while_open_are_a_corrupt_error(path, name, first):
+    # LMDB aborted the process, or the system ended it.
+    def damage_and_go_on(path):
+        with simdb.open(path, "w") as database:
+            database.query(5, distance=0)
+            overwrite(path, all_pages(path)[first:])
+            VERBS[name](database)
+
+    ended, said = verdict(damage_and_go_on, path)
+
+    assert ended == "refused"
+    assert said.startswith("CorruptError: ")
+
+
+def test_what_was_fetched_before_answers_after_a_page_was_touched(path):
+    with simdb.open(path, "w") as database:
+        before = database.query(5, distance=0)
+        os.utime(path / "data.mdb")
+
+        assert database.query(5, distance=0) == before
+        assert database.get(3).metadata == {"n": 1}
+    assert_sound(path)
+
+
+def test_commits_of_ones_own_and_of_others_walk_no_page(path, walks):
+    with simdb.open(path, "w", durability="process") as database:
+        walks.clear()
+        for number in range(3):
+            database.insert(f"own {number}", number)
+            command = [sys.executable, "-W", "ignore", "-c", INSERT, str(path), str(1000 + number)]
+            subprocess.run(command, check=True)
+            time.sleep(TICK_SECONDS)
+            assert database.get(1000 + number).fingerprint.bits == 7
+            database.delete(f"own {number}")
+
+        assert None not in walks
+    assert_sound(path)
+
+
+def test_a_file_that_was_written_without_a_commit_is_walked_once(path, walks):
+    with simdb.open(path, "w") as database:
+        walks.clear()
+        time.sleep(TICK_SECONDS)
+        os.utime(path / "data.mdb")
+
+        for id in range(20):
+            database.get(id)
+
+        assert walks == [None]
+
+
+def test_while_the_file_changes_all_the_time_walks_take_a_small_part(path, walks, monkeypatch):
+    with simdb.open(path, "w") as database:
+        walks.clear()
+        monkeypatch.setattr(watch, "REST", 10**9)
+
+        for number in range(20):
+            os.utime(path / "data.mdb", (number, number))
+            time.sleep(TICK_SECONDS / 2)
+            database.get(number)
+
+        assert walks == [None]
+
+
+def test_a_transaction_that_changes_nothing_is_no_commit(path):
+    with simdb.open(path, "w") as database:
+        time.sleep(TICK_SECONDS)
+        database._store.environment.write(lambda _: None)
+        os.utime(path / "data.mdb")
+
+        assert database.get(3).metadata == {"n": 1}
+        database.insert("later", 5)
+    assert_sound(path)
