@@ -20,6 +20,8 @@ SEGMENT_ORDINALS, counted from the first ordinal of the run.
 
 import struct
 
+from simdb.errors import CorruptError
+
 META = b"meta"
 MANIFEST = b"manifest"
 IDS = b"ids"
@@ -78,6 +80,8 @@ MEMBER_ORDINALS = 240
 _RUN_COLUMN = struct.Struct(">IB")
 _RUN_COLUMN_SEGMENT = struct.Struct(">IBI")
 _NUMBER = struct.Struct(">I")
+SEGMENT_KEY_BYTES = _RUN_COLUMN_SEGMENT.size
+NUMBER_BYTES = _NUMBER.size
 
 
 def table_name(table: int) -> bytes:
@@ -113,5 +117,7 @@ def number_key(number: int) -> bytes:
 
 
 def key_number(key: bytes) -> int:
-    """The opposite; also the run number of a longer key."""
+    """The opposite; also the run number of a longer key.  CorruptError for a shorter one."""
+    if len(key) < _NUMBER.size:
+        raise CorruptError(f"the key {key.hex()} is too short for a number")
     return int(_NUMBER.unpack_from(key)[0])

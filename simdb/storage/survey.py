@@ -131,7 +131,7 @@ def _only_ids(run: Run, number: int, source: Source) -> Segment:
 
 def _look_at_delta(found: Survey, source: Source) -> None:
     at = found.manifest.delta_start
-    for key, value in source.every(layout.DELTA):
+    for key, value in _numbered(found, source, layout.DELTA):
         start = layout.key_number(key)
         try:
             batch = decode_batch(key, value)
@@ -151,6 +151,16 @@ def _look_at_delta(found: Survey, source: Source) -> None:
     found.next_ordinal = max(found.next_ordinal, at)
 
 
+def _numbered(found: Survey, source: Source, name: bytes) -> Iterator[tuple[bytes, Any]]:
+    """The values of a sub-database whose keys are numbers; others are lost."""
+    for key, value in source.every(name):
+        if len(key) == layout.NUMBER_BYTES:
+            yield key, value
+        else:
+            message = f"{name.decode()} has a value under {key.hex()}, which is no key of it"
+            found.losses.append(Loss(message, 0, 0))
+
+
 def _close_gap(found: Survey, start: int, stop: int) -> None:
     if start < stop:
         message = f"the delta has no readable documents from ordinal {start} to {stop}"
@@ -159,7 +169,7 @@ def _close_gap(found: Survey, start: int, stop: int) -> None:
 
 def _look_at_tombstones(found: Survey, source: Source) -> None:
     found.is_dead = np.zeros(found.next_ordinal, np.bool_)
-    for key, value in source.every(layout.DELETED):
+    for key, value in _numbered(found, source, layout.DELETED):
         start = layout.key_number(key) * layout.CHUNK_ORDINALS
         stop = min(start + layout.CHUNK_ORDINALS, found.next_ordinal)
         try:
@@ -183,7 +193,7 @@ def _look_at_tombstones(found: Survey, source: Source) -> None:
 
 def _look_at_metadata(found: Survey, source: Source) -> None:
     broken: tuple[int, str] | None = None
-    for key, value in source.every(layout.METADATA):
+    for key, value in _numbered(found, source, layout.METADATA):
         start = layout.key_number(key)
         _note_metadata(found, broken, start)
         broken = None
@@ -212,6 +222,8 @@ def _guessed_manifest(source: Source) -> Manifest:
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
     for key, value in source.every(layout.DOCUMENTS):
+        if len(key) != layout.SEGMENT_KEY_BYTES:
+            raise CorruptError(f"documents has a value under {key.hex()}, which is no key of it")
         if key == layout.segment_key(layout.key_number(key), layout.STATE, _segment_of(key)):
             kind = layout.COLUMN_KINDS[layout.STATE]
             states = codec.decode_array(kind, key, value, np.uint8, verify=True)

@@ -277,6 +277,42 @@ def test_kept_clusters_are_made_anew(tmp_path, options, is_harmed):
     assert_sound(path)
 
 
+STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]
+
+
+@pytest.mark.parametrize("name", STRAYS, ids=[name.decode() for name in STRAYS])
+def test_a_value_under_a_key_of_something_else_is_named_and_dropped_when_asked(path, name):
+    # It came out as struct.error.
+    expected = said(path)
+    with simdb.open(path, "w") as database:
+        environment = database._store.environment
+        handle = environment.subdatabase(name)
+        environment.write(lambda transaction: transaction.put(b"abc", b"value", db=handle))
+
+    with simdb.open(path, "w") as database:
+        with pytest.raises(simdb.CorruptError, match=f"{name.decode()} has a value under 616263"):
+            database.rebuild()
+        report = database.rebuild(drop_damaged=True)
+
+    assert report.dropped == ()
+    assert said(path) == expected
+    assert_sound(path)
+
+
+def test_tombstones_under_a_key_of_something_else_are_a_corrupt_error(path):
+    # It came out as struct.error.
+    with simdb.open(path, "w") as database:
+        environment = database._store.environment
+        handle = environment.subdatabase(layout.DELETED)
+        environment.write(lambda transaction: transaction.put(b"abc", b"value", db=handle))
+
+    with (
+        simdb.open(path, "r") as database,
+        pytest.raises(simdb.CorruptError, match="the key 616263 is too short for a number"),
+    ):
+        database.get("d2")
+
+
 @pytest.fixture
 def clustered(tmp_path):
     """A database with kept clusters, some of them without a member that was deleted."""
