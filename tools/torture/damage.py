@@ -1,0 +1,369 @@
+"""Damage pages of databases at random, before and after they are opened, and ask every verb.
+
+    python tools/torture/damage.py --trials 3000 --seed 1
+
+A file that is cut off while it is open is not tried: the system ends whoever reads what is gone.
+Every trial is a forked child.  Nothing may come of it but an answer or an error of simdb; and what
+is damaged before opening is found by opening or the deep check, or changes no answer.  A trial is
+run again, alone, by the number that a failure is printed with: --only.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from contextlib import suppress
+
+import simdb
+from simdb.storage.place import DATA_FILE
+from specimens import everything, make_all
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICK_SECONDS = 0.02  # longer than a tick of the system's clock
+HANG_SECONDS = 120
+OVERFLOW = 4
+HEADS_BYTES = 16 + 48  # of LMDB's page, and of the value
+FINE = ("ok", "error")
+
+
+def zero_page(random, file, old):
+    at = a_page(random, file)
+    yield at, bytes(PAGE)
+
+
+def fill_page(random, file, old):
+    yield a_page(random, file), random.randbytes(PAGE)
+
+
+def old_page(random, file, old):
+    changed = [
+        at
+        for at in range(0, min(len(old), len(file)) - PAGE + 1, PAGE)
+        if old[at : at + PAGE] != file[at : at + PAGE]
+    ]
+    at = random.choice(changed)
+    yield at, old[at : at + PAGE]
+
+
+def flip_bits(random, file, old):
+    """Some bits of the pages that LMDB reads, or of any."""
+    small = [
+        at for at in range(0, len(file), PAGE) if struct.unpack_from("<H", file, at + 10)[0] < 4
+    ]
+    for _ in range(random.randint(1, 3)):
+        start = random.choice(small) if random.random() < 0.7 else a_page(random, file)
+        at = start + (random.randrange(64) if random.random() < 0.5 else random.randrange(PAGE))
+        yield at, bytes([file[at] ^ 1 << random.randrange(8)])
+
+
+def swap_pages(random, file, old):
+    one, other = a_page(random, file), a_page(random, file)
+    yield one, file[other : other + PAGE]
+    yield other, file[one : one + PAGE]
+
+
+def harm_heads(random, file, old):
+    """The head of a value on pages of its own: its number, kind or count of pages."""
+    start = random.choice(heads_of(file))
+    offset, form, value = random.choice([
+        (0, "<Q", 2), (0, "<Q", random.getrandbits(64)), (10, "<H", 0), (10, "<H", 2),
+        (12, "<I", 0), (12, "<I", 1), (12, "<I", 0xFFFFFFFF), (12, "<I", random.getrandbits(12)),
+    ])  # fmt: skip
+    yield start + offset, struct.pack(form, value)
+
+
+def harm_metas(random, file, old):
+    """A number in a meta page, or all of it."""
+    start = random.randrange(2) * PAGE
+    if random.random() < 0.2:
+        yield start, bytes(PAGE)
+    else:
+        at = start + random.randrange(0, 152, 8)
+        value = random.choice([0, 1, 2, 2**64 - 1, random.getrandbits(8), random.getrandbits(40)])
+        yield at, struct.pack("<Q", value)
+
+
+def harm_words(random, file, old):
+    """A few words of a page, as an overwritten array has them."""
+    start = a_page(random, file) + random.randrange(0, PAGE, 8)
+    for at in range(start, min(start + 8 * random.randint(1, 4), len(file) - 7), 8):
+        yield at, struct.pack("<Q", random.choice([0, 2**64 - 1, random.getrandbits(64)]))
+
+
+def harm_arrays(random, file, old):
+    """Numbers in the array of a value on pages of its own, whose header stays as it is."""
+    start = random.choice(heads_of(file))
+    (pages,) = struct.unpack_from("<I", file, start + 12)
+    stop = min(start + pages * PAGE, len(file))
+    for _ in range(random.choice([1, 4, 64])):
+        at = random.randrange(start + HEADS_BYTES, stop - 3, 4)
+        value = random.choice([0, 1, 2**31, 2**32 - 1, random.getrandbits(32)])
+        yield at, struct.pack("<I", value)
+
+
+def heads_of(file):
+    """Where pages of values begin that have pages of their own."""
+    return [
+        at
+        for at in range(2 * PAGE, len(file) - PAGE + 1, PAGE)
+        if struct.unpack_from("<QHH", file, at)[::2] == (at // PAGE, OVERFLOW)
+    ]
+
+
+def a_page(random, file):
+    return random.randrange(len(file) // PAGE) * PAGE
+
+
+DAMAGES = [
+    zero_page, fill_page, old_page, flip_bits, swap_pages, harm_heads, harm_metas, harm_words,
+    harm_arrays,
+]  # fmt: skip
+
+
+def ask_one(database, specimen, scratch):
+    for document in specimen.asked:
+        database.query(document, **specimen.criterion)
+
+
+def ask_many(database, specimen, scratch):
+    list(database.query_many(specimen.asked, **specimen.criterion))
+
+
+def insert_one(database, specimen, scratch):
+    database.insert("fresh", specimen.fresh(1)[0], {"fresh": True})
+    database.query(specimen.asked[0], **specimen.criterion)
+
+
+def insert_many(database, specimen, scratch):
+    """Enough to seal and merge runs, with metadata on pages of their own."""
+    for at in range(3):
+        documents = specimen.fresh(60)
+        ids = [f"fresh {at} {number}" for number in range(60)]
+        database.insert_many(ids, documents, ["y" * 300] * 60)
+    list(database)
+
+
+def insert_batch(database, specimen, scratch):
+    documents = specimen.fresh(40)
+    database.insert_batch([f"batch {at}" for at in range(40)], documents, **specimen.criterion)
+
+
+def delete_some(database, specimen, scratch):
+    database.delete(10)
+    database.delete_many(range(11, 60))
+
+
+def copy(database, specimen, scratch):
+    database.copy(os.path.join(scratch, "copy"))
+
+
+def dump(database, specimen, scratch):
+    database.dump(os.path.join(scratch, "dump"))
+
+
+def calibrate(database, specimen, scratch):
+    if specimen.name != "signatures":
+        database.calibrate(10)
+
+
+def explain(database, specimen, scratch):
+    database.explain(10, document=specimen.asked[0])
+    database.explain(10, 11)
+
+
+VERBS = {
+    "open": lambda database, *_: (len(database), 10 in database),
+    "query": ask_one,
+    "query_many": ask_many,
+    "find_all": lambda database, specimen, _: list(database.find_all(**specimen.criterion)),
+    "find_clusters": lambda database, specimen, _: database.find_clusters(**specimen.criterion),
+    "cluster": lambda database, specimen, _: database.cluster(10),
+    "get": lambda database, *_: [database.get(id) for id in (10, 100, "long", "loose 1")],
+    "iter": lambda database, *_: list(database),
+    "insert": insert_one,
+    "insert_many": insert_many,
+    "insert_batch": insert_batch,
+    "add_if_new": lambda database, specimen, _: database.add_if_new(
+        "new", specimen.fresh(1)[0], **specimen.criterion
+    ),
+    "delete": delete_some,
+    "compact": lambda database, *_: database.compact(),
+    "rebuild": lambda database, *_: database.rebuild(),
+    "rebuild dropping": lambda database, *_: database.rebuild(drop_damaged=True),
+    "dump": dump,
+    "copy": copy,
+    "check": lambda database, *_: list(database.check()),
+    "check deep": lambda database, *_: list(database.check(deep=True)),
+    "calibrate": calibrate,
+    "stats": lambda database, *_: database.stats(),
+    "advice": lambda database, *_: list(database.advice()),
+    "explain": explain,
+}
+
+
+def forked(action):
+    """(outcome, message) of `action()` in a child: ok, error, OTHER, SIGNAL, or what it returns."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(HANG_SECONDS)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            said = action() or ("ok", "")
+        except simdb.Error as error:
+            said = ("error", f"{type(error).__name__}: {error}")
+        except BaseException as error:
+            trace, places = error.__traceback__, []
+            while trace is not None:
+                places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
+                trace = trace.tb_next
+            said = ("OTHER", f"{error!r} in {' '.join(places[-3:])}")
+        os.write(writing, "\0".join(said).encode(errors="replace")[:4000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        content = pipe.read().decode(errors="replace")
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        return "SIGNAL", signal.Signals(os.WTERMSIG(status)).name
+    outcome, _, message = content.partition("\0")
+    return outcome, message
+
+
+def write(path, changes):
+    """Make the changes in the data file of a database."""
+    descriptor = os.open(os.path.join(path, DATA_FILE), os.O_WRONLY)
+    for at, content in changes:
+        os.pwrite(descriptor, content, at)
+    os.close(descriptor)
+
+
+def damage_then_ask(path, specimen, scratch, verb, changes):
+    write(path, changes)
+    with simdb.open(path, "w", durability="none") as database:
+        VERBS[verb](database, specimen, scratch)
+
+
+def ask_then_damage(path, specimen, scratch, verb, changes, is_warm):
+    with simdb.open(path, "w", durability="none") as database:
+        if is_warm:
+            ask_one(database, specimen, scratch)
+            database.get(10)
+        time.sleep(TICK_SECONDS)
+        write(path, changes)
+        VERBS[verb](database, specimen, scratch)
+
+
+def look_for_silence(path, specimen, expected):
+    """What is not found by the deep check must not change an answer."""
+    with simdb.open(path, "r") as database:
+        if list(database.check(deep=True)):
+            return None
+        try:
+            answer = everything(database, specimen)
+        except simdb.Error as error:
+            return "SILENT", f"the deep check did not find what gave {error!r}"
+    return None if answer == expected else ("SILENT", "another answer, and no finding")
+
+
+def trial(number, seed, specimens, expected, scratch, how):
+    """(when, damage, verb, outcome, message) of one trial, which follows from its number."""
+    chance = random.Random(f"{seed} {number}")
+    specimen = chance.choice(specimens)
+    verb = chance.choice(list(VERBS))
+    harm = chance.choice([each for each in DAMAGES if how in (None, name_of(each))])
+    when = chance.choice(["before", "after", "after, warm"])
+    changes = list(harm(chance, specimen.new, specimen.old))
+    path = os.path.join(scratch, "database")
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(specimen.path, path)
+    is_cut = when == "before" and chance.random() < 0.1
+    if is_cut:
+        os.truncate(os.path.join(path, DATA_FILE), chance.randrange(len(specimen.new)))
+        changes = []
+    if when == "before":
+        outcome = forked(lambda: damage_then_ask(path, specimen, scratch, verb, changes))
+        if outcome[0] in FINE and chance.random() < 0.5 and not is_cut:
+            shutil.rmtree(path)
+            shutil.copytree(specimen.path, path)
+            write(path, changes)
+            silence = forked(lambda: look_for_silence(path, specimen, expected[specimen.name]))
+            outcome = outcome if silence[0] in FINE else silence
+    else:
+        is_warm = when != "after"
+        outcome = forked(lambda: ask_then_damage(path, specimen, scratch, verb, changes, is_warm))
+    kind = "truncated" if is_cut else name_of(harm)
+    return when, kind, f"{verb} ({specimen.name})", *outcome
+
+
+def name_of(harm):
+    return harm.__name__.replace("_", " ")
+
+
+def campaign(trials, seed, *, seconds=None, only=None, how=None, directory=None):
+    """(number, when, damage, verb, outcome, message) of every trial."""
+    warnings.simplefilter("ignore")
+    deadline = None if seconds is None else time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(prefix="simdb-damage-", dir=directory) as scratch:
+        specimens = make_all(os.path.join(scratch, "specimens"))
+        expected = {}
+        for specimen in specimens:
+            with simdb.open(specimen.path, "r") as database:
+                assert list(database.check(deep=True)) == []
+                expected[specimen.name] = everything(database, specimen)
+        for number in range(trials) if only is None else [only]:
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            yield (
+                number,
+                *trial(number, seed, specimens, expected, os.path.join(scratch, "trial"), how),
+            )
+
+
+def failures_of(results):
+    """Those that ended neither with an answer nor with an error of simdb."""
+    return [result for result in results if result[4] not in FINE]
+
+
+def print_table(results):
+    """How the trials of every kind of damage ended."""
+    counts = Counter((when, kind, outcome) for _, when, kind, _, outcome, _ in results)
+    outcomes = ["ok", "error", "OTHER", "SIGNAL", "SILENT"]
+    print(f"{'damaged':<14} {'how':<12} " + " ".join(f"{name:>7}" for name in outcomes))
+    for when, kind in sorted({row[:2] for row in counts}):
+        numbers = [counts[when, kind, outcome] for outcome in outcomes]
+        print(f"{when:<14} {kind:<12} " + " ".join(f"{number:>7}" for number in numbers))
+    totals = [sum(row[4] == outcome for row in results) for outcome in outcomes]
+    print(f"{'all':<27} " + " ".join(f"{number:>7}" for number in totals))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, help="stop after so long")
+    parser.add_argument("--how", help="only this kind of damage, as the table has it")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="this trial alone")
+    given = parser.parse_args()
+    results = []
+    for result in campaign(
+        given.trials, given.seed, seconds=given.seconds, only=given.only, how=given.how
+    ):
+        results.append(result)
+        if result[4] not in FINE or given.only is not None:
+            print(*result, sep=" | ", flush=True)
+    print_table(results)
+    return 1 if failures_of(results) else 0
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        sys.exit(main())

@@ -1,0 +1,100 @@
+"""Small databases of several kinds, as they were once and as they are now, to be damaged."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import simdb
+from simdb.storage.place import DATA_FILE
+
+FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
+WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown", "cyan", "olive", "plum"]
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A closed database: `old` is its data file before the last commits, `new` after them.
+
+    `fresh` makes documents that it does not hold, `criterion` is what queries ask.
+    """
+
+    name: str
+    path: str
+    old: bytes
+    new: bytes
+    fresh: Callable[[int], list]
+    asked: list
+    criterion: dict
+
+
+def texts(count, seed):
+    """Texts of some words, of which some are like others."""
+    numbers = np.random.default_rng(seed).integers(0, len(WORDS), (count, 9))
+    numbers[1::3] = numbers[::3][: len(numbers[1::3])]
+    numbers[1::3, 4] = 0
+    return [" ".join(WORDS[at] for at in row) for row in numbers.tolist()]
+
+
+def bits(count, seed):
+    """Ready fingerprints, of which some are near others."""
+    found = (np.arange(count, dtype=np.uint64) + np.uint64(seed * 10_000)) * FAR
+    found[1::3] = found[::3][: len(found[1::3])] ^ np.uint64(5)
+    return found.tolist()
+
+
+def make_all(directory):
+    """One of every kind, in `directory`."""
+    sketch = simdb.Simhash(shingle=1)
+    tiny = {"delta_documents": 30, "growth": 2}
+    makers = {
+        "weights": (simdb.Options(sketch=sketch, **tiny), texts, 150, {"similarity": 0.8}),
+        "clusters": (simdb.Options(keep_clusters="distance", **tiny), bits, 500, {"distance": 3}),
+        "signatures": (
+            simdb.Options(sketch=simdb.Minhash(shingle=1), **tiny), texts, 150, {"similarity": 0.8}
+        ),
+        "idf": (
+            simdb.Options(sketch=simdb.Simhash(shingle=1, weighting="tf-idf"), **tiny),
+            texts, 150, {"similarity": 0.8},
+        ),
+        "large": (simdb.Options(delta_documents=5000, growth=2), bits, 20_000, {"distance": 3}),
+    }  # fmt: skip
+    return [make(directory, name, *rest) for name, rest in makers.items()]
+
+
+def make(directory, name, options, documents, count, criterion):
+    """A database with runs, a delta, metadata small and large, and deleted documents."""
+    path = os.path.join(directory, name)
+    os.makedirs(directory, exist_ok=True)
+    file = os.path.join(path, DATA_FILE)
+    first, second = documents(count, 1), documents(count // 2, 2)
+    with simdb.open(path, options=options, durability="none") as database:
+        if name == "idf":
+            database.fit_idf(first)
+        database.insert_many(range(count), first, [{"n": at} for at in range(count)])
+        database.insert_many(["long", b"b"], documents(2, 3), ["x" * 9000, None])
+        old = Path(file).read_bytes()
+        database.delete_many(range(0, count, 9))
+        database.insert_many(range(count, count + len(second)), second)
+        if name == "weights":
+            database.calibrate(20)
+        for at, document in enumerate(documents(8, 4)):
+            database.insert(f"loose {at}", document, {"at": at})
+        database.delete("loose 3")
+    new = Path(file).read_bytes()
+    asked = first[3:9] + documents(3, 5)
+    return Specimen(name, path, old, new, lambda wanted: documents(wanted, 6), asked, criterion)
+
+
+def everything(database, specimen):
+    """What a reader gets, as one string: equal for equal databases."""
+    ids = list(database)
+    some = ids[:: 1 + len(ids) // 200]
+    return repr((
+        ids,
+        [str(row) for row in database.query_many(specimen.asked, **specimen.criterion)],
+        [(each.fingerprint, each.metadata) for each in database.get_many(some)],
+        [str(pair) for pair in database.find_all(**specimen.criterion)],
+    ))  # fmt: skip
