@@ -56,7 +56,7 @@ class Watch:
     def look(self) -> None:
         """Raise CorruptError where LMDB must not go on reading; a transaction is open."""
         now = monotonic()
-        if now >= self._looks_again and not self._is_own:
+        if now >= self._looks_again and not self._is_own and self._descriptor >= 0:
             stamp = self._now()
             if stamp != self._stamp:
                 self._look_closer(stamp)

@@ -106,6 +106,10 @@ def harm_arrays(random, file, old):
         at = random.randrange(start + HEADS_BYTES, stop - 3, 4)
         value = random.choice([0, 1, 2**31, 2**32 - 1, random.getrandbits(32)])
         yield at, struct.pack("<I", value)
+    if random.random() < 0.3:
+        at = random.randrange(start + HEADS_BYTES, stop - 7, 8)
+        length = min(random.choice([64, 512, 40_000]), stop - at)
+        yield at, bytes([random.choice([0, 1, 128, 255])]) * length
 
 
 def heads_of(file):
@@ -239,10 +243,13 @@ def forked(action):
 
 
 def write(path, changes):
-    """Make the changes in the data file of a database."""
+    """Make the changes in the data file of a database; without content it is cut off there."""
     descriptor = os.open(os.path.join(path, DATA_FILE), os.O_WRONLY)
     for at, content in changes:
-        os.pwrite(descriptor, content, at)
+        if content is None:
+            os.ftruncate(descriptor, at)
+        else:
+            os.pwrite(descriptor, content, at)
     os.close(descriptor)
 
 
@@ -287,11 +294,10 @@ def trial(number, seed, specimens, expected, scratch, how):
     shutil.copytree(specimen.path, path)
     is_cut = when == "before" and chance.random() < 0.1
     if is_cut:
-        os.truncate(os.path.join(path, DATA_FILE), chance.randrange(len(specimen.new)))
-        changes = []
+        changes = [(chance.randrange(len(specimen.new)), None)]
     if when == "before":
         outcome = forked(lambda: damage_then_ask(path, specimen, scratch, verb, changes))
-        if outcome[0] in FINE and chance.random() < 0.5 and not is_cut:
+        if outcome[0] in FINE and chance.random() < 0.5:
             shutil.rmtree(path)
             shutil.copytree(specimen.path, path)
             write(path, changes)
