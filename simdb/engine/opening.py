@@ -11,6 +11,7 @@ from simdb.resources import Resources
 from simdb.sketch.making import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents, place, registry
+from simdb.storage.census import last_number
 from simdb.storage.environment import DEFAULT_MAP_BYTES, MOST_MAP_BYTES, Environment
 from simdb.storage.mapping import LEAST_MAP_BYTES
 
@@ -75,7 +76,7 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     if is_empty:
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
-        if not environment.is_unused:
+        if last_number(environment.lmdb):
             raise FormatError(
                 f"{environment.path} is an LMDB directory of something else, which is empty now; a"
                 " database gets a directory of its own"

@@ -41,7 +41,7 @@ from simdb.storage.watch import Watch
 # Address space, not disk: the file grows as it is filled.
 DEFAULT_MAP_BYTES = 1 << 40
 MOST_MAP_BYTES = 1 << 62
-RESIZED_TRIES = 20  # another process can make the map larger once more meanwhile
+BEGIN_TRIES = 20  # another process can make the map larger once more meanwhile
 
 Result = TypeVar("Result")
 
@@ -82,14 +82,14 @@ class Environment:
             self._lmdb = self._open()
             with self.reading():
                 self._watch.walk()
-            check_number(self._lmdb, path, self._number)
+            check_number(self._lmdb, path, self.reading)
         except BaseException:
             if self._lmdb is not None:
                 self._lmdb.close()
             self._close_locks()
             raise
 
-    def begin(self) -> Holder:
+    def begin(self, *, tries: int = BEGIN_TRIES) -> Holder:
         """Begin a read transaction; whoever has its holder gives it back with `end`."""
         holder = self._gate.enter()
         try:
@@ -98,7 +98,7 @@ class Environment:
             holder.transaction = self._lmdb.begin(buffers=True)
         except lmdb.Error as error:
             self._gate.leave(holder)
-            return self._begin_again(error)
+            return self._begin_again(error, tries)
         except BaseException:
             self._gate.leave(holder)
             raise
@@ -265,16 +265,12 @@ class Environment:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
             self.check_pages()
-            copy_compacted(self._lmdb, transaction, self._every_handle(), path)
-
-    def used_bytes(self) -> int:
-        """Bytes of the data file up to the last page that was ever written."""
-        return census.used_bytes(self._lmdb)
+            copy_compacted(self._lmdb, transaction, self._handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
         self._watch.look()
-        return census.sizes(self._lmdb, self.path, transaction, self._every_handle())
+        return census.sizes(self._lmdb, self.path, transaction, self._handles.every())
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
         """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
@@ -283,9 +279,9 @@ class Environment:
             return census.readers(self._lmdb, clears=clears)
 
     @property
-    def is_unused(self) -> bool:
-        """Whether nothing was ever committed to the data file."""
-        return census.last_number(self._lmdb) == 0
+    def lmdb(self) -> Any:
+        """LMDB's own environment, for `census`."""
+        return self._lmdb
 
     def is_idle(self, right: WriteRight) -> bool:
         """Whether nobody but who has `right` has a transaction of this process open."""
@@ -337,16 +333,10 @@ class Environment:
         self._lmdb = self._open()
         self._handles.renew(self._lmdb)
 
-    def _every_handle(self) -> list[Any]:
-        return [self._handles[name] for name in self._handles]
-
-    def _number(self) -> int:
-        """The number of the transaction that a reader who begins now sees."""
-        with self.reading() as transaction:
-            return int(transaction.id())
-
-    def _begin_again(self, error: Exception, *, tries: int = RESIZED_TRIES) -> Holder:
-        """Begin after the first try failed in a way that can be mended."""
+    def _begin_again(self, error: Exception, tries: int) -> Holder:
+        """Begin after a try that failed in a way that can be mended."""
+        if not tries:
+            translate(error, self.path)
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
         elif isinstance(error, lmdb.PanicError):
@@ -359,19 +349,7 @@ class Environment:
                 ) from error
         else:
             translate(error, self.path)
-        holder = self._gate.enter()
-        try:
-            self.check_usable()
-            holder.transaction = self._lmdb.begin(buffers=True)
-        except lmdb.Error as again:
-            self._gate.leave(holder)
-            if isinstance(again, lmdb.MapResizedError) and tries:
-                return self._begin_again(again, tries=tries - 1)  # larger once more meanwhile
-            translate(again, self.path)
-        except BaseException:
-            self._gate.leave(holder)
-            raise
-        return holder
+        return self.begin(tries=tries - 1)
 
     def _adopt_size(self) -> None:
         """Take over the larger map that another process has given to the file."""

@@ -1,6 +1,6 @@
 """Handles of sub-databases: LMDB's numbers for names, good until the environment is closed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import lmdb
@@ -17,9 +17,9 @@ class Handles:
         self._path = path
         self._named: dict[bytes, Any] = {}
 
-    def __iter__(self) -> Iterator[bytes]:
-        """Their names."""
-        return iter(list(self._named))
+    def every(self) -> list[Any]:
+        """All handles."""
+        return list(self._named.values())
 
     def __getitem__(self, name: bytes) -> Any:
         """The handle of one."""

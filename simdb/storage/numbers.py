@@ -7,6 +7,7 @@ content, the numbers differ.
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from simdb.errors import ReplacedError
@@ -16,13 +17,17 @@ from simdb.storage.files import DATA_FILE
 COMPARED_TRIES = 20  # another process can commit between two looks at a number
 
 
-def check_number(environment: Any, path: str, in_table: Callable[[], int]) -> None:
+def check_number(
+    environment: Any, path: str, reading: Callable[[], AbstractContextManager[Any]]
+) -> None:
     """Raise ReplacedError unless table and file of the directory `path` are at the same number.
 
-    `in_table` gives that of a reader who begins now.
+    `reading` begins a read transaction for a `with` statement.
     """
     for _ in range(COMPARED_TRIES):
-        written, number = last_number(environment), in_table()
+        written = last_number(environment)
+        with reading() as transaction:
+            number = transaction.id()
         if number == written:
             return
     raise ReplacedError(

@@ -206,7 +206,7 @@ def test_a_map_that_others_make_larger_while_it_is_opened_is_taken_over(open_dat
             return getattr(real, name)
 
     monkeypatch.setattr(environment, "_lmdb", Growing())
-    names = list(environment._handles)
+    names = list(environment._handles._named)
     environment.forget_subdatabases()
     environment.attach(names)
 
