@@ -80,7 +80,8 @@ class Store:
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
-        return self._is_closed or not self.environment.is_open
+        environment = self.environment
+        return self._is_closed or not (environment.is_open or environment.is_foreign)
 
     def close(self) -> None:
         """Give the environment back; BusyError, and it is as before, while it is in use.

@@ -117,7 +117,9 @@ class Presence:
                     taken.share()
 
     def follow(self) -> None:
-        """Mean the data file that has just been put in place; only who is alone may do that."""
+        """Mean the data file that is in place now; only who is alone may put another one there."""
+        if self._data.is_in_place:
+            return  # nothing was put there; a second lock on this file would wait for ours
         new = FileLock(self._name(DATA_FILE), is_made=False)
         new.share()
         old, self._data = self._data, new
