@@ -1,0 +1,125 @@
+"""Interrupt verbs at every place where CPython looks for signals, and look at what is left.
+
+    python tools/torture/interrupts.py                     every verb, 60 places of each
+    python tools/torture/interrupts.py --lines             once at every line of every verb
+    python tools/torture/interrupts.py --points 0          at every place, which takes an hour
+    python tools/torture/interrupts.py --verbs insert grow --points 200 --seed 3
+    python tools/torture/interrupts.py --lines --within storage/gate storage/environment
+    python tools/torture/interrupts.py --verbs insert --place 41
+
+Each trial is a process of its own; see interrupted.py for what must be true after it.  A sample
+takes lines in the first place: one that was met a thousand times is drawn as often as one met once.
+The end code is 1 when something was wrong anywhere.  CPython 3.11 or later.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
+
+import interrupted  # noqa: E402
+from trials import outcome_of  # noqa: E402
+
+HANGS_SECONDS = 30
+EVERY_LINE, EVERY_PLACE = -1, 0
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--verbs", nargs="*", choices=interrupted.VERBS, metavar="VERB")
+    parser.add_argument("--points", type=int, default=60, help="of each verb; 0 for all")
+    parser.add_argument("--lines", action="store_true", help="one place of each line")
+    parser.add_argument("--place", type=int, help="only this one, counted from 0")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--within", nargs="*", default=[""], help="only files that begin so")
+    parser.add_argument("--json", action="store_true", help="one object instead of lines")
+    given = parser.parse_args()
+    report = {}
+    for verb in given.verbs or interrupted.VERBS:
+        chosen = None if given.place is None else [given.place]
+        points = EVERY_LINE if given.lines else given.points
+        drawing = Drawing(points, given.seed, tuple(given.within), chosen)
+        known, tried = trials(verb, drawing)
+        bad = [each for each in tried if each[3]]
+        report[verb] = {"places": known, "tried": len(tried), "bad": bad}
+        if not given.json:
+            tell(verb, known, tried, bad)
+    if given.json:
+        print(json.dumps(report))
+    return int(any(each["bad"] for each in report.values()))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which places to try: `points` of them in files that begin as one of `within`, or `chosen`.
+
+    They are of different lines as far as possible; EVERY_LINE and EVERY_PLACE draw no sample.
+    """
+
+    points: int
+    seed: int
+    within: tuple[str, ...]
+    chosen: list[int] | None
+
+    def among(self, known):
+        """Numbers of places; `known` tells where each is."""
+        if self.chosen is not None:
+            return self.chosen
+        drawn = [number for number, where in known.items() if where.startswith(self.within)]
+        random.Random(self.seed).shuffle(drawn)
+        firsts = list({known[number]: number for number in drawn}.values())
+        if self.points == EVERY_LINE:
+            return sorted(firsts)
+        ordered = firsts + sorted(set(drawn) - set(firsts), key=drawn.index)
+        return sorted(ordered[: self.points or None])
+
+
+def trials(verb, drawing):
+    """(how many places the verb has, outcomes of those that were tried)."""
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+        folder = Path(scratch)
+        base = folder / "base"
+        base.mkdir()
+        interrupted.prepare(base)
+        interrupted.warm(verb, base, folder)
+        counted = outcome_of(lambda: interrupted.places(verb, base, folder), HANGS_SECONDS)
+        if counted.error:
+            raise RuntimeError(f"{verb}: {counted.error}")
+        known, states = counted.value
+        chosen = drawing.among(known)
+        return len(known), [trial(verb, number, base, folder, states) for number in chosen]
+
+
+def trial(verb, number, base, folder, states):
+    """(place, where, how it ended, what was wrong) of one interrupt."""
+    mine = folder / f"at {number}"
+    found = outcome_of(lambda: interrupted.run(verb, number, base, mine, states), HANGS_SECONDS)
+    if found.error:
+        return number, "?", "lost", [found.error]
+    return number, *found.value
+
+
+def tell(verb, known, tried, bad):
+    """Print what came of one verb."""
+    ends = Counter(ended for _, _, ended, _ in tried)
+    counts = ", ".join(f"{count} {ended}" for ended, count in ends.most_common(4))
+    print(f"{verb:10} {known:5} places, {len(tried):5} tried, {len(bad):3} bad: {counts}")
+    for number, where, ended, wrong in bad:
+        print(f"    place {number}, {where}, {ended}:")
+        for line in wrong:
+            print(f"        {line}")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
