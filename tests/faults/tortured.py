@@ -35,28 +35,33 @@ def begin(path):
 
 
 def write(database, chance):
-    """One transaction that keeps the sum, and now and then grows the database."""
+    """One transaction of `change`."""
     with database.write() as transaction:
-        one, other = chance.sample([f"account {number}" for number in range(ACCOUNTS)], 2)
-        amount = chance.randrange(20)
-        balances = [each.metadata for each in transaction.get_many([one, other])]
-        transaction.insert_many(
-            [one, other],
-            [far(balances[0] - amount), far(balances[1] + amount)],
-            [balances[0] - amount, balances[1] + amount],
-            replace=True,
-        )
-        old = transaction.get("twins").metadata
-        new = old + 1
-        assert transaction.delete_many([f"left {old}", f"right {old}"]) == 2
-        transaction.insert_many([f"left {new}", f"right {new}"], [twin(new)] * 2)
-        transaction.insert("twins", far(-2), new, replace=True)
-        if chance.random() < 0.05:
-            ballast = [f"ballast {new} {number}" for number in range(2000)]
-            numbers = [chance.getrandbits(64) for _ in ballast]
-            transaction.insert_many(ballast, numbers, [{"x": "y" * 200}] * len(ballast))
-        elif chance.random() < 0.1:
-            transaction.delete_many([id for id in transaction if str(id).startswith("ballast")])
+        change(transaction, chance)
+
+
+def change(transaction, chance):
+    """Keep the sum, and now and then grow the database."""
+    one, other = chance.sample([f"account {number}" for number in range(ACCOUNTS)], 2)
+    amount = chance.randrange(20)
+    balances = [each.metadata for each in transaction.get_many([one, other])]
+    transaction.insert_many(
+        [one, other],
+        [far(balances[0] - amount), far(balances[1] + amount)],
+        [balances[0] - amount, balances[1] + amount],
+        replace=True,
+    )
+    old = transaction.get("twins").metadata
+    new = old + 1
+    assert transaction.delete_many([f"left {old}", f"right {old}"]) == 2
+    transaction.insert_many([f"left {new}", f"right {new}"], [twin(new)] * 2)
+    transaction.insert("twins", far(-2), new, replace=True)
+    if chance.random() < 0.05:
+        ballast = [f"ballast {new} {number}" for number in range(2000)]
+        numbers = [chance.getrandbits(64) for _ in ballast]
+        transaction.insert_many(ballast, numbers, [{"x": "y" * 200}] * len(ballast))
+    elif chance.random() < 0.1:
+        transaction.delete_many([id for id in transaction if str(id).startswith("ballast")])
 
 
 def assert_consistent(snapshot):

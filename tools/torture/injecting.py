@@ -1,4 +1,4 @@
-"""KeyboardInterrupt at any place where CPython looks for signals, one place after the other.
+"""An interrupt, or a kill, at any place where CPython looks for signals.
 
 Signals are looked for after a call, at the start of a function, where a generator goes on and where
 a loop jumps back.  `Injector` follows the frames of the library by tracing and counts these places;
@@ -34,11 +34,13 @@ SIGINT = Interrupt(signal.SIGINT)
 class Injector:
     """Interrupts the main thread at place `chosen`, counted from 0; NEVER only counts.
 
+    With `kills` the process is ended there by SIGKILL instead.
     `places` are the different places met: number to where it is; `where` tells the chosen one.
     """
 
-    def __init__(self, chosen=NEVER):
+    def __init__(self, chosen=NEVER, *, kills=False):
         self.chosen = chosen
+        self.kills = kills
         self.count = 0
         self.where = ""
         self.places = {}
@@ -87,6 +89,8 @@ class Injector:
         name = frame.f_code.co_filename.removeprefix(LIBRARY)
         self.where = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
         self.places[number] = self.where
+        if self.kills and number == self.chosen:
+            os.kill(os.getpid(), signal.SIGKILL)
         return number == self.chosen
 
 

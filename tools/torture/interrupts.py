@@ -27,6 +27,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
 
 import interrupted  # noqa: E402
+import verbs  # noqa: E402
 from trials import outcome_of  # noqa: E402
 
 HANGS_SECONDS = 30
@@ -36,7 +37,7 @@ SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--verbs", nargs="*", choices=interrupted.VERBS, metavar="VERB")
+    parser.add_argument("--verbs", nargs="*", choices=verbs.VERBS, metavar="VERB")
     parser.add_argument("--points", type=int, default=60, help="of each verb; 0 for all")
     parser.add_argument("--lines", action="store_true", help="one place of each line")
     parser.add_argument("--place", type=int, help="only this one, counted from 0")
@@ -45,7 +46,7 @@ def main():
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     given = parser.parse_args()
     report = {}
-    for verb in given.verbs or interrupted.VERBS:
+    for verb in given.verbs or verbs.VERBS:
         chosen = None if given.place is None else [given.place]
         points = EVERY_LINE if given.lines else given.points
         drawing = Drawing(points, given.seed, tuple(given.within), chosen)
@@ -90,12 +91,12 @@ def trials(verb, drawing):
         folder = Path(scratch)
         base = folder / "base"
         base.mkdir()
-        interrupted.prepare(base)
-        interrupted.warm(verb, base, folder)
+        verbs.prepare(base)
+        states = verbs.states_of(verb, base, folder)
         counted = outcome_of(lambda: interrupted.places(verb, base, folder), HANGS_SECONDS)
         if counted.error:
             raise RuntimeError(f"{verb}: {counted.error}")
-        known, states = counted.value
+        known = counted.value
         chosen = drawing.among(known)
         return len(known), [trial(verb, number, base, folder, states) for number in chosen]
 

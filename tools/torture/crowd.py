@@ -1,0 +1,165 @@
+"""Processes on one database, killed one after the other while the others go on.
+
+Two writers and one that compacts take turns at the ledger of tests/faults/tortured.py, and write
+down in the same transaction that it is theirs, and the number of it; each is told to us once it is
+committed.  Readers hold snapshots, which must stay what they were.  Whoever is killed, the others
+go on, and in the end every acknowledged transaction is there, none by half and none twice.
+"""
+
+import os
+import random
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import tortured
+from soundness import assert_sound
+
+import simdb
+from trials import outcome_of
+
+NUMBER = struct.Struct("<q")
+ROLES = ["writer", "writer", "compacting writer", "reader", "reader"]
+HANGS_SECONDS = 60
+LONGEST_PAUSE_SECONDS = 0.4
+SETTINGS = {"timeout": 30, "map_size": tortured.LEAST_MAP}
+
+
+class Worker:
+    """One process at a time in a role; `acknowledged` counts its committed transactions."""
+
+    def __init__(self, path, number, chance):
+        self.path, self.number, self.chance = path, number, chance
+        self.role = ROLES[number]
+        self.acknowledged = 0
+        self.start()
+
+    def start(self):
+        """Start its next process."""
+        durability = self.chance.choice(["full", "process", "none"])
+        settings = [self.role, self.path, self.number, durability, self.chance.random()]
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", __file__, *map(str, settings)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+
+    def kill(self):
+        """Kill its process; what it said aside, which is nothing if all was well."""
+        ended = self.process.poll()
+        self.process.send_signal(signal.SIGKILL)
+        told = self.process.stdout.read()
+        said = self.process.stderr.read().decode(errors="replace")
+        self.process.wait()
+        self._count(told)
+        return said or ("" if ended is None else f"ended by itself with {ended}")
+
+    def listen(self):
+        """Take in what it has told since."""
+        while select.select([self.process.stdout], [], [], 0)[0]:
+            told = self.process.stdout.read(1 << 12)
+            if not told:
+                return
+            self._count(told)
+
+    def waits_for_next(self):
+        """Whether it goes on within a minute."""
+        self.listen()
+        return bool(select.select([self.process.stdout], [], [], HANGS_SECONDS)[0])
+
+    def _count(self, told):
+        self.acknowledged += len(told) // NUMBER.size
+
+
+def torture(path, kills, seed):
+    """(how often each role was killed, what was wrong) of a crowd on a new database."""
+    chance, found, bad = random.Random(seed), Counter(), []
+    begun = outcome_of(lambda: tortured.begin(path), HANGS_SECONDS)
+    workers = [Worker(path, number, chance) for number in range(len(ROLES))]
+    for _ in range(kills):
+        time.sleep(chance.uniform(0, LONGEST_PAUSE_SECONDS))
+        one = chance.choice(workers)
+        if chance.random() < 0.5 and not one.waits_for_next():
+            bad.append(f"{one.role} {one.number} hangs")
+        said = one.kill()
+        found[one.role] += 1
+        bad += [f"{one.role} {one.number}: {said}"] if said else []
+        for other in workers:
+            other.listen()
+        one.start()
+    for worker in workers:
+        if not worker.waits_for_next():
+            bad.append(f"{worker.role} {worker.number} hangs")
+    bad += [f"{each.role}: {said}" for each in workers if (said := each.kill())]
+    counts = {each.number: each.acknowledged for each in workers if "writer" in each.role}
+    restarts = sum(found[role] for role in set(ROLES)) + len(workers)
+    ended = outcome_of(lambda: look(path, counts, restarts), HANGS_SECONDS)
+    bad += [text for text in (begun.error, ended.error) if text]
+    found["transactions"] = sum(counts.values())
+    return found, bad
+
+
+def look(path, counts, restarts):
+    """Assert what must be true at the end, `counts` being what each writer was told."""
+    assert_sound(path)
+    with simdb.open(path, "r") as database, database.read() as snapshot:
+        tortured.assert_consistent(snapshot)
+        done = Counter()
+        for id in snapshot:
+            if str(id).startswith("done "):
+                done[int(id.split()[1])] += 1
+        for number, count in counts.items():
+            # A kill can come between the commit and the acknowledgement.
+            assert count <= done[number] <= count + restarts, (counts, done)
+        assert sum(done.values()) == snapshot.get("twins").metadata + 1, done
+
+
+def write_for_ever(database, number, chance, *, compacts):
+    """Move money, say whose transaction it is and which, and acknowledge it."""
+    own = sum(str(id).startswith(f"done {number} ") for id in database)
+    while True:
+        with database.write() as transaction:
+            tortured.change(transaction, chance)
+            transaction.insert(f"done {number} {own}", tortured.far(10_000_000 * number + own))
+        os.write(1, NUMBER.pack(own))
+        own += 1
+        if compacts and chance.random() < 0.1:
+            database.compact()
+
+
+def read_for_ever(database, chance):
+    """Hold a snapshot for a while, and compare what it says at both ends."""
+    while True:
+        with database.read() as snapshot:
+            tortured.assert_consistent(snapshot)
+            before = everything(snapshot)
+            time.sleep(chance.uniform(0, 0.3))
+            after = everything(snapshot)
+        if before != after:
+            raise AssertionError("a snapshot has changed")
+        os.write(1, NUMBER.pack(0))
+
+
+def everything(snapshot):
+    ids = list(snapshot)
+    return [(each.id, each.fingerprint.bits, each.metadata) for each in snapshot.get_many(ids)]
+
+
+def main(role, path, number, durability, seed):
+    """In a process of the crowd: work until it is killed."""
+    chance = random.Random(f"{seed} {number}")
+    if role == "reader":
+        with simdb.open(path, "r", **SETTINGS) as database:
+            read_for_ever(database, chance)
+    with simdb.open(path, "w", durability=durability, **SETTINGS) as database:
+        write_for_ever(database, int(number), chance, compacts=role == "compacting writer")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+"""One kill of kills.py: a child that runs one verb is ended by SIGKILL, and another one looks.
+
+The kill comes at a random instant, or at a place of the verb's own code as interrupts.py counts
+them.  The database must then open in the state before or in the state after, the one after where
+the verb was acknowledged, take an insertion and pass the deep check.  What the verb was to make is
+there whole or not at all, and where it is not, the verb works the second time, whatever the first
+one left behind.
+"""
+
+import os
+import random
+import select
+import signal
+import time
+from dataclasses import dataclass
+
+import verbs
+from injecting import Injector
+
+DURABILITIES = ["full", "process", "none"]
+LEFT = (".loading", ".importing", ".copying", ".partial")
+HANGS_SECONDS = 60
+ACKNOWLEDGED = b"done"
+
+
+@dataclass(frozen=True)
+class Kill:
+    """When: at `place`, or `seconds` after the verb began where that is None."""
+
+    place: int | None
+    seconds: float
+    durability: str
+
+
+def draw(chance, places, seconds):
+    """A kill of a verb that takes so many seconds; every second one at a place."""
+    at = chance.choice(places) if places and chance.random() < 0.5 else None
+    return Kill(at, chance.uniform(0, 1.2 * seconds), chance.choice(DURABILITIES))
+
+
+def run_until_killed(verb, base, folder, kill):
+    """Whether the verb was acknowledged before its process ended."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            _work(verb, base, folder, kill, writing)
+        finally:
+            os._exit(70)
+    os.close(writing)
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        began = _told(pipe)
+        if kill.place is None:
+            time.sleep(kill.seconds)
+            os.kill(child, signal.SIGKILL)
+        said = _told(pipe)
+        if said:
+            os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if not began or code != -signal.SIGKILL:
+        raise RuntimeError(f"{verb} ended with {code}, {kill}")
+    return said == ACKNOWLEDGED
+
+
+def look(verb, folder, states, is_acknowledged):
+    """(what was found, what was wrong with it), in a process that has opened nothing so far."""
+    wrong = []
+    trial = verbs.Trial(folder, folder / verbs.DONE_TO.get(verb, "db"), None)
+    before, after = states
+    wrong += verbs.sound(trial.path, [after] if is_acknowledged else states)
+    left = sorted(name for name in os.listdir(folder) if name.endswith(LEFT))
+    is_made = trial.made.exists()
+    if is_made:
+        wrong += verbs.whole(verb, trial, before)
+    elif verb in verbs.MAKING:
+        if is_acknowledged:
+            wrong.append("what was made and acknowledged is not there")
+        verbs.VERBS[verb](verbs.opened(trial))
+        wrong += verbs.whole(verb, trial, before)
+    if verb in verbs.MAKING:
+        found = "made" if is_made else "not made"
+    else:
+        found = "after" if verbs.stored(trial.path) == after and before != after else "before"
+    return found, left, wrong
+
+
+def _work(verb, base, folder, kill, writing):
+    """In the child: the verb, from a pipe to be told when it begins and when it has ended."""
+    trial = verbs.begin(verb, base, folder, durability=kill.durability)
+    os.write(writing, b"begun")
+    if kill.place is None:
+        verbs.VERBS[verb](trial)
+    else:
+        Injector(kill.place, kills=True).run(lambda: verbs.VERBS[verb](trial))
+    os.write(writing, ACKNOWLEDGED)
+    time.sleep(HANGS_SECONDS)
+
+
+def _told(pipe):
+    """The next word of a child; b"" when it has ended."""
+    if not select.select([pipe], [], [], HANGS_SECONDS)[0]:
+        raise RuntimeError("a child says nothing")
+    return pipe.read(16)
+
+
+def seconds_of(verb, base, folder):
+    """How long the verb takes here."""
+    trial = verbs.begin(verb, base, folder)
+    start = time.perf_counter()
+    verbs.VERBS[verb](trial)
+    return time.perf_counter() - start
+
+
+def chance_of(seed, verb):
+    return random.Random(f"{seed} {verb}")

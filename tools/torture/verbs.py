@@ -1,0 +1,228 @@
+"""The verbs that are interrupted and killed, and the small databases that they are done to.
+
+A trial has a folder of its own, a copy of what `prepare` made: the databases "db" and "weighted",
+which waits for its IDF table, and a dump.  A verb changes one of the databases, or makes "made".
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import simdb
+from simdb.compat.importing import import_datasketch
+
+PICKLE = Path(__file__).parents[2] / "tests" / "compat" / "datasketch" / "list-2.0.0.pickle"
+
+OPTIONS = simdb.Options(delta_documents=100, keep_clusters="distance", blocks=4)
+SETTINGS = {"durability": "none", "map_size": 1 << 20, "timeout": 0.5}
+WEIGHTED = simdb.Options(sketch=simdb.Simhash(weighting="tf-idf"))
+TEXTS = [f"the weighted document number {number} of few" for number in range(10)]
+STORED = 150
+FINGERPRINTS = np.arange(1, 400, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+FAR = int(FINGERPRINTS[300])
+NEAR = int(FINGERPRINTS[5]) ^ 1
+PROBE = "written afterwards"
+
+
+@dataclass
+class Trial:
+    """The folder of a trial, the database that its verb is done to, and where one makes another."""
+
+    folder: Path
+    path: Path
+    database: Any
+
+    @property
+    def made(self):
+        return self.folder / "made"
+
+
+def prepare(folder):
+    """What every trial begins with: a database of runs, delta, tombstones and clusters; a dump."""
+    with simdb.open(folder / "db", options=OPTIONS, **SETTINGS) as database:
+        database.insert_many(range(100), FINGERPRINTS[:100])
+        database.insert_many(range(100, STORED), FINGERPRINTS[100:STORED], [{"n": 1}] * 50)
+        database.insert("near", NEAR)
+        database.delete_many([3, 4])
+        database.dump(folder / "dumped")
+    simdb.open(folder / "weighted", options=WEIGHTED, **SETTINGS).close()
+
+
+def insert(trial):
+    trial.database.insert("new", FAR, {"n": 1})
+
+
+def query(trial):
+    trial.database.query(NEAR, distance=3)
+
+
+def read(trial):
+    with trial.database.read() as snapshot:
+        snapshot.query(NEAR, distance=3)
+        len(snapshot)
+
+
+def write(trial):
+    with trial.database.write() as transaction:
+        transaction.insert("new", FAR)
+        transaction.query(FAR)
+        transaction.delete(7)
+
+
+def claim(trial):
+    trial.database.add_if_new("new", FAR, distance=3)
+    trial.database.add_if_new("newer", FAR ^ 1, distance=3)
+
+
+def grow(trial):
+    names, metadata = [f"g{number}" for number in range(200)], [{"x": "y" * 8000}] * 200
+    trial.database.insert_many(names, FINGERPRINTS[150:350], metadata)
+
+
+def compact(trial):
+    trial.database.compact()
+
+
+def rebuild(trial):
+    trial.database.rebuild()
+
+
+def calibrate(trial):
+    trial.database.calibrate(20)
+
+
+def pairs(trial):
+    for _ in trial.database.find_all(distance=3).chunks():
+        pass
+
+
+def check(trial):
+    list(trial.database.check(deep=True))
+
+
+def copy(trial):
+    trial.database.copy(trial.made)
+
+
+def dump(trial):
+    trial.database.dump(trial.made)
+
+
+def load(trial):
+    simdb.load(trial.folder / "dumped", trial.made)
+
+
+def close(trial):
+    trial.database.close()
+
+
+def open_second(trial):
+    """Open the database again beside the one that is open, and close that one."""
+    with simdb.open(trial.path, "w", durability="none") as second:
+        second.query(NEAR)
+
+
+def reopen(trial):
+    trial.database.close()
+    open_second(trial)
+
+
+def create(trial):
+    with simdb.open(trial.made, options=OPTIONS, durability="none") as database:
+        database.insert(1, 1)
+
+
+def load_datasketch(trial):
+    import_datasketch(str(PICKLE), trial.made)
+
+
+def set_idf(trial):
+    trial.database.set_idf(simdb.fit_idf(TEXTS, WEIGHTED.sketch))
+
+
+def fit_idf(trial):
+    trial.database.fit_idf(TEXTS)
+
+
+VERBS = {
+    "insert": insert, "query": query, "read": read, "write": write, "claim": claim, "grow": grow,
+    "compact": compact, "rebuild": rebuild, "calibrate": calibrate, "pairs": pairs, "check": check,
+    "copy": copy, "dump": dump, "load": load, "close": close, "open": open_second,
+    "reopen": reopen, "create": create, "import": load_datasketch, "set_idf": set_idf,
+    "fit_idf": fit_idf,
+}  # fmt: skip
+MAKING = ("copy", "dump", "load", "create", "import")
+DONE_TO = {"set_idf": "weighted", "fit_idf": "weighted"}
+
+
+def begin(verb, base, folder, **settings):
+    """A trial on a copy of what is in `base`."""
+    shutil.copytree(base, folder)
+    path = folder / DONE_TO.get(verb, "db")
+    return Trial(folder, path, simdb.open(path, "w", **(SETTINGS | settings)))
+
+
+def end(trial):
+    if not trial.database.is_closed:
+        trial.database.close()
+
+
+def state(database):
+    """What it holds, for comparing: documents, and whether it has its IDF table."""
+    found = database.get_many(list(database))
+    rows = [(each.id, each.fingerprint.bits, each.metadata) for each in found]
+    return rows, database.options.sketch.idf is None
+
+
+def opened(trial):
+    """The same trial with its database open."""
+    return Trial(trial.folder, trial.path, simdb.open(trial.path, "w", **SETTINGS))
+
+
+def state_after(trial):
+    """What is stored, once the database is closed."""
+    end(trial)
+    return stored(trial.path)
+
+
+def stored(path):
+    with simdb.open(path, "r") as database:
+        return state(database)
+
+
+def states_of(verb, base, folder):
+    """The states before a verb and after it."""
+    before = state_after(begin(verb, base, folder / "before"))
+    trial = begin(verb, base, folder / "after")
+    VERBS[verb](trial)
+    return [before, state_after(trial)]
+
+
+def sound(path, states):
+    """What is wrong with a database that may be in one of some states, and takes an insertion."""
+    # Another durability is refused while anything of this process has the database open.
+    with simdb.open(path, "w", durability="process", timeout=0) as database:
+        if state(database) not in states:
+            yield "what is stored is neither the state before nor the one after"
+        database.insert(PROBE, 1)
+        if PROBE not in database:
+            yield "what was inserted afterwards is not there"
+        yield from (f"check: {finding}" for finding in database.check(deep=True))
+        database.delete(PROBE)
+
+
+def whole(verb, trial, expected):
+    """What is wrong with what a verb has made, where it is there."""
+    made = trial.made
+    if verb == "dump":
+        shutil.move(made, trial.folder / "checked")
+        simdb.load(trial.folder / "checked", made)
+    with simdb.open(made, "c" if verb == "create" else "w", durability="none") as database:
+        if verb in ("copy", "load", "dump") and state(database) != expected:
+            yield "what was made is not the state that was there"
+        if verb == "import" and len(database) == 0:
+            yield "nothing was imported, and the database is there"
+        yield from (f"check of what was made: {finding}" for finding in database.check(deep=True))
