@@ -40,10 +40,10 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "files", "gate", "translation", "regular", "locks", "presence", "right",
-        "reading", "place", "meta_pages", "pages", "watch", "idf_file", "birth", "mapping",
-        "handles", "census", "numbers", "duplication", "environment", "registry", "batch", "loose",
-        "manifest", "metadata", "tombstones", "residency", "run", "pieces", "membership", "merge",
-        "frames", "portable", "contents", "survey", "check",
+        "reading", "place", "meta_pages", "pages", "beside", "watch", "idf_file", "birth",
+        "mapping", "handles", "census", "numbers", "duplication", "environment", "registry",
+        "batch", "loose", "manifest", "metadata", "tombstones", "residency", "run", "pieces",
+        "membership", "merge", "frames", "portable", "contents", "survey", "check",
     ],
     "engine": [
         "signed", "banded", "view", "candidates", "use", "store", "opening", "idf", "stored",

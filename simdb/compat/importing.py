@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from simdb.compat.pickled import read_pickle
 from simdb.engine.incoming import EncodedIds
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
+from simdb.options import Options
 from simdb.signatures import Signatures
+from simdb.storage.beside import made_beside
+
+UNFINISHED = ".importing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,13 @@ def import_datasketch(
     EncodedIds(found.keys)  # so that no database is made for keys that cannot be
     minima = banded(found.values, options)
     signatures = Signatures(minima, options.sketch, np.zeros(len(minima), np.bool_))
-    with database.open(path, "x", options=options) as made:
-        count = made.insert_many(found.keys, signatures)
+    count = made_beside(
+        os.fsdecode(path), UNFINISHED, lambda place: _fill(place, options, found.keys, signatures)
+    )
     return Imported(count, found.scheme, options.sketch.seed, *chosen)
+
+
+def _fill(directory: str, options: Options, keys: list[Any], signatures: Signatures) -> int:
+    """Make the database in `directory`; closing it writes all to the disk."""
+    with database.open(directory, "x", options=options, durability="process") as made:
+        return made.insert_many(keys, signatures)

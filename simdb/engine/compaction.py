@@ -6,7 +6,6 @@ place; that is possible only while nobody else has the database open.
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -21,18 +20,19 @@ from simdb.engine.store import Store
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout
+from simdb.storage.beside import made_beside
 from simdb.storage.contents import Contents
 from simdb.storage.files import COPY_FILE, DATA_FILE
 from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
-from simdb.storage.place import make_new
 from simdb.storage.reading import statistics_of
 from simdb.storage.right import WriteRight
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 
+UNFINISHED = ".copying"
 METADATA_GROUP = 4096
 
 
@@ -47,13 +47,7 @@ def compact(store: Store) -> Compaction:
 
 def copy(store: Store, target: str) -> None:
     """Write a copy of the database without free pages to the new directory `target`."""
-    make_new(target)
-    try:
-        store.environment.copy_to(os.path.join(target, DATA_FILE))
-        copy_idf(store, target)
-    except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
-        raise
+    made_beside(target, UNFINISHED, lambda directory: _copy_into(store, directory))
 
 
 def shrink(store: Store, right: WriteRight) -> str:
@@ -108,6 +102,11 @@ def renumber_metadata(
 def file_bytes(store: Store) -> int:
     """Bytes of the data file on the disk."""
     return os.stat(os.path.join(store.environment.path, DATA_FILE)).st_blocks * 512
+
+
+def _copy_into(store: Store, directory: str) -> None:
+    store.environment.copy_to(os.path.join(directory, DATA_FILE))
+    copy_idf(store, directory)
 
 
 def _rewrite(store: Store) -> None:

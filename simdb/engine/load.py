@@ -6,8 +6,6 @@ is believed: options, ids, offsets and metadata are checked as those of a caller
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -28,8 +26,6 @@ from simdb.engine.store import Store
 from simdb.engine.view import View
 from simdb.errors import (
     CorruptError,
-    Error,
-    ExistsError,
     InputError,
     NotFoundError,
 )
@@ -43,11 +39,11 @@ from simdb.storage.files import IDF_FILE
 from simdb.storage.frames import END, FrameReader
 from simdb.storage.idf_file import read_idf
 from simdb.storage.metadata import check_packed, encode_blocks, unpack_block
-from simdb.storage.place import prepare, sync_directory
+from simdb.storage.place import prepare
+from simdb.storage.beside import made_beside
 from simdb.storage.portable import unpack_documents
 from simdb.storage.registry import Lease
 from simdb.storage.run import Source
-from simdb.storage.translation import translate
 from simdb.values import ORDINALS_MAX
 
 # What is committed at once, and so in memory.
@@ -77,31 +73,14 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
 
 
 def _load_from(stream: BinaryIO, name: str, target: str, progress: Progress | None) -> int:
-    if os.path.lexists(target):
-        raise ExistsError(f"{target} exists already; a dump is loaded into a new directory")
-    reader = FrameReader(stream, name)
-    place = os.path.abspath(target)
-    parent = os.path.dirname(place)
-    try:
-        os.makedirs(parent, exist_ok=True)
-        temporary = tempfile.mkdtemp(UNFINISHED, os.path.basename(place) + ".", parent)
-        try:
-            prepare(temporary, "x")
-            count = _fill(temporary, reader, progress)
-            os.rename(temporary, place)
-            sync_directory(parent)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-    except Error:
-        raise
-    except OSError as error:
-        translate(error, target)
-    return count
+    return made_beside(
+        target, UNFINISHED, lambda place: _fill(place, FrameReader(stream, name), progress)
+    )
 
 
 def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int:
     """Make the database in `directory`; returns the number of documents."""
+    prepare(directory, "x")
     frames = reader.frames()
     head = _read_head(frames, reader, directory)
     lease = registry.acquire(

@@ -74,13 +74,6 @@ def _has_data_file(path: str, mode: str) -> bool:
     return found is not None
 
 
-def make_new(path: str) -> None:
-    """Make a directory that is not there yet."""
-    if os.path.exists(path):
-        raise ExistsError(f"{path} exists already; a copy goes to a new directory")
-    _make(path)
-
-
 def check_durability(durability: str) -> None:
     """Raise OptionError unless `durability` is the name of a level."""
     if durability not in DURABILITIES:

@@ -1,0 +1,52 @@
+"""A new directory that is there whole or not at all: made beside its place, then moved into it."""
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from typing import TypeVar
+
+from simdb.errors import Error, ExistsError, InputError
+from simdb.storage.place import sync_directory
+from simdb.storage.translation import translate
+
+Result = TypeVar("Result")
+
+IMPOSSIBLE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Result:
+    """Call `make` with a directory to fill, move that to `target`, and return what `make` gave.
+
+    `make` leaves everything on the disk and nothing open.  Until it returns the directory is called
+    TARGET.*SUFFIX.  It is removed when `make` fails, and stays when the process is killed.
+    ExistsError when there is something at `target`.
+    """
+    place = os.path.abspath(target)
+    parent = os.path.dirname(place)
+    try:
+        _refuse_existing(target, place)
+        os.makedirs(parent, exist_ok=True)
+        temporary = tempfile.mkdtemp(suffix, os.path.basename(place) + ".", parent)
+        try:
+            result = make(temporary)
+            sync_directory(temporary)
+            _refuse_existing(target, place)  # others may have been quicker
+            os.rename(temporary, place)
+            sync_directory(parent)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    except Error:
+        raise
+    except OSError as error:
+        if error.errno in IMPOSSIBLE:
+            raise InputError(f"{target} cannot be made: {error}") from error
+        translate(error, target)
+    return result
+
+
+def _refuse_existing(target: str, place: str) -> None:
+    if os.path.lexists(place):
+        raise ExistsError(f"{target} exists already; a new directory is made")
