@@ -11,9 +11,10 @@ import random
 import select
 import signal
 import struct
-import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from collections import Counter
 
 import tortured
@@ -41,40 +42,44 @@ class Worker:
     def start(self):
         """Start its next process."""
         durability = self.chance.choice(["full", "process", "none"])
-        settings = [self.role, self.path, self.number, durability, self.chance.random()]
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, *map(str, settings)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
+        chance = random.Random(f"{self.chance.random()} {self.number}")
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115 - `kill` closes it
+        self.told, writing = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            os.dup2(self.said.fileno(), sys.stderr.fileno())
+            try:
+                work(self.role, self.path, self.number, durability, chance, writing)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(1)
+        os.close(writing)
 
     def kill(self):
         """Kill its process; what it said aside, which is nothing if all was well."""
-        ended = self.process.poll()
-        self.process.send_signal(signal.SIGKILL)
-        told = self.process.stdout.read()
-        said = self.process.stderr.read().decode(errors="replace")
-        self.process.wait()
-        self._count(told)
-        return said or ("" if ended is None else f"ended by itself with {ended}")
+        os.kill(self.process, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        self.listen()
+        os.close(self.told)
+        with self.said:
+            self.said.seek(0)
+            said = self.said.read().decode(errors="replace")
+        return said or ("" if code == -signal.SIGKILL else f"ended by itself with {code}")
 
     def listen(self):
         """Take in what it has told since."""
-        while select.select([self.process.stdout], [], [], 0)[0]:
-            told = self.process.stdout.read(1 << 12)
+        while select.select([self.told], [], [], 0)[0]:
+            told = os.read(self.told, NUMBER.size << 10)
             if not told:
                 return
-            self._count(told)
+            self.acknowledged += len(told) // NUMBER.size
 
     def waits_for_next(self):
         """Whether it goes on within a minute."""
         self.listen()
-        return bool(select.select([self.process.stdout], [], [], HANGS_SECONDS)[0])
-
-    def _count(self, told):
-        self.acknowledged += len(told) // NUMBER.size
+        return bool(select.select([self.told], [], [], HANGS_SECONDS)[0])
 
 
 def torture(path, kills, seed):
@@ -90,9 +95,9 @@ def torture(path, kills, seed):
         said = one.kill()
         found[one.role] += 1
         bad += [f"{one.role} {one.number}: {said}"] if said else []
-        for other in workers:
-            other.listen()
         one.start()
+        for worker in workers:
+            worker.listen()
     for worker in workers:
         if not worker.waits_for_next():
             bad.append(f"{worker.role} {worker.number} hangs")
@@ -120,20 +125,29 @@ def look(path, counts, restarts):
         assert sum(done.values()) == snapshot.get("twins").metadata + 1, done
 
 
-def write_for_ever(database, number, chance, *, compacts):
+def work(role, path, number, durability, chance, told):
+    """In a process of the crowd: work until it is killed, and tell what is committed."""
+    if role == "reader":
+        with simdb.open(path, "r", **SETTINGS) as database:
+            read_for_ever(database, chance, told)
+    with simdb.open(path, "w", durability=durability, **SETTINGS) as database:
+        write_for_ever(database, number, chance, told, compacts=role == "compacting writer")
+
+
+def write_for_ever(database, number, chance, told, *, compacts):
     """Move money, say whose transaction it is and which, and acknowledge it."""
     own = sum(str(id).startswith(f"done {number} ") for id in database)
     while True:
         with database.write() as transaction:
             tortured.change(transaction, chance)
             transaction.insert(f"done {number} {own}", tortured.far(10_000_000 * number + own))
-        os.write(1, NUMBER.pack(own))
+        os.write(told, NUMBER.pack(own))
         own += 1
         if compacts and chance.random() < 0.1:
             database.compact()
 
 
-def read_for_ever(database, chance):
+def read_for_ever(database, chance, told):
     """Hold a snapshot for a while, and compare what it says at both ends."""
     while True:
         with database.read() as snapshot:
@@ -143,23 +157,9 @@ def read_for_ever(database, chance):
             after = everything(snapshot)
         if before != after:
             raise AssertionError("a snapshot has changed")
-        os.write(1, NUMBER.pack(0))
+        os.write(told, NUMBER.pack(0))
 
 
 def everything(snapshot):
     ids = list(snapshot)
     return [(each.id, each.fingerprint.bits, each.metadata) for each in snapshot.get_many(ids)]
-
-
-def main(role, path, number, durability, seed):
-    """In a process of the crowd: work until it is killed."""
-    chance = random.Random(f"{seed} {number}")
-    if role == "reader":
-        with simdb.open(path, "r", **SETTINGS) as database:
-            read_for_ever(database, chance)
-    with simdb.open(path, "w", durability=durability, **SETTINGS) as database:
-        write_for_ever(database, int(number), chance, compacts=role == "compacting writer")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

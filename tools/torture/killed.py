@@ -11,7 +11,9 @@ import os
 import random
 import select
 import signal
+import sys
 import time
+import traceback
 from dataclasses import dataclass
 
 import verbs
@@ -35,7 +37,7 @@ class Kill:
 def draw(chance, places, seconds):
     """A kill of a verb that takes so many seconds; every second one at a place."""
     at = chance.choice(places) if places and chance.random() < 0.5 else None
-    return Kill(at, chance.uniform(0, 1.2 * seconds), chance.choice(DURABILITIES))
+    return Kill(at, chance.uniform(0, 1.5 * seconds), chance.choice(DURABILITIES))
 
 
 def run_until_killed(verb, base, folder, kill):
@@ -45,7 +47,10 @@ def run_until_killed(verb, base, folder, kill):
     if child == 0:
         try:
             _work(verb, base, folder, kill, writing)
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(70)
     os.close(writing)
     with os.fdopen(reading, "rb", buffering=0) as pipe:

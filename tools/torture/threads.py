@@ -1,0 +1,139 @@
+"""Many threads on one database, used, ended and closed by each other.
+
+    python tools/torture/threads.py --seconds 600
+    python tools/torture/threads.py --trials 1 --seed 17 --actors ask stream close
+
+Each trial is a process of its own, in which a few threads do what they were drawn for (see
+actors.py) for about a second.  Right answers and errors of simdb are allowed.  A signal, a thread
+that does not end, any other exception, an acknowledged document that is gone and a database that
+does not close, open again or pass the deep check are not, and then the end code is 1.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
+
+import simdb  # noqa: E402
+import world as worlds  # noqa: E402
+from actors import ACTORS  # noqa: E402
+from simdb.storage import gate  # noqa: E402
+from trials import outcome_of  # noqa: E402
+
+TRIAL_SECONDS = 1.0
+JOIN_SECONDS = 20
+HANGS_SECONDS = 45
+THREADS = [4, 6, 9]
+HANDLES = [1, 1, 2]
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
+SHOWN = 12
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60, help="how long in all")
+    parser.add_argument("--trials", type=int, help="so many, however long it takes")
+    parser.add_argument("--seed", type=int, default=0, help="of the first trial")
+    parser.add_argument("--actors", nargs="*", choices=ACTORS, metavar="ACTOR")
+    parser.add_argument("--json", action="store_true", help="one object instead of lines")
+    given = parser.parse_args()
+    stop = time.monotonic() + given.seconds
+    report = {"trials": 0, "done": Counter(), "bad": []}
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+        base = Path(scratch) / "base"
+        worlds.prepare(base)
+        while report["trials"] < given.trials if given.trials else time.monotonic() < stop:
+            seed = given.seed + report["trials"]
+            report["trials"] += 1
+            take(report, seed, run_apart(seed, base, Path(scratch), given.actors), given.json)
+    print(json.dumps(report) if given.json else summary(report))
+    return int(bool(report["bad"]))
+
+
+def run_apart(seed, base, scratch, actors):
+    """(the actors, what came of them) of one trial in a process of its own."""
+    chance = random.Random(seed)
+    drawn = actors or draw(chance)
+    path = scratch / "trial"
+    shutil.copytree(base, path)
+    outcome = outcome_of(lambda: trial(seed, path, drawn), HANGS_SECONDS)
+    shutil.rmtree(path)
+    return drawn, outcome
+
+
+def draw(chance):
+    """Some actors, with those among them that make trouble."""
+    others = chance.choices(list(ACTORS), k=chance.choice(THREADS) - 2)
+    return [chance.choice(["close", "meddle", "snapshot"]), "insert", *others]
+
+
+def trial(seed, path, actors):
+    """(how often each actor did or was refused what, problems) of threads for a second."""
+    gate.WAIT_SECONDS = 0.3
+    world = worlds.World(path, random.Random(seed).choice(HANDLES))
+    threads = [
+        threading.Thread(target=keep_at, args=(world, name, f"{seed} {at}"), daemon=True)
+        for at, name in enumerate(actors)
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(TRIAL_SECONDS)
+    world.stop.set()
+    late = time.monotonic() + JOIN_SECONDS
+    for thread in threads:
+        thread.join(max(0, late - time.monotonic()))
+    if any(thread.is_alive() for thread in threads):
+        raise RuntimeError("threads hang")  # the watchdog of the trial has said where
+    world.end()
+    return world.done, world.problems + list(world.look())
+
+
+def keep_at(world, name, seed):
+    """Do one thing until the time is over; errors of simdb are answers."""
+    chance = random.Random(seed)
+    while not world.stop.is_set():
+        what = "done"
+        try:
+            ACTORS[name](world, chance)
+        except simdb.Error as error:
+            what = type(error).__name__
+            time.sleep(0.001)
+        except BaseException:
+            world.problems.append(f"{name}: {traceback.format_exc(limit=-8)}")
+            what = "foreign"
+        world.done[f"{name}: {what}"] = world.done.get(f"{name}: {what}", 0) + 1
+
+
+def take(report, seed, ran, is_quiet):
+    """Put what came of one trial into the report, and say what was wrong."""
+    actors, outcome = ran
+    done, problems = outcome.value or ({}, [outcome.error])
+    report["done"].update(done)
+    if problems:
+        report["bad"].append([seed, actors, problems])
+        if not is_quiet:
+            print(f"seed {seed}, {', '.join(actors)}:")
+            for problem in problems[:SHOWN]:
+                print("    " + "\n    ".join(problem.splitlines()[:60]), flush=True)
+
+
+def summary(report):
+    lines = [f"{report['trials']} trials, {len(report['bad'])} bad"]
+    lines += [f"{count:8} {what}" for what, count in sorted(report["done"].items())]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What the threads of one trial share, and what must be true of it when they are done.
+
+Every document that a thread stores has an id of its own.  A verb that returned has stored it; one
+that raised an error of simdb may have, unless the error came before the commit; nothing else may be
+there.  All documents of a transaction are there, or none.
+"""
+
+import itertools
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import simdb
+
+STORED = 30_000
+# Few enough bits differ that pairs are many, and reading them takes a while.
+BITS = np.random.default_rng(5).integers(0, 2**64, STORED, np.uint64) & np.uint64(0x3FFFF)
+FOUND_DISTANCE = 1
+OPTIONS = simdb.Options(delta_documents=200, growth=2, blocks=4)
+SETTINGS = {"durability": "none", "map_size": 1 << 20, "timeout": 0.3}
+
+
+@dataclass(eq=False)
+class Shared:
+    """A write transaction that any thread may use; `ids` were inserted before anybody ended it."""
+
+    transaction: simdb.WriteTransaction
+    ids: list = field(default_factory=list)
+    maybe: list = field(default_factory=list)
+    ended: str = ""
+
+
+class World:
+    """One directory, open as several databases, and what the threads have made there."""
+
+    def __init__(self, path, handles):
+        """Open `path` so many times."""
+        self.path = path
+        self.stop = threading.Event()
+        self.guard = threading.Lock()
+        self.opened = []
+        self.databases = [self.open() for _ in range(handles)]
+        self.snapshots = []
+        self.transactions = []
+        self.ended = []
+        self.acknowledged = set()
+        self.uncertain = set()
+        self.done = {}
+        self.problems = []
+        self._numbers = itertools.count()
+
+    def open(self):
+        """One more database on the directory."""
+        database = simdb.open(self.path, "w", **SETTINGS)
+        self.opened.append(database)
+        return database
+
+    def fresh(self, kind):
+        """An id that nobody has."""
+        return f"{kind} {next(self._numbers)}"
+
+    def maybe(self, kind):
+        """An id that nobody has, whose document may or may not be there in the end."""
+        id = self.fresh(kind)
+        with self.guard:
+            self.uncertain.add(id)
+        return id
+
+    def store(self, ids, action):
+        """Do `action`, which stores all `ids` and commits."""
+        with self.guard:
+            self.uncertain.update(ids)
+        action()
+        with self.guard:
+            self.uncertain.difference_update(ids)
+            self.acknowledged.update(ids)
+
+    def share(self, transaction):
+        """Let all threads have a transaction."""
+        shared = Shared(transaction)
+        with self.guard:
+            self.transactions.append(shared)
+        return shared
+
+    def insert(self, shared, id, bits):
+        """Insert into a shared transaction, which somebody may end meanwhile."""
+        shared.maybe.append(id)
+        shared.transaction.insert(id, bits)
+        with self.guard:
+            if not shared.ended:
+                shared.ids.append(id)
+
+    def finish(self, shared, how):
+        """Commit or abort a shared transaction; "commit" holds if it returned and nobody aborted.
+
+        Who ends it first says so before, so that what is inserted meanwhile is uncertain.
+        """
+        with self.guard:
+            is_first = not shared.ended
+            shared.ended = shared.ended or f"{how} under way"
+        getattr(shared.transaction, how)()
+        with self.guard:
+            if is_first:
+                shared.ended = how
+            else:
+                shared.ended = "by several"
+            if shared in self.transactions:
+                self.transactions.remove(shared)
+                self.ended.append(shared)
+
+    def end(self):
+        """End and close everything, as one thread alone, which must work."""
+        for snapshot in self.snapshots:
+            snapshot.close()
+        for shared in list(self.transactions):
+            shared.transaction.abort()
+            shared.ended = shared.ended or "abort"
+            self.ended.append(shared)
+        for database in self.opened:
+            database.close()
+
+    def look(self):
+        """What is wrong with what is stored, one thing after the other."""
+        with simdb.open(self.path, "w", durability="process", timeout=0) as database:
+            yield from (f"check: {finding}" for finding in database.check(deep=True))
+            found = set(database)
+            database.insert("written afterwards", 1)
+        allowed = set(range(STORED)) | self.acknowledged | self.uncertain
+        must = set(range(STORED)) | self.acknowledged
+        for shared in self.ended:
+            allowed.update(shared.maybe)
+            if shared.ended == "commit":
+                must.update(shared.ids)
+            elif shared.ended == "abort" and found & set(shared.maybe):
+                yield f"of an aborted transaction there are {found & set(shared.maybe)}"
+            elif 0 < len(found & set(shared.ids)) < len(shared.ids):
+                yield f"of a transaction there are only {found & set(shared.ids)} of {shared.ids}"
+        gone, strange = must - found, found - allowed
+        if gone:
+            yield f"{len(gone)} acknowledged documents are gone, as {list(gone)[:5]}"
+        if strange:
+            yield f"{len(strange)} were never stored, as {list(strange)[:5]}"
+
+
+def prepare(path):
+    """Make the database that every trial begins with a copy of."""
+    with simdb.open(path, options=OPTIONS, durability="none") as database:
+        database.insert_many(range(STORED), BITS)
