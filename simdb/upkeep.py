@@ -98,7 +98,7 @@ class Upkeep:
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
         self._check_open()
-        copy(self._store, os.fspath(path))
+        copy(self._store, os.fsdecode(path))
 
     def rebuild(self, *, drop_damaged: bool = False) -> Rebuild:
         """Make all tables anew from the stored columns, when `check` has found them damaged.

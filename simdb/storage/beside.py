@@ -5,10 +5,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from simdb.errors import Error, ExistsError, InputError
-from simdb.storage.place import sync_directory
+from simdb.storage.place import OWN_FILES, sync_directory
 from simdb.storage.translation import translate
 
 Result = TypeVar("Result")
@@ -36,7 +37,7 @@ def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Resu
             os.rename(temporary, place)
             sync_directory(parent)
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _remove(temporary)
             raise
     except Error:
         raise
@@ -45,6 +46,16 @@ def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Resu
             raise InputError(f"{target} cannot be made: {error}") from error
         translate(error, target)
     return result
+
+
+def _remove(directory: str) -> None:
+    """Remove what was begun, even where the process may not open one more file to list it."""
+    for name in OWN_FILES:
+        with suppress(OSError):
+            os.unlink(os.path.join(directory, name))
+    with suppress(OSError):
+        os.rmdir(directory)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _refuse_existing(target: str, place: str) -> None:

@@ -18,7 +18,10 @@ from oracle import Oracle
 import simdb
 from workload import OPTIONS, changes, expected, play, replay, state
 
-FAULTS = {"EIO": 1, "ENOSPC": 2, "short": 3, "EIO for ever": 17, "ENOSPC for ever": 18}
+FAULTS = {
+    "EIO": 1, "ENOSPC": 2, "short": 3, "EDQUOT": 4, "EIO for ever": 17, "ENOSPC for ever": 18,
+    "EDQUOT for ever": 20,
+}  # fmt: skip
 SEED = 3
 STEPS = [0, 1, 2, 3, 5, 8]
 COMPACT = [("compact",)]

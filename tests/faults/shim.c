@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum call { WRITE = 'w', SYNC = 's', TRUNCATE = 't', RENAME = 'r', UNLINK = 'u', MARK = 'm' };
-enum fault { INPUT_OUTPUT = 1, NO_SPACE = 2, SHORT = 3, FOR_EVER = 16 };
+enum fault { INPUT_OUTPUT = 1, NO_SPACE = 2, SHORT = 3, QUOTA = 4, FOR_EVER = 16 };
 
 struct record {
     uint8_t call, is_durable;
@@ -76,11 +76,12 @@ static int fault_of(enum call call) {
     if (!armed_at || !is_due) return 0;
     if (call == WRITE) return fault;
     if (fault == SHORT) return 0;
-    return fault == NO_SPACE && (call == SYNC || call == UNLINK) ? 0 : fault;
+    int is_room = fault == NO_SPACE || fault == QUOTA;
+    return is_room && (call == SYNC || call == UNLINK) ? 0 : fault;
 }
 
 static int refuse(int fault) {
-    errno = fault == NO_SPACE ? ENOSPC : EIO;
+    errno = fault == NO_SPACE ? ENOSPC : fault == QUOTA ? EDQUOT : EIO;
     return -1;
 }
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent.parent
-FAULTS = ["EIO", "ENOSPC", "short", "EIO for ever", "ENOSPC for ever"]
+FAULTS = ["EIO", "ENOSPC", "short", "EDQUOT"]
+FAULTS += ["EIO for ever", "ENOSPC for ever", "EDQUOT for ever"]
 
 
 def outcomes(shim, path, fault, durability, numbers):
@@ -58,6 +59,10 @@ def sweep(shim, directory, fault, durability, chosen):
 
 def test_a_write_that_fails_is_told_and_loses_nothing(shim, tmp_path):
     assert sweep(shim, tmp_path, "EIO", "full", slice(2, None, 4)) > 10
+
+
+def test_a_quota_that_is_used_up_is_told_as_a_full_disk(shim, tmp_path):
+    assert sweep(shim, tmp_path, "EDQUOT for ever", "process", slice(5, None, 60)) > 1
 
 
 @pytest.mark.slow
