@@ -87,7 +87,7 @@ class Drawing:
 
 def trials(verb, drawing):
     """(how many places the verb has, outcomes of those that were tried)."""
-    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         folder = Path(scratch)
         base = folder / "base"
         base.mkdir()

@@ -60,7 +60,7 @@ def main():
 
 def kill(verb, kills, given):
     """Kill one verb so many times; counts of what was found."""
-    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         folder = Path(scratch)
         base = folder / "base"
         base.mkdir()
@@ -88,7 +88,7 @@ def kill(verb, kills, given):
 
 def kill_crowd(kills, seed):
     """Kill so many of the crowd; counts of who was killed."""
-    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         found, bad = crowd.torture(Path(scratch) / "db", kills, seed)
     return {"kills": kills, "found": found, "left": 0, "bad": [[0, "", "", bad]] if bad else []}
 

@@ -51,7 +51,7 @@ def main():
     given = parser.parse_args()
     stop = time.monotonic() + given.seconds
     report = {"trials": 0, "done": Counter(), "bad": []}
-    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         base = Path(scratch) / "base"
         worlds.prepare(base)
         while report["trials"] < given.trials if given.trials else time.monotonic() < stop:
