@@ -48,6 +48,8 @@ class Injector:
 
     def run(self, action):
         """Call `action`; returns whether the interrupt came out of it."""
+        # A shell that starts a program in the background lets it ignore SIGINT.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.settrace(self._enter)
         try:
             action()
