@@ -48,7 +48,7 @@ FOLDERS = {
     "engine": [
         "signed", "banded", "view", "candidates", "use", "store", "opening", "idf", "stored",
         "lookup", "verifying", "single", "criteria", "sweep", "pairs", "components", "order",
-        "star", "equal", "cluster", "linking", "keeping", "kept", "groupings", "oneshot",
+        "star", "equal", "cluster", "linking", "parting", "keeping", "kept", "groupings", "oneshot",
         "incoming", "chunks", "matching", "trace", "explanation", "resemblance", "reason",
         "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
         "writing", "transaction", "compaction", "inspection", "advice", "regroup", "rebuild",

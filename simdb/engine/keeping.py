@@ -3,7 +3,8 @@
 A new document joins the clusters of all that match it, which become one under the number of the
 largest.  Whoever loses a member keeps its number for the largest part of the rest.  What is settled
 costs what has changed: of two clusters that become one the smaller is written again, and of
-those that lost a member only the members are compared with each other.
+those that lost a member only the members are compared with each other; of a large one, where that
+tells enough, only the former neighbours of who has left it.
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,9 @@ from simdb import kernel
 from simdb.engine.cluster import connected_labels
 from simdb.engine.components import grouped
 from simdb.engine.linking import links_of, parts_of
+from simdb.engine.parting import labels_after
 from simdb.engine.view import View
-from simdb.errors import FullError
+from simdb.errors import CorruptError, FullError
 from simdb.plan.question import Criterion
 from simdb.storage.manifest import Manifest
 from simdb.storage.membership import Membership, groups_of, rings
@@ -27,6 +29,8 @@ from simdb.values import ORDINALS_MAX
 
 # Where at least so many documents are new, and more than are old, all are swept.
 SWEPT_LEAST = 4096
+# So many members of a cluster that loses some are compared with each other, all of them at once.
+WHOLE_MAX = 128
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -82,16 +86,73 @@ class Keeper:
         if not len(gone):
             return
         touched, first = np.unique(self.membership.numbers(gone), return_index=True)
-        walked = [self.membership.ring(int(at), most=view.next_ordinal) for at in gone[first]]
-        members = np.array([member for ring in walked for member in ring], np.uint32)
+        small: list[int] = []
+        large = []
+        for number, at in zip(touched, gone[first].tolist(), strict=True):
+            ring = self.membership.ring(at, most=WHOLE_MAX)
+            if ring is None:
+                large.append(number)
+            else:
+                small += ring
+        for number in large:
+            self._shrink(view, source, number, gone[self.membership.numbers(gone) == number])
+        members = np.array(small, np.uint32)
         members = members[~is_deleted(view.dead, members)]
         nothing = np.zeros(len(gone), np.uint32)
         before = self.membership.numbers(members)
         self.membership.write(gone, numbers=nothing, following=nothing)
-        self._cluster_count -= len(touched)
+        self._cluster_count -= len(touched) - len(large)
         if len(members):
             parts = parts_of(view, source, self._criterion, members, before)
             self._write_parts(members, before, parts)
+
+    def _shrink(self, view: View, source: Source, number: np.uint32, gone: U32) -> None:
+        """Take documents out of one large cluster, and write only what that changes."""
+        numbers, following = self.membership.whole(view.next_ordinal)
+        members = np.flatnonzero(numbers == number).astype(np.uint32)
+        members = members[~is_deleted(view.dead, members)]
+        if len(members) + len(gone) <= WHOLE_MAX:
+            raise CorruptError(f"cluster {number} is no ring: it does not come back to {gone[0]}")
+        parts = labels_after(view, source, self._criterion, members, gone)
+        if parts is None:
+            alike = np.ones(len(members), np.uint32)
+            parts = parts_of(view, source, self._criterion, members, alike)
+        order, offsets = groups_of(parts)
+        largest = int(np.argmax(np.diff(offsets))) if len(members) else 0
+        stays = order[offsets[largest] : offsets[largest + 1]] if len(members) else order
+        is_moved = np.ones(len(members), np.bool_)
+        is_moved[stays if len(stays) > 1 else []] = False
+        kept, moved = members[~is_moved], members[is_moved]
+        self._unlink(following, kept, np.concatenate([gone, moved]))
+        self._cluster_count -= not len(kept)
+        self._write_apart(moved, parts[is_moved])
+
+    def _unlink(self, following: U32, kept: U32, leaving: U32) -> None:
+        """Close the ring of `kept` where `leaving` were in it."""
+        is_leaving = np.zeros(len(following), np.bool_)
+        is_leaving[leaving] = True
+        ends = kept[is_leaving[following[kept]]]
+        beyond = dict(zip(leaving.tolist(), following[leaving].tolist(), strict=True))
+        nearest = []
+        for follower in following[ends].tolist():
+            while follower in beyond:
+                follower = beyond.pop(follower)
+            nearest.append(follower)
+        self.membership.write(ends, following=np.array(nearest, np.uint32))
+        nothing = np.zeros(len(leaving), np.uint32)
+        self.membership.write(leaving, numbers=nothing, following=nothing)
+
+    def _write_apart(self, members: U32, parts: I64) -> None:
+        """New clusters of `parts`; a document that is alone stays in none."""
+        order, offsets = groups_of(parts)
+        if not len(order):
+            return
+        members, sizes = members[order], np.diff(offsets)
+        numbers = np.zeros(len(sizes), np.uint32)
+        numbers[sizes > 1] = self._new_numbers(int(np.count_nonzero(sizes > 1)))
+        following = rings(members, offsets)
+        following[np.repeat(sizes == 1, sizes)] = 0
+        self.membership.write(members, numbers=np.repeat(numbers, sizes), following=following)
 
     def _write_parts(self, members: U32, before: U32, parts: I64) -> None:
         """Clusters of `parts`; the largest of each cluster `before` keeps its number."""

@@ -87,8 +87,8 @@ class Membership:
         """The next member after one."""
         return self._one(FOLLOWING, ordinal)
 
-    def ring(self, ordinal: int, *, most: int) -> list[int]:
-        """The members of a document's cluster from itself on, if they are not more than `most`.
+    def ring(self, ordinal: int, *, most: int) -> list[int] | None:
+        """The members of a document's cluster from itself on; None if they are more than `most`.
 
         CorruptError when they are no ring.
         """
@@ -98,7 +98,9 @@ class Membership:
             return members
         following = self.follower(ordinal)
         while following != ordinal:
-            if len(members) == most or self._one(NUMBERS, following) != number:
+            if len(members) == most:
+                return None
+            if self._one(NUMBERS, following) != number:
                 raise CorruptError(f"cluster {number} is no ring: it breaks off at {following}")
             members.append(following)
             following = self.follower(following)
@@ -123,12 +125,8 @@ class Membership:
         """The number and the follower of every ordinal below `count`: uint32[count] both."""
         room = -(-count // SIZE)
         self._make_room(room)
-        for number, chunk in self._stored():
-            if number >= room:
-                raise CorruptError(f"chunk {number} of the clusters is not where ordinals are")
-            if not self._is_read[number]:
-                self._chunks[number] = chunk
-        self._is_read[:] = True
+        if not self._is_read[:room].all():
+            self._read_all(room)
         both = self._chunks[:room]
         return both[:, NUMBERS].reshape(-1)[:count], both[:, FOLLOWING].reshape(-1)[:count]
 
@@ -178,6 +176,14 @@ class Membership:
     def _find(self, number: int) -> U32:
         value = self._source.find(layout.CLUSTERS, layout.number_key(number))
         return NOBODY if value is None else _decode_chunk(number, value)
+
+    def _read_all(self, room: int) -> None:
+        for number, chunk in self._stored():
+            if number >= room:
+                raise CorruptError(f"chunk {number} of the clusters is not where ordinals are")
+            if not self._is_read[number]:
+                self._chunks[number] = chunk
+        self._is_read[:] = True
 
     def _stored(self) -> Iterator[tuple[int, U32]]:
         for key, value in self._source.every(layout.CLUSTERS):

@@ -1,6 +1,7 @@
 """Kept clusters are always those that a double loop over the documents makes."""
 
 import random
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,7 +13,7 @@ from soundness import TINY, assert_sound
 from strategies import fingerprints
 
 import simdb
-from simdb.engine import keeping, linking, sweep
+from simdb.engine import keeping, linking, parting, sweep
 from simdb.storage import membership
 
 WORDS = [f"word{number}" for number in range(30)]
@@ -64,6 +65,24 @@ def chained(count):
     return chain
 
 
+def counted(monkeypatch):
+    """How many stored documents each search asks about that follows the loss of a member."""
+    asked = []
+    reached, parts_of = parting._reached, keeping.parts_of
+
+    def counting(view, source, criterion, members, chosen):
+        asked.append(len(chosen))
+        return reached(view, source, criterion, members, chosen)
+
+    def comparing(view, source, criterion, members, numbers):
+        asked.extend([len(members)] * (len(members) > 0))
+        return parts_of(view, source, criterion, members, numbers)
+
+    monkeypatch.setattr(parting, "_reached", counting)
+    monkeypatch.setattr(keeping, "parts_of", comparing)
+    return asked
+
+
 def apply(transaction, oracle, verb, documents, distance):
     """The same change of the database and of the oracle."""
     documents = dict(documents)
@@ -100,10 +119,12 @@ def apply(transaction, oracle, verb, documents, distance):
     compared=st.sampled_from([1, 2, 128]),
     swept=st.sampled_from([1, 4096]),
     walked=st.sampled_from([1, 100]),
+    whole=st.sampled_from([1, 2, 128]),
+    hubs=st.sampled_from([0, 1, 16]),
     prefers_tables=st.booleans(),
 )
 def test_kept_clusters_are_those_of_a_double_loop(
-    tmp_path_factory, transactions, distance, compared, swept, walked, prefers_tables
+    tmp_path_factory, transactions, distance, compared, swept, walked, whole, hubs, prefers_tables
 ):
     path = tmp_path_factory.mktemp("kept") / "db"
     options = simdb.Options(
@@ -115,6 +136,9 @@ def test_kept_clusters_are_those_of_a_double_loop(
         patch.setattr(linking, "COMPARED_MAX", compared)
         patch.setattr(keeping, "SWEPT_LEAST", swept)
         patch.setattr(membership, "WALKED_MAX", walked)
+        patch.setattr(keeping, "WHOLE_MAX", whole)
+        patch.setattr(parting, "HUBS_MAX", hubs)
+        patch.setattr(parting, "ROUND_MEMBERS", 1)
         patch.setattr(sweep, "CHUNK_PAIRS", 3)
         for operations, end in transactions:
             after = oracle.copy()
@@ -137,9 +161,13 @@ def test_kept_clusters_are_those_of_a_double_loop(
     assert_sound(path)
 
 
+@pytest.mark.parametrize("whole", [2, 128])
 @pytest.mark.parametrize("recall", [0.9, 1.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_kept_clusters_by_similarity_are_what_the_insertions_found(open_database, recall, seed):
+def test_kept_clusters_by_similarity_are_what_the_insertions_found(
+    open_database, monkeypatch, recall, seed, whole
+):
+    monkeypatch.setattr(keeping, "WHOLE_MAX", whole)
     generator = random.Random(seed)
     bases = [generator.choices(WORDS, k=20) for _ in range(6)]
     settings = {"similarity": 0.8, "recall": recall, "keep_clusters": "similarity"}
@@ -186,6 +214,43 @@ def test_a_chain_that_is_cut_in_the_middle_falls_into_two(open_database):
     assert sorted(database.cluster(0)) == list(range(400))
     assert sorted(database.cluster(999)) == list(range(401, 1000))
     assert database.stats().cluster_count == 2
+
+
+def test_a_small_part_that_is_cut_off_costs_no_look_at_the_rest(open_database, monkeypatch):
+    chain = chained(1000)
+    database = open_database(options=replace(BY_DISTANCE, delta_documents=100))
+    database.insert_many(range(1000), chain)
+    asked = counted(monkeypatch)
+
+    database.delete(3)
+
+    assert database.cluster(0) == [0, 1, 2]
+    assert database.cluster(4) == list(range(4, 1000))
+    assert sum(asked) < 30
+
+
+def test_a_document_among_a_thousand_neighbours_leaves_without_a_search(open_database, monkeypatch):
+    database = open_database(options=replace(BY_SIMILARITY, delta_documents=100))
+    words = [WORDS[at % 3] for at in range(20)]
+    texts = [" ".join([*words, WORDS[at % 30]]) for at in range(1000)]
+    database.insert_many(range(1000), texts)
+    asked = counted(monkeypatch)
+
+    database.delete_many([0, 500, 999])
+
+    assert database.cluster(1) == [id for id in range(999) if id not in (0, 500)]
+    assert asked == []
+
+
+def test_members_of_two_places_leave_a_large_cluster_in_one_commit(open_database):
+    chain = chained(400)
+    database = open_database(options=replace(BY_DISTANCE, delta_documents=100))
+    database.insert_many(range(400), chain)
+
+    database.delete_many([3, 200, 201, 397])
+
+    assert [len(cluster) for cluster in database.find_clusters()] == [3, 196, 195, 2]
+    assert_kept(database, ids_of(database.find_clusters(method="exhaustive")))
 
 
 def test_a_chain_that_is_mended_is_one_again(open_database):
