@@ -82,9 +82,12 @@ class Tables:
         """
 
     def lookup_one(
-        self, query: int, distance: int, flips: int, first: bool
-    ) -> list[tuple[int, int]]:
-        """(ordinal, distance) of the matches of one query, in the same order.  Fast to call."""
+        self, query: int, distance: int, flips: int, first: bool, most: int = ...
+    ) -> list[tuple[int, int]] | None:
+        """(ordinal, distance) of the matches of one query, in the same order.  Fast to call.
+
+        None when there are more than `most`, by default as many as there may be.
+        """
 
     def probe(
         self,
@@ -134,10 +137,12 @@ class Tables:
         first: bool,
         tables: int | None = None,
         header_bits: int | None = None,
-    ) -> list[tuple[int, int]]:
+        most: int = ...,
+    ) -> list[tuple[int, int]] | None:
         """(ordinal, distance) of the matches of one query, in the same order.  Fast to call.
 
-        `levels` are 64 and `costs` 256 bytes, of any object that has bytes.
+        None when there are more than `most`, by default as many as there may be.  `levels` are 64
+        and `costs` 256 bytes, of any object that has bytes.
         """
 
     def count_probes(

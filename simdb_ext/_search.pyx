@@ -30,6 +30,9 @@ import numpy as np
 
 from simdb.errors import CorruptError
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
 cdef enum:
     LOOKUP_QUERIES_MAX = 1 << 17
     SCAN_QUERIES_MAX = 1024

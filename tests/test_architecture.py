@@ -47,12 +47,12 @@ FOLDERS = {
     ],
     "engine": [
         "signed", "banded", "view", "candidates", "use", "store", "opening", "idf", "stored",
-        "lookup", "verifying", "single", "criteria", "sweep", "pairs", "components", "order",
-        "star", "equal", "cluster", "linking", "parting", "keeping", "kept", "groupings", "oneshot",
-        "incoming", "chunks", "matching", "trace", "explanation", "resemblance", "reason",
-        "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit", "claim",
-        "writing", "transaction", "compaction", "inspection", "advice", "regroup", "rebuild",
-        "dump", "load",
+        "rows", "lookup", "verifying", "single", "criteria", "sweep", "pairs", "components",
+        "order", "star", "equal", "cluster", "linking", "parting", "keeping", "kept", "groupings",
+        "oneshot", "incoming", "chunks", "matching", "trace", "explanation", "resemblance",
+        "reason", "planning", "queries", "timing", "calibration", "snapshot", "staging", "commit",
+        "claim", "writing", "transaction", "compaction", "inspection", "advice", "regroup",
+        "rebuild", "dump", "load",
     ],
     "compat": [
         "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",

@@ -81,15 +81,21 @@ class BandTables:
         counts = np.bincount(asked, minlength=len(vectors))
         return offsets_of(counts), ordinals[order], similarities[order]
 
-    def candidates_of(self, vector: U8) -> U32:
-        """The documents that agree with one query uint8[1, width] in a band; fast to call."""
+    def candidates_of(self, vector: U8, most: int) -> U32 | None:
+        """The documents that agree with one query uint8[1, width] in a band; fast to call.
+
+        None when some band has more than `most`.
+        """
         keys = self._bands.searchable(np.empty(0, np.uint64), vector)
-        found: set[int] = set()
+        candidates: set[int] = set()
         for table, key in zip(self._tables, keys[0].tolist(), strict=True):
-            found.update(ordinal for ordinal, _ in table.lookup_one(key, 0, 0, False))
+            found = table.lookup_one(key, 0, 0, False, most)
+            if found is None:
+                return None
+            candidates.update(ordinal for ordinal, _ in found)
         if len(self._loose.ordinals):
-            found.update(self._compare_loose(keys, None).tolist())
-        return np.array(sorted(found), np.uint32)
+            candidates.update(self._compare_loose(keys, None).tolist())
+        return np.array(sorted(candidates), np.uint32)
 
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
         """Of the documents that agree with a query in a band any one, for every band and query.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from simdb.checks import called
 from simdb.engine import lookup
 from simdb.engine.incoming import Progress, chosen_batch
-from simdb.engine.lookup import Rows
+from simdb.engine.rows import Rows, joined, no_rows
 from simdb.engine.staging import Staging
 from simdb.engine.store import Store
 from simdb.engine.view import View
@@ -58,7 +58,7 @@ def add_new(
         found.append(matches)
         if progress is not None:
             progress(start + len(part))
-    return lookup.as_matches(current_view(), source, lookup.joined(found))
+    return lookup.as_matches(current_view(), source, joined(found))
 
 
 def _among(
@@ -70,7 +70,7 @@ def _among(
 ) -> Rows:
     """The matches of the documents of a group among themselves; ordinals are positions in it."""
     if len(part) == 1:
-        return lookup.no_rows(1)
+        return no_rows(1)
     loose = Loose(0, source.width, keying)
     loose.append(part)
     view = View([], loose.view(), None, keying, None)

@@ -15,6 +15,7 @@ from simdb import kernel
 from simdb.bits import is_set
 from simdb.checks import is_one_of, one_of, shown
 from simdb.engine.candidates import find_candidates
+from simdb.engine.rows import Rows, joined
 from simdb.engine.view import View
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import Bands
@@ -32,43 +33,11 @@ PART_MEASURED = 1 << 13
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 # What a query may say: similarity, distance, recall, method.
 Asked = tuple[float | None, int | None, float | None, str | None]
-
-
-class Rows:
-    """Matches of consecutive queries: offsets, ordinals, distances and similarities."""
-
-    __slots__ = ("distances", "offsets", "ordinals", "similarities")
-
-    def __init__(self, offsets: I64, ordinals: U32, distances: U8, similarities: F32) -> None:
-        """offsets int64[m + 1]; the others of length k; NaN for an unknown similarity."""
-        self.offsets = offsets
-        self.ordinals = ordinals
-        self.distances = distances
-        self.similarities = similarities
-
-    @property
-    def queries(self) -> I64:
-        """The query that each match belongs to."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-
-    def chosen(self, order: npt.NDArray[np.integer]) -> "Rows":
-        """The matches at positions `order`, which are grouped by query."""
-        counts = np.bincount(self.queries[order], minlength=len(self.offsets) - 1)
-        return Rows(
-            offsets_of(counts),
-            self.ordinals[order],
-            self.distances[order],
-            self.similarities[order],
-        )
-
-    def limited(self, limit: int) -> "Rows":
-        """At most the first `limit` matches of each query."""
-        rank = np.arange(len(self.ordinals)) - self.offsets[:-1][self.queries]
-        return self.chosen(np.flatnonzero(rank < limit))
 
 
 def make_criterion(
@@ -166,13 +135,14 @@ def search(
     plan = plan or view.plan(criterion, source)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
+    # The kernel gives one candidate only where those need not be measured.
+    most = 1 if first and is_measured else None if first else limit
     parts = []
     for start in range(0, max(len(sketches), 1), size):
         part = slice(start, start + size)
         later = None if after is None else after[part]
-        rows = _search_part(view, source, sketches.taken(part), criterion, plan, first, later)
-        # The kernel gives one candidate only where those need not be measured.
-        most = 1 if first and is_measured else None if first else limit
+        taken = sketches.taken(part)
+        rows = _search_part(view, source, taken, criterion, plan, first, later, most)
         parts.append(rows if most is None else rows.limited(most))
     return parts[0] if len(parts) == 1 else joined(parts)
 
@@ -199,22 +169,19 @@ def as_list(view: View, source: Source, rows: Rows) -> list[Match]:
     ]
 
 
-def no_rows(count: int) -> Rows:
-    """No match of any of `count` queries."""
-    offsets = np.zeros(count + 1, np.int64)
-    nothing = np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
-    return Rows(offsets, *nothing)
+def bare_rows(view: View, source: Source, bits: U64, plan: Plan, *, first: bool) -> Rows:
+    """The matches of ready fingerprints, whose similarities nobody knows."""
+    tables = view.tables(source)
+    if plan.method == "exhaustive":
+        found = tables.scan(bits, distance=plan.distance, first=first, after=None)
+    else:
+        found = tables.lookup(
+            bits, distance=plan.distance, flips=plan.flips, first=first, after=None
+        )
+    offsets, ordinals, distances = found
+    return Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
 
 
-def joined(parts: list[Rows]) -> Rows:
-    """The rows of batches that follow each other."""
-    counts = np.concatenate([np.diff(part.offsets) for part in parts])
-    return Rows(
-        offsets_of(counts),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.distances for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-    )
 
 
 def bit_counts(words: npt.NDArray[np.uint64]) -> U8:
@@ -231,10 +198,11 @@ def _search_part(
     plan: Plan,
     first: bool,
     after: U32 | None,
+    most: int | None,
 ) -> Rows:
     empty = sketches.states == EMPTY
     if empty.any():
-        return _without_empty(view, source, sketches, criterion, plan, first, after, empty)
+        return _without_empty(view, source, sketches, criterion, plan, first, after, most, empty)
     if criterion.similarity is not None:
         if (sketches.states != WEIGHTED).any():
             raise InputError(
@@ -243,7 +211,11 @@ def _search_part(
             )
         return _measured(view, source, sketches, criterion, plan, first, after)
     offsets, ordinals, distances = find_candidates(view, source, sketches, plan, first, after)
-    return Rows(offsets, ordinals, distances, _estimates(view, source, sketches, offsets, ordinals))
+    rows = Rows(offsets, ordinals, distances, np.empty(len(ordinals), np.float32))
+    if most is not None:
+        rows = rows.limited(most)
+    rows.similarities = _estimates(view, source, sketches, rows.offsets, rows.ordinals)
+    return rows
 
 
 def _without_empty(
@@ -254,12 +226,13 @@ def _without_empty(
     plan: Plan,
     first: bool,
     after: U32 | None,
+    most: int | None,
     empty: npt.NDArray[np.bool_],
 ) -> Rows:
     """The matches of the documents that have features; none for the others."""
     asked = np.flatnonzero(~empty)
     later = None if after is None else after[asked]
-    rows = _search_part(view, source, sketches.taken(asked), criterion, plan, first, later)
+    rows = _search_part(view, source, sketches.taken(asked), criterion, plan, first, later, most)
     counts = np.zeros(len(sketches), np.int64)
     counts[asked] = np.diff(rows.offsets)
     offsets = offsets_of(counts)

@@ -18,7 +18,8 @@ from simdb.checks import called, is_one_of, shown
 from simdb.engine import incoming, lookup
 from simdb.engine.chunks import chunks_of, give_back, opened
 from simdb.engine.incoming import Progress
-from simdb.engine.lookup import Asked, Rows
+from simdb.engine.lookup import Asked
+from simdb.engine.rows import Rows, joined, no_rows
 from simdb.engine.store import Store
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
@@ -109,7 +110,7 @@ def of_slices(
     progress: Progress | None = None,
 ) -> Rows:
     """The matches of queries that come in slices; the same whatever the slices."""
-    found = [lookup.no_rows(0)]
+    found = [no_rows(0)]
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:
@@ -124,7 +125,7 @@ def of_slices(
         )
         found.append(rows)
         done += len(sketches)
-    return lookup.joined(found)
+    return joined(found)
 
 
 def of_stored(
@@ -217,7 +218,7 @@ class _Found:
         """All matches, the best of a query first."""
         empty = np.empty(0, np.int64)
         queries = np.concatenate([empty, *(part[0] for part in self._parts)])
-        every = lookup.joined([lookup.no_rows(0), *(part[1] for part in self._parts)])
+        every = joined([no_rows(0), *(part[1] for part in self._parts)])
         far = -every.similarities if by_similarity else every.distances
         order = np.lexsort((every.ordinals, far, queries))
         # What was both probed and compared stands twice, one after the other.

@@ -277,11 +277,9 @@ class Queries(Groupings, Protocol):
                 plan = single.plan_bits(view, self._store.options, asked, source)
                 view.bit_plans[key] = plan
             check_bits(bits)
-            found = single.search_bits(view, source, bits, plan, first)
-            if limit is None:
-                return found
-            lookup.check_limit(limit)
-            return found[:limit]
+            if limit is not None:
+                lookup.check_limit(limit)
+            return single.search_bits(view, source, bits, plan, first, limit)
 
     def _found(
         self,
@@ -317,16 +315,17 @@ class Queries(Groupings, Protocol):
         lookup.check_limit(limit)
         with self._enter() as (view, source):
             if id is not None:
-                return self._query_stored(document, view, source, id, asked, limit)
+                most = 1 if first else limit
+                return self._query_stored(document, view, source, id, asked, most)
             if document is None:
                 raise InputError("query needs a document, or the id= of a stored one")
             sketches = self._store.sketcher.sketch([document], errors=errors, is_query=True)
             criterion = lookup.criterion_of(self._store.options, sketches, asked)
             plan = view.plan(criterion, source)
             if single.can_probe(sketches, plan):
-                return single.probe(view, source, sketches, criterion, plan, first)[:limit]
+                return single.probe(view, source, sketches, criterion, plan, first, limit)
             if single.can_band(sketches, plan):
-                return single.band(view, source, sketches, criterion, first)[:limit]
+                return single.band(view, source, sketches, criterion, plan, first, limit)
             rows = lookup.search(
                 view, source, sketches, criterion, limit=limit, first=first, plan=plan
             )
@@ -347,13 +346,14 @@ class Queries(Groupings, Protocol):
         sketches = stored_sketches(view, source, ordinals)
         criterion = lookup.criterion_of(self._store.options, sketches, asked)
         plan = view.plan(criterion, source)
+        more = None if limit is None else limit + 1  # the document itself may be among them
         if single.can_probe(sketches, plan):
-            found = single.probe(view, source, sketches, criterion, plan, first=False)
+            found = single.probe(view, source, sketches, criterion, plan, False, more)
             return [match for match in found if match.id != id][:limit]
         if single.can_band(sketches, plan):
-            found = single.band(view, source, sketches, criterion, first=False)
+            found = single.band(view, source, sketches, criterion, plan, False, more)
             return [match for match in found if match.id != id][:limit]
-        rows = lookup.search(view, source, sketches, criterion, plan=plan)
+        rows = lookup.search(view, source, sketches, criterion, limit=more, plan=plan)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
         return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
 

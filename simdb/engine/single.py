@@ -1,10 +1,13 @@
-"""One query at a time, where microseconds count: the shortest ways through the kernel."""
+"""One query at a time, where microseconds count: the shortest ways through the kernel.
+
+They make objects of all that they find, so a query with many matches goes the way of a batch.
+"""
 
 import numpy as np
 
 from simdb.bits import is_set
 from simdb.engine.candidates import levels_of
-from simdb.engine.lookup import Asked, make_criterion
+from simdb.engine.lookup import Asked, as_list, bare_rows, make_criterion, search
 from simdb.engine.view import View
 from simdb.options import Options
 from simdb.plan.question import Criterion
@@ -13,6 +16,9 @@ from simdb.signatures import COUNTED_MAX
 from simdb.storage.run import Source
 from simdb.values import WEIGHTED, Match, Sketches
 
+# More matches of one query than this are taken as arrays.
+MANY = 512
+
 
 def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Plan:
     """The plan for a query by a ready fingerprint."""
@@ -20,19 +26,21 @@ def plan_bits(view: View, options: Options, asked: Asked, source: Source) -> Pla
     return view.plan(criterion, source)
 
 
-def search_bits(view: View, source: Source, bits: int, plan: Plan, first: bool) -> list[Match]:
-    """The matches of one ready fingerprint."""
-    if plan.method == "exhaustive":
-        query = np.array([bits], np.uint64)
-        _, ordinals, distances = view.tables(source).scan(
-            query, distance=plan.distance, first=first, after=None
-        )
-        found = list(zip(ordinals.tolist(), distances.tolist(), strict=True))
-    else:
-        found = view.tables(source).lookup_one(bits, plan.distance, plan.flips, first)
-    if not found:
-        return []
-    return [Match(view.id_of(ordinal, source), distance) for ordinal, distance in found]
+def search_bits(
+    view: View, source: Source, bits: int, plan: Plan, first: bool, limit: int | None
+) -> list[Match]:
+    """The matches of one ready fingerprint, best first, at most `limit`."""
+    if plan.method != "exhaustive":
+        found = view.tables(source).lookup_one(bits, plan.distance, plan.flips, first, MANY)
+        if found is not None:
+            return [Match(view.id_of(at, source), distance) for at, distance in found[:limit]]
+    rows = bare_rows(view, source, np.array([bits], np.uint64), plan, first=first)
+    if limit is not None:
+        rows = rows.limited(limit)
+    if len(rows.ordinals) > MANY:
+        return as_list(view, source, rows)
+    found = zip(rows.ordinals.tolist(), rows.distances.tolist(), strict=True)
+    return [Match(view.id_of(at, source), distance) for at, distance in found]
 
 
 def can_probe(sketches: Sketches, plan: Plan) -> bool:
@@ -42,9 +50,15 @@ def can_probe(sketches: Sketches, plan: Plan) -> bool:
 
 
 def probe(
-    view: View, source: Source, sketches: Sketches, criterion: Criterion, plan: Plan, first: bool
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
 ) -> list[Match]:
-    """The matches of one document with weights, best first."""
+    """The matches of one document with weights, best first, at most `limit`."""
     probing, is_measured = plan.probing, criterion.similarity is not None
     assert probing is not None
     tables = view.covered_tables(source) if plan.compared else view.tables(source)
@@ -58,7 +72,10 @@ def probe(
         first and not is_measured,
         probing.tables,
         probing.header_bits,
+        MANY,
     )
+    if found is None:
+        return _searched(view, source, sketches, criterion, plan, first, limit)
     if not found:
         return []
     if plan.compared:
@@ -69,8 +86,7 @@ def probe(
         least = float(np.float32(criterion.similarity))
         rows = [row for row in rows if row[2] is not None and row[2] >= least]
         rows.sort(key=lambda row: (-row[2], row[0]))
-    if first:
-        rows = rows[:1]
+    rows = rows[: 1 if first else limit]
     return [Match(view.id_of(ordinal, source), *measured) for ordinal, *measured in rows]
 
 
@@ -81,10 +97,18 @@ def can_band(sketches: Sketches, plan: Plan) -> bool:
 
 
 def band(
-    view: View, source: Source, sketches: Sketches, criterion: Criterion, first: bool
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
 ) -> list[Match]:
-    """The matches of one signature, best first."""
-    ordinals = view.band_tables(source).candidates_of(sketches.vectors)
+    """The matches of one signature, best first, at most `limit`."""
+    ordinals = view.band_tables(source).candidates_of(sketches.vectors, MANY)
+    if ordinals is None:
+        return _searched(view, source, sketches, criterion, plan, first, limit)
     if not len(ordinals):
         return []
     agreeing, similarities = view.signed(source, ordinals).of_one(sketches.vectors, ordinals)
@@ -98,8 +122,22 @@ def band(
             min(permutations - int(agreeing[at]), COUNTED_MAX),
             float(similarities[at]),
         )
-        for at in chosen[: 1 if first else None].tolist()
+        for at in chosen[: 1 if first else limit].tolist()
     ]
+
+
+def _searched(
+    view: View,
+    source: Source,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
+) -> list[Match]:
+    """The matches of one document that has many: as arrays, until it is known which are wanted."""
+    rows = search(view, source, sketches, criterion, limit=limit, first=first, plan=plan)
+    return as_list(view, source, rows)
 
 
 def _similarities(

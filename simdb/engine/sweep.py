@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, is_set
-from simdb.engine.lookup import Rows, search
+from simdb.engine.lookup import search
+from simdb.engine.rows import Rows
 from simdb.engine.stored import stored_sketches
 from simdb.engine.view import View
 from simdb.index.bands import Bands

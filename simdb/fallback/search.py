@@ -5,6 +5,7 @@ positions, the ranges are measured in slices of bounded size, and what lies with
 is filtered and sorted at the end.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
@@ -95,12 +96,12 @@ class Tables:
         return self._collected(found, len(queries), first, after)
 
     def lookup_one(
-        self, query: int, distance: int, flips: int, first: bool
-    ) -> list[tuple[int, int]]:
+        self, query: int, distance: int, flips: int, first: bool, most: int = sys.maxsize
+    ) -> list[tuple[int, int]] | None:
         """(ordinal, distance) of the matches of one query, in the same order."""
         queries = np.array([query], np.uint64)
         found = self.lookup(queries, distance=distance, flips=flips, first=first, after=None)
-        return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
+        return _as_list(found, most)
 
     def probe(
         self,
@@ -147,7 +148,8 @@ class Tables:
         first: bool,
         tables: int | None = None,
         header_bits: int | None = None,
-    ) -> list[tuple[int, int]]:
+        most: int = sys.maxsize,
+    ) -> list[tuple[int, int]] | None:
         """(ordinal, distance) of the matches of one query, in the same order."""
         found = self.probe(
             np.array([query], np.uint64),
@@ -161,7 +163,7 @@ class Tables:
             tables=tables,
             header_bits=header_bits,
         )
-        return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
+        return _as_list(found, most)
 
     def count_probes(
         self,
@@ -266,6 +268,14 @@ class Tables:
         if first:
             order = order[_is_first(numbers[order])]
         return _offsets(numbers[order], count), ordinals[order], distances[order]
+
+
+def _as_list(found: Found, most: int) -> list[tuple[int, int]] | None:
+    """(ordinal, distance) of the matches of one query; None when there are more than `most`."""
+    _, ordinals, distances = found
+    if len(ordinals) > most:
+        return None
+    return list(zip(ordinals.tolist(), distances.tolist(), strict=True))
 
 
 def _buckets(

@@ -187,7 +187,7 @@ cdef class Tables:
         return self.tables.run_count * self.tables.table_count
 
     def probe_one(self, uint64_t query, levels, costs, theta, cap, unsigned distance, bint first,
-                  tables=None, header_bits=None):
+                  tables=None, header_bits=None, Py_ssize_t most=PY_SSIZE_T_MAX):
         """(ordinal, distance) of the matches of one query; `levels` are 64.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
@@ -228,6 +228,8 @@ cdef class Tables:
         else:
             with nogil:
                 search_probe(&self.tables, &request, &volatility, &scratch, &found)
+        if most < 0 or found.count > <size_t> most:
+            return None
         if found.count > found.capacity:
             room = Memory(found.count * 20)
             grow(&found, room.start)
@@ -292,7 +294,8 @@ cdef class Tables:
             size = search_group_size(&matches.found, request.count, group)
         return matches.result()
 
-    def lookup_one(self, uint64_t query, unsigned distance, unsigned flips, bint first):
+    def lookup_one(self, uint64_t query, unsigned distance, unsigned flips, bint first,
+                   Py_ssize_t most=PY_SSIZE_T_MAX):
         """(ordinal, distance) of the matches of one query, in the same order.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
@@ -315,6 +318,8 @@ cdef class Tables:
         else:
             with nogil:
                 search_lookup(&self.tables, &request, &scratch, &found)
+        if most < 0 or found.count > <size_t> most:
+            return None
         if found.count > found.capacity:
             memory = Memory(found.count * 20)
             grow(&found, memory.start)

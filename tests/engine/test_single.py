@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.engine import lookup, single
 
 ASKED = (
     {"distance": 5, "recall": 0.9},
@@ -43,6 +44,17 @@ def queries(database):
     return fingerprints(weights + 0.15 * generator.laplace(size=weights.shape))
 
 
+def count_matches(monkeypatch, made):
+    """Put every match that is made from now on into `made`."""
+
+    def counted(*values):
+        made.append(simdb.Match(*values))
+        return made[-1]
+
+    for module in (single, lookup):
+        monkeypatch.setattr(module, "Match", counted)
+
+
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_a_document_with_weights(database, asked):
     if "similarity" in asked and not database.options.sketch.store_volatility:
@@ -71,6 +83,54 @@ def test_a_stored_document(database, asked):
     for at, id in enumerate(ids):
         assert database.query(id=id, **asked) == every[at]
         assert database.query(id=id, limit=1, **asked) == every[at][:1]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_document_with_many_matches_is_answered_alike(database, monkeypatch, asked):
+    if "similarity" in asked and not database.options.sketch.store_volatility:
+        pytest.skip("nothing to measure by")
+    many = queries(database)
+    usual = [database.query(each, **asked) for each in many]
+    bare = [database.query(int(each.bits), distance=9) for each in many]
+
+    monkeypatch.setattr(single, "MANY", 1)
+
+    assert [database.query(each, **asked) for each in many] == usual
+    assert [database.query(each, limit=2, **asked) for each in many] == [row[:2] for row in usual]
+    assert [database.query(int(each.bits), distance=9) for each in many] == bare
+    for each, row in zip(many, usual, strict=True):
+        assert database.first(each, **asked) in (row or [None])
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()], ids=["simhash", "minhash"])
+@pytest.mark.parametrize("asked", [{}, {"method": "exhaustive"}], ids=str)
+def test_a_limit_makes_no_more_matches_than_it_gives(open_database, monkeypatch, sketch, asked):
+    made = []
+    database = open_database(options=simdb.Options(sketch=sketch, delta_documents=100))
+    text = "red green blue grey pink black white"
+    database.insert_many(range(2000), [text] * 2000)
+    count_matches(monkeypatch, made)
+
+    limited = database.query(text, limit=5, **asked)
+    stored = database.query(id=7, limit=5, **asked)
+
+    assert [match.id for match in limited] == [0, 1, 2, 3, 4]
+    assert [match.id for match in stored] == [0, 1, 2, 3, 4]
+    assert len(made) <= 5 + 6  # the document itself is dropped
+
+
+def test_a_limit_makes_no_more_matches_of_fingerprints_than_it_gives(open_database, monkeypatch):
+    made = []
+    database = open_database(options=simdb.Options(delta_documents=100))
+    database.insert_many(range(2000), np.full(2000, 77, np.uint64))
+    count_matches(monkeypatch, made)
+
+    limited = database.query(77, limit=5)
+    first = database.first(id=7)
+
+    assert [match.id for match in limited] == [0, 1, 2, 3, 4]
+    assert first.id != 7
+    assert len(made) <= 6
 
 
 def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(database):

@@ -216,6 +216,23 @@ def test_equal_fingerprints_by_the_thousand_are_all_returned(search):
     assert len(tables.lookup_one(0, 3, 0, False)) == count - 9
 
 
+def test_one_query_with_more_matches_than_wanted_makes_no_list(search):
+    ordinals = np.arange(100, dtype=np.uint32)
+    keys, directory = np.zeros(100, np.uint64), np.array([0, *[100] * 64], np.uint32)
+    run = [(keys, ordinals, directory)] * 4
+    tables = search.Tables(leading_masks(4, 1), [run], NO_ENTRIES, bitmap(ordinals[:9], 100))
+    levels, costs = bytes(64), np.full(256, 255, np.uint8)
+
+    looked_up = [tables.lookup_one(0, 3, 0, False, most) for most in (90, 91, 0, -1)]
+    probed = [
+        tables.probe_one(0, levels, costs, 9, 9, 3, False, None, None, most)
+        for most in (90, 91, 0, -1)
+    ]
+
+    expected = [(ordinal, 0) for ordinal in range(9, 100)]
+    assert looked_up == probed == [None, expected, None, None]
+
+
 def test_a_large_batch_answers_like_single_queries(search):
     generator = np.random.default_rng(7)
     stored = generator.integers(0, 1 << 63, 3000, np.uint64)
