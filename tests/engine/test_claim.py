@@ -94,3 +94,25 @@ def test_text_is_claimed_by_similarity(database):
     assert near is not None
     assert (near.id, far) == ("a", None)
     assert list(database) == ["a", "c"]
+
+
+def test_a_claim_whose_progress_raises_leaves_nothing_in_the_transaction(open_database):
+    def progress(done):
+        raise KeyError(done)
+
+    database = open_database(options=simdb.Options(delta_documents=4, keep_clusters="distance"))
+    database.insert("before", 1)
+    with database.write() as transaction:
+        transaction.insert("staged", 1 << 20)
+
+        with pytest.raises(KeyError):
+            transaction.add_many_if_new(
+                range(2000), [at << 40 for at in range(2000)], range(2000), progress=progress
+            )
+
+        assert list(transaction) == ["before", "staged"]
+        assert transaction.query(7 << 40, distance=0) == []
+        transaction.insert(7, 5)
+    assert list(database) == ["before", "staged", 7]
+    assert database.get(7).metadata is None
+    assert list(database.check(deep=True)) == []
