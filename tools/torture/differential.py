@@ -1,0 +1,165 @@
+"""Drive all verbs of a database by chance, and hold every answer against a dict and double loops.
+
+    python tools/torture/differential.py --seeds 200 --steps 250
+    python tools/torture/differential.py --seed 17 --steps 250 --kernel scalar
+
+Each seed makes a database with options of its own, in a process with one variant of the kernel.
+What fails is told with its seed, step, options and last steps, and the command that runs just that.
+"""
+
+import argparse
+import faulthandler
+import math
+import os
+import subprocess
+import sys
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+ROOT = HERE.parents[2]
+GROUP_SEEDS = 10
+# A run of probabilistic answers fails by chance less than once in a million such runs.
+DEVIATIONS = 5.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--seeds", type=int, default=1, help="how many")
+    parser.add_argument("--steps", type=int, default=200, help="of each seed")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no seed after that")
+    parser.add_argument("--kernel", help="a variant, or numpy; where not given, seeds take turns")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument(
+        "--callbacks",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="callers that use the transaction inside of what it reads from",
+    )
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    sys.path[:0] = [str(HERE.parent), str(ROOT / "tests"), str(ROOT)]
+    if given.inside:
+        return run_here(given)
+    return run_all(given)
+
+
+def run_all(given):
+    """All seeds, in groups, each in a process of its own; 1 where one failed."""
+    kernels = [given.kernel] if given.kernel else known_kernels()
+    seeds = range(given.seed, given.seed + given.seeds)
+    until = time.monotonic() + given.seconds
+    groups = [
+        (kernel, [seed for seed in seeds[start : start + size] if seed % len(kernels) == at])
+        for size in [GROUP_SEEDS * len(kernels)]
+        for start in range(0, len(seeds), size)
+        for at, kernel in enumerate(kernels)
+    ]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        done = list(pool.map(lambda group: run_group(*group, given, until), groups))
+    totals = [sum(each[at] for each in done) for at in range(6)]
+    failures, seed_count, steps, promised, found, variance = totals
+    margin = DEVIATIONS * math.sqrt(variance)
+    is_low = found < promised - margin
+    print(
+        f"{seed_count:.0f} seeds, {steps:.0f} steps, kernels {', '.join(kernels)}:"
+        f" {failures:.0f} failed; probabilistic answers found {found:.0f} matches, where"
+        f" {promised:.0f} were promised, or {margin:.0f} fewer by chance",
+        flush=True,
+    )
+    return int(failures > 0 or is_low)
+
+
+def known_kernels():
+    from simdb import kernel  # noqa: PLC0415
+
+    return ["numpy", *(kernel.variants() if kernel.IS_COMPILED else [])]
+
+
+def run_group(kernel, seeds, given, until):
+    """Some seeds in one process; failures, seeds, steps, matches promised, found, variance."""
+    total = (0,) * 6
+    while seeds and time.monotonic() < until:
+        ended = run_process(kernel, seeds, given, until)
+        lines = ended.stdout.splitlines()
+        sums = [line.split()[1:] for line in lines if line.startswith("total ")]
+        if sums:
+            report = "\n".join(line for line in lines if not line.startswith(("begin ", "total ")))
+            if report:
+                print(f"{report}\nwith --kernel {kernel}", flush=True)
+            return tuple(map(sum, zip(total, map(float, sums[-1]), strict=True)))
+        begun = [int(line.split()[1]) for line in lines if line.startswith("begin ")]
+        seed = begun[-1] if begun else seeds[0]
+        print(
+            f"{ended.stdout}{ended.stderr}\nthe process ended with {ended.returncode}: seed {seed}"
+        )
+        print(f"run just that by\n  {command_of(seed, given)} --kernel {kernel}", flush=True)
+        total = (total[0] + 1, total[1] + len(begun), *total[2:])
+        seeds = [each for each in seeds if each > seed]
+    return total
+
+
+def run_process(kernel, seeds, given, until):
+    """Run the seeds in a process of their own, with one variant of the kernel."""
+    command = [
+        sys.executable, str(HERE), "--inside", "--seed", str(seeds[0]),
+        "--seeds", str(seeds[-1] + 1), "--jobs", str(step_of(seeds)),
+        "--steps", str(given.steps), "--seconds", str(until - time.monotonic()),
+        "--callbacks" if given.callbacks else "--no-callbacks",
+    ]  # fmt: skip
+    return subprocess.run(
+        command,
+        env={**os.environ, "SIMDB_KERNEL": kernel},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def command_of(seed, given):
+    """What runs just one seed again, but for the kernel."""
+    callbacks = "" if given.callbacks else " --no-callbacks"
+    return f"{sys.executable} {HERE} --seed {seed} --steps {given.steps}{callbacks}"
+
+
+def step_of(seeds):
+    return seeds[1] - seeds[0] if len(seeds) > 1 else 1
+
+
+def run_here(given):
+    """The seeds of one group, in this process."""
+    from expected import Tally  # noqa: PLC0415
+    from session import Session  # noqa: PLC0415
+
+    faulthandler.enable()
+    tally, steps, seeds, failures = Tally(), 0, 0, 0
+    until = time.monotonic() + given.seconds
+    for seed in range(given.seed, given.seeds, given.jobs):
+        if time.monotonic() > until:
+            break
+        print(f"begin {seed}", flush=True)
+        session = Session(seed, callbacks=given.callbacks, tally=tally)
+        try:
+            session.run(given.steps)
+        except Exception:
+            failures += 1
+            report(session, given)
+        steps, seeds = steps + session.steps, seeds + 1
+    print("total", failures, seeds, steps, tally.promised, tally.found, tally.variance, flush=True)
+    return 0
+
+
+def report(session, given):
+    """Say what failed, after which steps, and how to run just that."""
+    print(f"FAILED in step {session.steps} of seed {session.seed}, in {session.directory}")
+    print(f"options: {session.options}")
+    print("last steps:", *session.last, f"in a transaction: {session.doing}", sep="\n  ")
+    print(traceback.format_exc(), f"run just that by\n  {command_of(session.seed, given)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Callers that misbehave: what they hand over raises, ends too early or is of a wrong type.
+
+After each the database must hold what it held before.  With `reentrant` callers also use the
+transaction, or close the database, inside what it is just reading from: reading is allowed, and
+anything else is a BusyError, before anything is staged.
+"""
+
+import simdb
+from drawn import some_text
+
+IDS = [f"mischief{at}" for at in range(6)]
+
+
+class MischiefError(Exception):
+    """What a caller's own code raises."""
+
+
+def refused(call, *kinds):
+    """Call, and insist on one of these errors."""
+    try:
+        answer = call()
+    except kinds:
+        return
+    raise AssertionError(f"answered {answer!r:.60}, and {kinds} was wanted")
+
+
+def raising(values, at):
+    for number, value in enumerate(values):
+        if number == at:
+            raise MischiefError
+        yield value
+
+
+def fresh_batch(chance):
+    """Ids that no step ever stores, and texts."""
+    return IDS.copy(), [some_text(chance) for _ in IDS]
+
+
+def raise_inside(target, expected, chance):
+    ids, texts = fresh_batch(chance)
+    at = chance.randrange(len(ids))
+    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    which = chance.choice(["ids", "documents", "metadata"])
+    columns = {"ids": ids, "documents": texts, "metadata": [None] * len(ids)}
+    columns[which] = raising(columns[which], at)
+    refused(lambda: getattr(target, verb)(**columns), MischiefError)
+    return f"{verb} of {which} that raise at {at}"
+
+
+def raise_in_progress(target, expected, chance):
+    ids, texts = fresh_batch(chance)
+
+    def progress(done):
+        raise MischiefError
+
+    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    try:
+        getattr(target, verb)(ids, texts, progress=progress)
+    except MischiefError:
+        return f"{verb} with a progress that raises"
+    target.delete_many(ids)  # it was not called
+    return f"{verb} with a progress that is not called"
+
+
+def raise_in_verify(target, expected, chance):
+    def verify(*given):
+        raise MischiefError
+
+    text = some_text(chance)
+    try:
+        target.query(text, recall=1.0, verify=verify)
+        target.query_many([text], recall=1.0, verify=verify)
+    except MischiefError:
+        pass
+    refused(lambda: target.query(text, verify=7), simdb.OptionError)
+    return "verify that raises"
+
+
+def give_unequal_numbers(target, expected, chance):
+    ids, texts = fresh_batch(chance)
+    less, more = texts[: chance.randrange(len(ids))], [*texts, "more"]
+    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    for documents in (less, more):
+        given = iter(documents) if chance.random() < 0.5 else documents
+        refused(lambda given=given: getattr(target, verb)(ids, given), simdb.InputError)
+    refused(lambda: getattr(target, verb)(ids, texts, [None]), simdb.InputError)
+    return f"{verb} of unequal numbers"
+
+
+def give_wrong_types(target, expected, chance):
+    ids, texts = fresh_batch(chance)
+    at = chance.randrange(len(ids))
+    wrong = chance.choice([1.5, object(), {"a": 1}, None, 2**64, -1])
+    verb = chance.choice(["insert_many", "insert_batch", "add_many_if_new"])
+    documents = [*texts[:at], wrong, *texts[at + 1 :]]
+    refused(lambda: getattr(target, verb)(ids, documents), simdb.InputError)
+    names = [*ids[:at], chance.choice([1.5, True, None, "", b"", ids[at - 1]]), *ids[at + 1 :]]
+    refused(lambda: getattr(target, verb)(names, texts), simdb.InputError)
+    refused(lambda: target.delete_many([*ids, object()]), simdb.InputError)
+    refused(lambda: target.query(wrong, distance=3), simdb.InputError, simdb.OptionError)
+    return f"{verb} with {wrong!r:.20} in the middle"
+
+
+MISCHIEF = (
+    raise_inside, raise_in_progress, raise_in_verify, give_unequal_numbers, give_wrong_types,
+)  # fmt: skip
+
+
+def use_inside(database, transaction, expected, chance):
+    """Use the transaction inside of what it reads from."""
+    ids, texts = fresh_batch(chance)
+    forbidden = {
+        "insert": lambda: transaction.insert("inside", some_text(chance)),
+        "insert_many": lambda: transaction.insert_many(["inside"], [some_text(chance)]),
+        "insert_batch": lambda: transaction.insert_batch(["inside"], [some_text(chance)]),
+        "add_if_new": lambda: transaction.add_if_new("inside", some_text(chance)),
+        "delete_many": lambda: transaction.delete_many(list(expected.documents)[:2]),
+        "commit": transaction.commit,
+        "abort": transaction.abort,
+        "close": database.close,
+    }
+    name = chance.choice(list(forbidden))
+    place = chance.choice(["ids", "documents", "metadata", "progress", "delete"])
+    outcome = []
+
+    def inside(values):
+        for value in values:
+            if not outcome:
+                assert len(transaction) == len(expected.documents)
+                try:
+                    forbidden[name]()
+                except simdb.BusyError:
+                    outcome.append("refused")
+                else:
+                    outcome.append("done")
+            yield value
+
+    told = f"{name} inside of {place}"
+    if place == "delete":
+        transaction.delete_many(inside(["mischief", "unknown"]))
+    else:
+        columns = {"ids": ids, "documents": texts, "metadata": [None] * len(ids)}
+        if place == "progress":
+            columns["progress"] = lambda done: list(inside([done]))
+        else:
+            columns[place] = inside(columns[place])
+        transaction.insert_many(**columns)
+        transaction.delete_many(ids)
+    assert outcome in (["refused"], []), f"{told} was {outcome}"
+    return told
+
+
+def read_inside(target, expected, chance):
+    """Reading verbs inside of what a verb reads from."""
+    ids, texts = fresh_batch(chance)
+
+    def documents():
+        for text in texts:
+            assert len(target) == len(expected.documents)
+            target.query(text, recall=1.0)
+            yield text
+
+    target.insert_many(ids, documents())
+    target.delete_many(ids)
+    return "reading inside of documents"
