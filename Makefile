@@ -5,11 +5,13 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 KERNEL = $(wildcard $(addprefix simdb_ext/,*.pyx *.pxd *.h */*.pxi */*.c */*.h))
 
-# `make fuzz SECONDS=300 TARGETS="page database"`
+# `make fuzz SECONDS=300 TARGETS="page database"`, `make torture SEEDS=20`
 SECONDS ?= 30
 TARGETS ?=
+SEEDS ?= 250
 
-.PHONY: help demo test test-all coverage fuzz sanitize lint bench build clean
+.PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench build \
+  clean
 
 help:  ## list what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +32,9 @@ fuzz: $(VENV)/.developed  ## bytes of any kind for whatever decodes or parses: S
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
+torture: $(VENV)/.developed  ## all verbs by chance against a dict and double loops: SEEDS
+	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --steps 200 --jobs 2
+
 SANITIZED = build/sanitize
 # Leaks are not looked for: the interpreter leaves much to the end of the process.
 SANITIZING = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc \
@@ -39,10 +44,26 @@ sanitize: $(VENV)/.developed  ## the kernel with ASan, UBSan and bounds checks, 
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	git ls-files -z | xargs -0 tar c | tar x -C $(SANITIZED)
+	$(BIN)/python -m pip install --quiet 'setuptools>=77'
 	cd $(SANITIZED) && SIMDB_DEBUG=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && $(SANITIZING) PYTHONPATH=. $(abspath $(BIN))/python -m pytest -q \
 	  -p no:cacheprovider -m "not slow" tests/kernel tests/sketch tests/fuzz tests/storage \
 	  tests/engine/test_exactness.py tests/engine/test_transaction.py tests/engine/test_recall.py
+	cd $(SANITIZED) && $(SANITIZING) $(abspath $(BIN))/python tools/torture/texts.py --seeds 50
+	cd $(SANITIZED) && $(SANITIZING) $(abspath $(BIN))/python tools/torture/differential.py \
+	  --seeds 20 --steps 100
+
+THREADED = build/threads
+
+sanitize-threads: $(VENV)/.developed  ## the kernel with TSan, used by several threads at a time
+	rm -rf $(THREADED)
+	mkdir -p $(THREADED)
+	git ls-files -z | xargs -0 tar c | tar x -C $(THREADED)
+	$(BIN)/python -m pip install --quiet 'setuptools>=77'
+	cd $(THREADED) && SIMDB_DEBUG=thread $(abspath $(BIN))/python setup.py -q build_ext --inplace
+	cd $(THREADED) && LD_PRELOAD=$$(gcc -print-file-name=libtsan.so) \
+	  TSAN_OPTIONS=report_bugs=1:ignore_noninstrumented_modules=1:exitcode=66 \
+	  $(abspath $(BIN))/python tools/torture/races.py
 
 lint: $(VENV)/.developed  ## style, types, architecture
 	$(BIN)/ruff check .

@@ -13,8 +13,12 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 MODULES = ("arrange", "search", "sketch")
-DEBUG = os.environ.get("SIMDB_DEBUG") == "1"
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+SANITIZERS = {
+    "1": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "thread": ["-fsanitize=thread"],
+}
+SANITIZE = SANITIZERS.get(os.environ.get("SIMDB_DEBUG", ""), [])
+DEBUG = bool(SANITIZE)
 # Contraction would fuse a multiplication with an addition, and variants must agree to the bit.
 COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3"]), "-ffp-contract=off"]
 
@@ -25,7 +29,7 @@ extensions = [
         include_dirs=["simdb_ext", f"simdb_ext/{name}"],
         depends=[*glob("simdb_ext/*.p*"), *glob("simdb_ext/*.h"), *glob(f"simdb_ext/{name}/*.h")],
         extra_compile_args=COMPILE,
-        extra_link_args=SANITIZE if DEBUG else [],
+        extra_link_args=SANITIZE,
         optional=True,
     )
     for name in MODULES

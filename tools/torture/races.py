@@ -1,0 +1,81 @@
+"""Threads that sketch, insert, query and delete in one process: for the kernel under TSan.
+
+    python tools/torture/races.py --seconds 20
+
+ThreadSanitizer prints what it finds and sets the exit code; see `make sanitize-threads`.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from threading import Thread
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--threads", type=int, default=4)
+    given = parser.parse_args()
+    sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+    errors, counts = [], []
+    for signed in (False, True):
+        with tempfile.TemporaryDirectory() as directory:
+            use(directory, signed, given, errors, counts)
+    print(f"{sum(counts)} verbs, {len(errors)} errors", *errors[:3], sep="\n")
+    return int(bool(errors))
+
+
+def use(directory, signed, given, errors, counts):
+    """One database, used by all threads at a time."""
+    import simdb  # noqa: PLC0415
+
+    sketch = simdb.Minhash(shingle=1) if signed else simdb.Simhash(shingle=1)
+    options = simdb.Options(sketch=sketch, delta_documents=20, growth=2, keep_clusters="similarity")
+    until = time.monotonic() + given.seconds / 2
+    with simdb.open(f"{directory}/db", options=options, durability="none") as database:
+        arguments = [(database, at, until, errors, counts) for at in range(given.threads)]
+        threads = [Thread(target=work, args=each) for each in arguments]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        errors += database.check(deep=True)
+
+
+def work(database, number, until, errors, counts):
+    """One thread: any verb, until the time is over."""
+    import simdb  # noqa: PLC0415
+    from drawn import some_text  # noqa: PLC0415
+
+    chance, done = random.Random(number), 0
+    sketch = database.options.sketch
+    make = simdb.signatures if isinstance(sketch, simdb.Minhash) else simdb.fingerprints
+    while time.monotonic() < until and not errors:
+        texts = [some_text(chance) for _ in range(20)]
+        ids = [f"{number}-{chance.randrange(200)}" for _ in range(5)]
+        verbs = [
+            lambda texts=texts: make(texts, sketch),
+            lambda texts=texts: database.query(texts[0], recall=0.9),
+            lambda texts=texts: database.query_many(texts),
+            lambda texts=texts: database.query_many(texts, method="exhaustive"),
+            lambda: list(database.find_all(similarity=0.9)),
+            lambda ids=ids, texts=texts: database.insert_many(
+                set(ids), texts[: len(set(ids))], replace=True
+            ),
+            lambda ids=ids: database.delete_many(ids),
+        ]
+        try:
+            chance.choice(verbs)()
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {error}")
+        done += 1
+    counts.append(done)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Sketch texts of all scripts with random options: compiled and in numpy they must be equal.
+
+    python tools/torture/texts.py --seeds 200
+
+Texts have 0 to 65 characters, or one huge token, and lie at odd addresses.  For the kernel under
+sanitizers, see `make sanitize`.
+"""
+
+import argparse
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = (
+    (0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1E00, 0x2100),
+    (0x2C00, 0x3100), (0x3100, 0xA000), (0xAC00, 0xD800), (0xE000, 0x10000), (0x10000, 0x10FFFF),
+)  # fmt: skip
+
+
+def some_text(chance, length):
+    """Characters of one script or of several, with white space between."""
+    scripts = chance.sample(SCRIPTS, chance.randint(1, 3))
+    made = [chr(chance.randrange(*chance.choice(scripts))) for _ in range(length)]
+    for at in chance.sample(range(length), length // chance.choice([4, 8, 10**6])):
+        made[at] = chance.choice(" \t\n\u00a0\u3000\0-'_.")
+    return "".join(made)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=20)
+    given = parser.parse_args()
+    sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+    for seed in range(given.seed, given.seed + given.seeds):
+        sketch_some(seed)
+    print(f"{given.seeds} seeds: nothing found")
+
+
+def sketch_some(seed):
+    """All lengths, under options of their own, as str, as bytes and at an odd address."""
+    import simdb  # noqa: PLC0415
+    from simdb import kernel  # noqa: PLC0415
+    from drawn import some_minhash, some_simhash  # noqa: PLC0415
+
+    chance = random.Random(seed)
+    texts = [some_text(chance, length) for length in range(66)]
+    texts += [
+        some_text(chance, 1).join("aa") * chance.choice([2000, 70_000]),
+        " ".join("ab" * 9000),
+    ]
+    for make, sketch_all in ((some_simhash, simdb.fingerprints), (some_minhash, simdb.signatures)):
+        sketch = make(chance)
+        if sketch.uses_idf:
+            sketch = replace(sketch, idf=simdb.fit_idf(texts, sketch))
+        answers = []
+        for variant in kernel.variants() if kernel.IS_COMPILED else [None]:
+            if variant is not None:
+                kernel.select(variant)
+            answers.append(as_array(sketch_all(texts, sketch)))
+        assert all(np.array_equal(answers[0], each) for each in answers), f"seed {seed}: {sketch}"
+        odd = [memoryview(b"x" + text.encode())[1:] for text in texts]
+        alike = as_array(sketch_all([bytes(each) for each in odd], sketch))
+        assert np.array_equal(answers[0], alike), f"bytes, seed {seed}: {sketch}"
+
+
+def as_array(made):
+    return made.bits if hasattr(made, "bits") else made.minima
+
+
+if __name__ == "__main__":
+    main()
