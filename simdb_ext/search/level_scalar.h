@@ -27,7 +27,10 @@ static inline uint8_t level_of(double weight, double factor)
 
 static inline double float_at(const void *weights, size_t place)
 {
-    return ((const float *)weights)[place];
+    float weight;
+
+    memcpy(&weight, (const uint8_t *)weights + place * sizeof weight, sizeof weight);
+    return weight;
 }
 
 static inline double whole_at(const void *weights, size_t place)

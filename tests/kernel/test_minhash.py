@@ -247,6 +247,19 @@ def test_band_keys_are_those_of_the_definition(kernel, dtype, bands, rows):
     assert keys.tolist() == expected
 
 
+@pytest.mark.parametrize("offset", [1, 2, 3])
+def test_minima_at_odd_addresses_count_alike(kernel, offset):
+    minima = np.random.default_rng(2).integers(0, 9, (6, 24), np.uint32)
+    odd = np.frombuffer(bytes(offset) + minima.tobytes(), np.uint32, offset=offset).reshape(6, 24)
+    assert not odd.flags.aligned
+
+    keys = kernel.band_keys(odd, bands=4, rows=5)
+    agreeing = kernel.agreements(odd[:5], odd[1:])
+
+    assert (keys == kernel.band_keys(minima, bands=4, rows=5)).all()
+    assert (agreeing == kernel.agreements(minima[:5], minima[1:])).all()
+
+
 def test_more_bands_than_minima_are_refused(kernel):
     with pytest.raises(ValueError, match="4 bands of 5 rows of 16 minima"):
         kernel.band_keys(np.zeros((1, 16), np.uint32), bands=4, rows=5)
