@@ -182,8 +182,6 @@ def bare_rows(view: View, source: Source, bits: U64, plan: Plan, *, first: bool)
     return Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
 
 
-
-
 def bit_counts(words: npt.NDArray[np.uint64]) -> U8:
     """How many bits of each word are set: uint8[n]."""
     each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)

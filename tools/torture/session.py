@@ -13,11 +13,11 @@ import asking
 import changing
 import misbehaving
 import simdb
+from drawn import some_options, some_text
 from expected import Expected, Tally
 from simdb.engine import calibration
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import gate
-from drawn import some_options, some_text
 
 LAST_STEPS = 12
 SNAPSHOTS_MAX = 3

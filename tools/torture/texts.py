@@ -44,8 +44,8 @@ def main():
 def sketch_some(seed):
     """All lengths, under options of their own, as str, as bytes and at an odd address."""
     import simdb  # noqa: PLC0415
-    from simdb import kernel  # noqa: PLC0415
     from drawn import some_minhash, some_simhash  # noqa: PLC0415
+    from simdb import kernel  # noqa: PLC0415
 
     chance = random.Random(seed)
     texts = [some_text(chance, length) for length in range(66)]
