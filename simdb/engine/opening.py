@@ -11,7 +11,6 @@ from simdb.resources import Resources
 from simdb.sketch.making import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents, place, registry
-from simdb.storage.census import last_number
 from simdb.storage.environment import DEFAULT_MAP_BYTES, MOST_MAP_BYTES, Environment
 from simdb.storage.mapping import LEAST_MAP_BYTES
 
@@ -76,7 +75,7 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     if is_empty:
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
-        if last_number(environment.lmdb):
+        if environment.last_number:
             raise FormatError(
                 f"{environment.path} is an LMDB directory of something else, which is empty now; a"
                 " database gets a directory of its own"
@@ -90,7 +89,7 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
             ):
                 return contents.attach(environment)
         except BaseException:
-            environment.forget_subdatabases()
+            environment.handles.forget()
             raise
     if mode == "x":
         raise ExistsError(f"{environment.path} is a database already; open it with 'w'")

@@ -21,12 +21,12 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage import registry
 from simdb.storage.contents import Contents
-from simdb.storage.environment import MapFull
 from simdb.storage.loose import Loose
 from simdb.storage.membership import Membership
 from simdb.storage.registry import Lease
 from simdb.storage.right import WriteRight
 from simdb.storage.run import Source
+from simdb.storage.translation import MapFull
 
 # A map that is too small is at least doubled; this much more than was asked is asked for at once.
 GROWTH_BYTES = 1 << 20

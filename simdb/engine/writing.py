@@ -18,9 +18,9 @@ from simdb.engine.store import GROWTH_BYTES, Store
 from simdb.engine.use import Use
 from simdb.engine.view import View
 from simdb.errors import ClosedError, Error
-from simdb.storage.environment import MapFull
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.membership import Membership
+from simdb.storage.translation import MapFull
 
 
 class Writing:

@@ -16,7 +16,7 @@ from simdb.options import Options, decode_options, encode_options
 from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
-from simdb.storage.census import engine_version, used_bytes
+from simdb.storage.census import engine_version
 from simdb.storage.environment import Environment
 from simdb.storage.idf_file import read_own_idf, write_own_idf
 from simdb.storage.loose import Keying, Loose, LooseView
@@ -121,7 +121,7 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
     if value is None:
         raise CorruptError(f"{environment.path} has lost its manifest")
     manifest = decode_manifest(value)
-    if manifest.next_ordinal * layout.DOCUMENT_BYTES_LEAST > used_bytes(environment.lmdb):
+    if manifest.next_ordinal * layout.DOCUMENT_BYTES_LEAST > environment.used_bytes:
         raise CorruptError(
             f"{environment.path} has no room for the {manifest.next_ordinal} documents of its"
             " manifest"

@@ -35,7 +35,7 @@ from simdb.storage.numbers import check_next, check_number
 from simdb.storage.place import sync_directory
 from simdb.storage.presence import Presence
 from simdb.storage.right import WriteRight
-from simdb.storage.translation import translate
+from simdb.storage.translation import MapFull, translate
 from simdb.storage.watch import Watch
 
 # Address space, not disk: the file grows as it is filled.
@@ -71,7 +71,7 @@ class Environment:
         self._gate = Gate(f"snapshots and transactions of this process on {path}")
         self._turn = Turn()
         self._right: weakref.ref[WriteRight] | None = None
-        self._handles = Handles(path)
+        self.handles = Handles(path)
         self._lmdb: Any = None
         self._watch = Watch()
         self._writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
@@ -221,10 +221,7 @@ class Environment:
 
         Any other error comes when it is closed: the disk did not take what was not written yet.
         """
-        if self._pid != os.getpid():
-            return
-        if self._lmdb is None:
-            self._close_locks()
+        if self._pid != os.getpid() or self._lmdb is None:
             return
         with self._alone("the database is to be closed", None):
             environment, self._lmdb = self._lmdb, None
@@ -247,30 +244,34 @@ class Environment:
         CorruptError where somebody has damaged the file since it was looked at.
         """
         self._watch.look()
-        return self._handles[name]
+        return self.handles[name]
 
     def attach(self, names: Iterable[bytes]) -> None:
-        """Open sub-databases; FormatError when one is not there.  See `Handles.attach`."""
-        self._handles.attach(self._lmdb, names)
+        """Open sub-databases; FormatError when one is not there."""
+        while True:
+            try:
+                with self._gate.held():
+                    self.check_usable()
+                    return self.handles.attach(self._lmdb, names)
+            except lmdb.MapResizedError:
+                self._adopt_size()
+            except lmdb.Error as error:
+                translate(error, self.path)
 
     def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
         """Make sub-databases in a write transaction."""
-        self._handles.create(self._lmdb, names, transaction)
-
-    def forget_subdatabases(self) -> None:
-        """Drop handles that were opened in a transaction which did not commit."""
-        self._handles.forget()
+        self.handles.create(self._lmdb, names, transaction)
 
     def copy_to(self, path: str) -> None:
         """Write a compacted copy of the data file to the new file `path`."""
         with self.reading() as transaction:
             self.check_pages()
-            copy_compacted(self._lmdb, transaction, self._handles.every(), path)
+            copy_compacted(self._lmdb, transaction, self.handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
         self._watch.look()
-        return census.sizes(self._lmdb, self.path, transaction, self._handles.every())
+        return census.sizes(self._lmdb, self.path, transaction, self.handles.every())
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
         """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
@@ -279,9 +280,14 @@ class Environment:
             return census.readers(self._lmdb, clears=clears)
 
     @property
-    def lmdb(self) -> Any:
-        """LMDB's own environment, for `census`."""
-        return self._lmdb
+    def used_bytes(self) -> int:
+        """See `census.used_bytes`."""
+        return census.used_bytes(self._lmdb)
+
+    @property
+    def last_number(self) -> int:
+        """See `census.last_number`."""
+        return census.last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
         """Whether nobody but who has `right` has a transaction of this process open."""
@@ -331,7 +337,7 @@ class Environment:
         if environment is not None:
             environment.close()
         self._lmdb = self._open()
-        self._handles.renew(self._lmdb)
+        self.handles.renew(self._lmdb)
 
     def _begin_again(self, error: Exception, tries: int) -> Holder:
         """Begin after a try that failed in a way that can be mended."""
@@ -369,7 +375,7 @@ class Environment:
             raise ClosedError(f"{self.path} is closed")
 
     def check_writable(self) -> None:
-        """Raise ReadOnlyError unless it may be written, and as `check_usable` does."""
+        """Raise ReadOnlyError unless it may be written; see `check_usable`."""
         self.check_usable()
         if self.is_read_only:
             raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
@@ -388,11 +394,7 @@ class Environment:
         nobody refers to them, and only then lets this process open the path again.
         """
         self._gate.forget_all()
-        self._handles.forget()
+        self.handles.forget()
         self._lmdb = None
         self._turn = Turn()
         self._close_locks()
-
-
-class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
-    """The map has no room for what is being written."""

@@ -1,5 +1,6 @@
 """Handles of sub-databases: LMDB's numbers for names, good until the environment is closed."""
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ class Handles:
         """None yet; `path` is for messages."""
         self._path = path
         self._named: dict[bytes, Any] = {}
+        self._lock = threading.Lock()
 
     def every(self) -> list[Any]:
         """All handles."""
@@ -26,28 +28,26 @@ class Handles:
         return self._named[name]
 
     def attach(self, environment: Any, names: Iterable[bytes]) -> None:
-        """Open sub-databases; FormatError when one is not there.
+        """Open those of the sub-databases that are not open yet; FormatError when one is missing.
 
-        Not inside a transaction: a handle lives no longer than the transaction it is opened in,
-        unless that one commits.
+        lmdb.MapResizedError when others have made the map larger.
         """
-        for name in names:
-            if name not in self._named:
-                try:
-                    self._named[name] = _open(environment, name)
-                except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
-                    raise FormatError(
-                        f"{self._path} has no sub-database {name.decode()}: it is no simdb database"
-                    ) from error
-                except lmdb.Error as error:
-                    translate(error, self._path)
+        with self._lock:
+            wanted = [name for name in names if name not in self._named]
+            self._named = {**self._named, **self._opened(environment, wanted)}
 
     def renew(self, environment: Any) -> None:
-        """Open all of them anew, or none: the environment was closed and opened again."""
-        try:
-            self._named = {name: _open(environment, name) for name in self._named}
-        except lmdb.Error as error:
-            translate(error, self._path)
+        """Open all of them anew, or none: the environment was closed and opened again.
+
+        Nobody else of this process may be inside.
+        """
+        while True:
+            try:
+                self._named = self._opened(environment, list(self._named))
+            except lmdb.MapResizedError:
+                environment.set_mapsize(0)  # others have made it larger
+            else:
+                return
 
     def create(self, environment: Any, names: Iterable[bytes], transaction: Any) -> None:
         """Make sub-databases in a write transaction."""
@@ -58,11 +58,28 @@ class Handles:
         """Drop all: the environment is not open any more, or the transaction did not commit."""
         self._named = {}
 
+    def _opened(self, environment: Any, names: list[bytes]) -> dict[bytes, Any]:
+        """Handles of sub-databases, good from now on.
 
-def _open(environment: Any, name: bytes) -> Any:
-    """The handle of a sub-database; nobody reads yet."""
-    while True:
+        LMDB lets only one thread at a time open any, in a transaction that is committed.  Where
+        that is one that writes it is begun here, since its binding would begin one without letting
+        go of the interpreter, and threads that wait for each other so wait for ever.
+        """
+        if not names:
+            return {}
+        if environment.flags()["readonly"]:
+            return {name: self._open(environment, name, None) for name in names}
+        with environment.begin(write=True, buffers=True) as transaction:
+            return {name: self._open(environment, name, transaction) for name in names}
+
+    def _open(self, environment: Any, name: bytes, transaction: Any) -> Any:
         try:
-            return environment.open_db(name, create=False)
+            return environment.open_db(name, txn=transaction, create=False)
         except lmdb.MapResizedError:
-            environment.set_mapsize(0)  # others have made it larger
+            raise
+        except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
+            raise FormatError(
+                f"{self._path} has no sub-database {name.decode()}: it is no simdb database"
+            ) from error
+        except lmdb.Error as error:
+            translate(error, self._path)

@@ -8,6 +8,10 @@ import lmdb
 from simdb.errors import CorruptError, Error, ForkedError, FormatError, FullError, ReadOnlyError
 
 
+class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
+    """The map has no room for what is being written."""
+
+
 def translate(error: Exception, path: str) -> NoReturn:
     """Raise our own error for one of LMDB's or of the system."""
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)

@@ -101,7 +101,7 @@ class World:
             shared.ended = shared.ended or f"{how} under way"
         getattr(shared.transaction, how)()
         with self.guard:
-            if is_first:
+            if is_first and shared.ended == f"{how} under way":
                 shared.ended = how
             else:
                 shared.ended = "by several"
