@@ -75,11 +75,6 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
     if is_empty:
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
-        if environment.last_number:
-            raise FormatError(
-                f"{environment.path} is an LMDB directory of something else, which is empty now; a"
-                " database gets a directory of its own"
-            )
         wanted = settled(options or Options())
         resources = _taken(wanted)
         try:

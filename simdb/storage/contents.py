@@ -47,9 +47,17 @@ class Contents:
 def create(
     environment: Environment, transaction: Any, options: Options, resources: Resources
 ) -> bool:
-    """Write the values of a new, empty database; False, and nothing, where there is one."""
+    """Write the values of a new, empty database; False, and nothing, where there is one.
+
+    FormatError where something else was there before.
+    """
     if transaction.stat()["entries"]:
         return False
+    if environment.last_number:
+        raise FormatError(
+            f"{environment.path} is an LMDB directory of something else, which is empty now; a"
+            " database gets a directory of its own"
+        )
     environment.create_subdatabases(all_names(options), transaction)
     meta = environment.subdatabase(layout.META)
     stored = {"version": codec.FORMAT_VERSION, "engine": engine_version()}
