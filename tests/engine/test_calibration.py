@@ -197,10 +197,9 @@ def test_no_plan_costs_more_than_one_without_a_calibration(
     open_database, method, similarity, unseen
 ):
     database = calibrated_on_others(open_database)
-    view, source = database._enter()
     criterion = Criterion(similarity, None, 0.9, method, is_weighted=True)
-    population = replace(view.population(source), count=10**7, directory_bits=22)
-    database._leave(source)
+    with database._enter() as (view, source):
+        population = replace(view.population(source), count=10**7, directory_bits=22)
 
     bare = choose(criterion, population, None)
     grown = choose(criterion, replace(population, unseen=unseen), view.calibration)
@@ -253,9 +252,8 @@ def test_calibrating_again_covers_what_was_inserted_since(grown):
 
 def test_a_calibration_of_before_covers_what_was_there_if_nothing_was_moved(open_database):
     database = calibrated_on_others(open_database)
-    view, source = database._enter()
-    database._leave(source)
-    stored = encode_calibration(view.calibration)
+    with database._enter() as (view, _):
+        stored = encode_calibration(view.calibration)
     del stored["covered"]
 
     unmoved = decode_calibration(stored, is_unmoved=True)
@@ -267,9 +265,8 @@ def test_a_calibration_of_before_covers_what_was_there_if_nothing_was_moved(open
 
 def test_a_calibration_of_before_is_not_believed_once_documents_were_deleted(open_database):
     database = calibrated_on_others(open_database)
-    view, source = database._enter()
-    database._leave(source)
-    stored = encode_calibration(view.calibration)
+    with database._enter() as (view, _):
+        stored = encode_calibration(view.calibration)
     del stored["covered"]
     database.delete_many(range(300))
     put_calibration(database._store, stored)
