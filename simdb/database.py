@@ -68,8 +68,7 @@ class Database(Queries, Upkeep):
         the disk did not take what durability="process" had left for later; it is closed then.
         """
         with self._closing:
-            if not self._store.is_closed:
-                self._store.close()
+            self._store.close()
 
     def read(self) -> Snapshot:
         """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""

@@ -40,7 +40,7 @@ class Rows:
 
     def limited(self, limit: int) -> "Rows":
         """At most the first `limit` matches of each query."""
-        counts = np.minimum(np.diff(self.offsets), limit)
+        counts = np.minimum(np.diff(self.offsets), min(limit, len(self.ordinals)))
         if counts.sum() == len(self.ordinals):
             return self
         offsets = offsets_of(counts)

@@ -84,13 +84,18 @@ class Store:
         return self._is_closed or not (environment.is_open or environment.is_foreign)
 
     def close(self) -> None:
-        """Give the environment back; BusyError, and it is as before, while it is in use.
+        """Give the environment back, again is fine; BusyError, and it is as before, while in use.
 
         Any other error comes when it is closed.
         """
+        if self._is_closed:
+            return
         self.end_lasting()
         self.forget_views()
-        registry.release(self.lease)
+        try:
+            registry.release(self.lease)
+        finally:
+            self._is_closed = self.is_closed
         self._is_closed = True
 
     @property

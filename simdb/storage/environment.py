@@ -217,11 +217,11 @@ class Environment:
                 raise
 
     def close(self) -> None:
-        """Close; BusyError while transactions of this process do not end.
-
-        Any other error comes when it is closed: the disk did not take what was not written yet.
-        """
-        if self._pid != os.getpid() or self._lmdb is None:
+        """Close; BusyError while transactions do not end, other errors when it is closed."""
+        if self._pid != os.getpid():
+            return
+        if self._lmdb is None:
+            self._close_locks()  # an exception may have kept it from that
             return
         with self._alone("the database is to be closed", None):
             environment, self._lmdb = self._lmdb, None

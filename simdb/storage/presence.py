@@ -19,10 +19,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simdb.errors import CorruptError, NotFoundError, ReplacedError
+from simdb.errors import CorruptError, Error, NotFoundError, ReplacedError
 from simdb.storage.files import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
 from simdb.storage.locks import FileLock, alone, open_lock
 from simdb.storage.regular import check_regular, is_same_file
+from simdb.storage.translation import translate
 
 # Who makes the lock files does so at once.
 WAIT_SECONDS = 5.0
@@ -44,7 +45,7 @@ class Presence:
         self._data: FileLock  # from `_try_enter`
         self._lock: FileLock | None = None
         deadline = time.monotonic() + WAIT_SECONDS
-        while not self._try_enter(is_read_only):
+        while not self._entered(is_read_only):
             if time.monotonic() > deadline:
                 raise ReplacedError(
                     f"a lock file of {path} is gone while another process has the database open;"
@@ -133,6 +134,15 @@ class Presence:
         if self._lock is not None:
             self._lock.close()
 
+    def _entered(self, is_read_only: bool) -> bool:
+        """Whether both locks are shared; errors of the system in our words."""
+        try:
+            return self._try_enter(is_read_only)
+        except Error:
+            raise
+        except OSError as error:
+            translate(error, self._path)
+
     def _try_enter(self, is_read_only: bool) -> bool:
         """Share both locks; False where that can be different in a moment."""
         try:
@@ -164,16 +174,19 @@ class Presence:
         return not is_whole and os.access(self._path, os.W_OK)
 
     def _write_identity(self) -> None:
-        """Say which data file is meant."""
+        """Say which data file is meant, unless that is what stands there."""
         assert self._lock is not None
-        os.ftruncate(self._lock.descriptor, 0)
-        os.pwrite(self._lock.descriptor, self._identity(), 0)
+        if self._written_identity() != self._identity():
+            os.ftruncate(self._lock.descriptor, 0)
+            os.pwrite(self._lock.descriptor, self._identity(), 0)
 
     def _is_of_others(self) -> bool:
         """Whether those who are here mean another data file."""
+        return self._written_identity() not in (b"", self._identity())
+
+    def _written_identity(self) -> bytes:
         assert self._lock is not None
-        found = os.pread(self._lock.descriptor, IDENTITY_BYTES_MAX, 0)
-        return bool(found) and found != self._identity()
+        return os.pread(self._lock.descriptor, IDENTITY_BYTES_MAX, 0)
 
     def _identity(self) -> bytes:
         state = os.fstat(self._data.descriptor)

@@ -19,14 +19,14 @@ from simdb.storage import environment
 
 write = environment.Environment.write
 
-def die_before_commit(self, change):
+def die_before_commit(self, change, **settings):
     def change_then_die(transaction):
         change(transaction)
         os.kill(os.getpid(), signal.SIGKILL)
-    return write(self, change_then_die)
+    return write(self, change_then_die, **settings)
 
-def write_then_die(self, change):
-    write(self, change)
+def write_then_die(self, change, **settings):
+    write(self, change, **settings)
     os.kill(os.getpid(), signal.SIGKILL)
 
 path, point = sys.argv[1:]

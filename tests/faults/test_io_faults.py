@@ -62,7 +62,7 @@ def test_a_write_that_fails_is_told_and_loses_nothing(shim, tmp_path):
 
 
 def test_a_quota_that_is_used_up_is_told_as_a_full_disk(shim, tmp_path):
-    assert sweep(shim, tmp_path, "EDQUOT for ever", "process", slice(5, None, 60)) > 1
+    assert sweep(shim, tmp_path, "EDQUOT for ever", "process", slice(5, None, 30)) > 1
 
 
 @pytest.mark.slow

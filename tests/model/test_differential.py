@@ -35,7 +35,7 @@ def test_a_wrong_answer_is_told_with_the_command_that_repeats_it(tmp_path):
     )
 
     assert ended.returncode == 1
-    assert "--seed 3 --steps 40 " in ended.stdout
+    assert "--seed 3 --steps 40" in ended.stdout
     assert "with --kernel " in ended.stdout
     assert "last steps:" in ended.stdout
     assert "options: Options(" in ended.stdout

@@ -31,7 +31,7 @@ def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
     report = report_of("--trials", 1, "--actors", *actors)
 
     assert report["bad"] == []
-    assert report["done"][f"{actors[0]}: done"] > 0
+    assert any(said.endswith(": done") for said in report["done"])
 
 
 @pytest.mark.slow
