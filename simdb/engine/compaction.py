@@ -101,7 +101,7 @@ def renumber_metadata(
 
 def file_bytes(store: Store) -> int:
     """Bytes of the data file on the disk."""
-    return os.stat(os.path.join(store.environment.path, DATA_FILE)).st_blocks * 512
+    return store.environment.presence.data_bytes
 
 
 def _copy_into(store: Store, directory: str) -> None:

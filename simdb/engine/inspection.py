@@ -11,7 +11,7 @@ from simdb.engine.kept import check_clusters
 from simdb.engine.store import Store
 from simdb.engine.sweep import searched
 from simdb.engine.view import View
-from simdb.errors import CorruptError, FormatError
+from simdb.errors import CorruptError, FormatError, ReplacedError
 from simdb.options import encode_options
 from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
 from simdb.storage import codec
@@ -35,6 +35,7 @@ from simdb.storage.reading import get_value, statistics_of
 from simdb.storage.run import Run, Source
 from simdb.storage.tombstones import live_count
 
+REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 
 
@@ -79,6 +80,11 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     transaction = source.transaction
     try:
         names = all_names(store.options)
+        try:
+            store.environment.presence.check()
+        except ReplacedError as error:
+            yield Finding("files", str(error), REOPEN)
+            return  # what has their names now is something else
         if deep:
             path = os.path.join(store.environment.path, DATA_FILE)
             problems = list(problems_of_pages(path))

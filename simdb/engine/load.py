@@ -35,10 +35,10 @@ from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout, registry
 from simdb.storage.batch import Batch, concatenate
 from simdb.storage.beside import made_beside
-from simdb.storage.environment import DEFAULT_MAP_BYTES
 from simdb.storage.files import IDF_FILE
 from simdb.storage.frames import END, FrameReader
 from simdb.storage.idf_file import read_idf
+from simdb.storage.mapping import DEFAULT_MAP_BYTES
 from simdb.storage.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.place import prepare
 from simdb.storage.portable import unpack_documents

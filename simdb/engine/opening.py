@@ -11,8 +11,8 @@ from simdb.resources import Resources
 from simdb.sketch.making import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents, place, registry
-from simdb.storage.environment import DEFAULT_MAP_BYTES, MOST_MAP_BYTES, Environment
-from simdb.storage.mapping import LEAST_MAP_BYTES
+from simdb.storage.environment import Environment
+from simdb.storage.mapping import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 
 MODES = ("r", "w", "c", "x")
 

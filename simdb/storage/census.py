@@ -1,12 +1,10 @@
 """What LMDB says of itself: sizes, pages, readers, numbers of transactions."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 import lmdb
 
-from simdb.storage.files import DATA_FILE
 from simdb.storage.reading import statistics_of
 
 
@@ -25,19 +23,16 @@ def map_bytes(environment: Any) -> int:
     return int(environment.info()["map_size"])
 
 
-def sizes(
-    environment: Any, path: str, transaction: Any, handles: Iterable[Any]
-) -> tuple[int, int, int]:
-    """Bytes of the data file in the directory `path`, of the pages in use, and of the map."""
+def sizes(environment: Any, transaction: Any, handles: Iterable[Any]) -> tuple[int, int]:
+    """Bytes of the pages in use, and of the map."""
     information, page_bytes = environment.info(), environment.stat()["psize"]
-    file_bytes = os.stat(os.path.join(path, DATA_FILE)).st_blocks * 512
     live = 2 * page_bytes
     for handle in (environment.open_db(None, txn=transaction), *handles):
         pages = statistics_of(transaction, handle)
         live += page_bytes * sum(
             pages[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")
         )
-    return file_bytes, live, information["map_size"]
+    return live, information["map_size"]
 
 
 def readers(environment: Any, *, clears: bool) -> list[tuple[int, int, int]]:

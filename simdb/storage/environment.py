@@ -38,9 +38,6 @@ from simdb.storage.right import WriteRight
 from simdb.storage.translation import MapFull, translate
 from simdb.storage.watch import Watch
 
-# Address space, not disk: the file grows as it is filled.
-DEFAULT_MAP_BYTES = 1 << 40
-MOST_MAP_BYTES = 1 << 62
 BEGIN_TRIES = 20  # another process can make the map larger once more meanwhile
 
 Result = TypeVar("Result")
@@ -271,7 +268,9 @@ class Environment:
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
         self._watch.look()
-        return census.sizes(self._lmdb, self.path, transaction, self.handles.every())
+        return self.presence.data_bytes, *census.sizes(
+            self._lmdb, transaction, self.handles.every()
+        )
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
         """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""

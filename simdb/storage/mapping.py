@@ -10,7 +10,10 @@ from simdb.errors import FormatError, FullError
 from simdb.storage.files import DATA_FILE
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
+# Address space, not disk: the file grows as it is filled.
 LEAST_MAP_BYTES = 1 << 20
+DEFAULT_MAP_BYTES = 1 << 40
+MOST_MAP_BYTES = 1 << 62
 READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
 SUBDATABASES_MAX = 128
 OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail

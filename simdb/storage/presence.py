@@ -59,6 +59,11 @@ class Presence:
         """Whether there are locks to tell; a read-only place may have none."""
         return self._lock is not None
 
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of the data file that is open, on the disk."""
+        return os.fstat(self._data.descriptor).st_blocks * 512
+
     def note_files(self) -> None:
         """Remember the lock files, now that LMDB has opened its own; ReplacedError.
 

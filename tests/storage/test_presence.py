@@ -188,6 +188,27 @@ def test_a_file_written_over_while_others_have_it_open_is_refused(path, tmp_path
         assert list(database) == list(range(20))
 
 
+def test_a_check_tells_that_files_were_replaced(path, tmp_path):
+    # It read the file that has the name now, and found nothing.
+    with simdb.open(path, "r") as database:
+        restore(path, tmp_path)
+
+        (finding,) = database.check(deep=True)
+
+    assert finding.place == "files"
+    assert "data.mdb was replaced" in finding.message
+
+
+def test_sizes_of_a_database_whose_directory_was_moved_are_told(path, tmp_path):
+    # They came out as FileNotFoundError.
+    with simdb.open(path, "w") as database:
+        os.rename(path, tmp_path / "elsewhere")
+
+        assert database.stats().file_bytes > 0
+        with pytest.raises(simdb.ReplacedError, match="was removed"):
+            database.compact()
+
+
 def test_a_database_goes_on_once_its_lock_files_are_back_for_all(path):
     database = simdb.open(path, "w")
     os.unlink(path / "writer.lock")
