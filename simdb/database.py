@@ -15,7 +15,7 @@ from simdb.engine.queries import Queries
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.store import Store
 from simdb.engine.transaction import WriteTransaction
-from simdb.engine.use import Use
+from simdb.engine.use import OwnUse
 from simdb.errors import (
     OptionError,
 )
@@ -256,11 +256,11 @@ class Database(Queries, Upkeep):
         state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
-    def _enter(self) -> Use:
-        return Use(*self._store.enter())
+    def _enter(self) -> OwnUse:
+        return self._store.use()
 
-    def _hold(self) -> Use:
-        return self._enter()
+    def _hold(self) -> OwnUse:
+        return self._store.use()
 
     def _lasting(self) -> tuple[Groupings, Callable[[], None]]:
         snapshot = Snapshot(self._store)

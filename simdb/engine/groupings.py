@@ -16,7 +16,7 @@ from simdb.engine.order import FIRST, places_by_field
 from simdb.engine.pairs import Pairs, PairStream
 from simdb.engine.store import Store
 from simdb.engine.stored import known_ordinals
-from simdb.engine.use import Use
+from simdb.engine.use import OwnUse, Use
 from simdb.engine.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
@@ -35,9 +35,9 @@ class Groupings(Protocol):
 
     _store: Store
 
-    def _enter(self) -> Use: ...
+    def _enter(self) -> Use | OwnUse: ...
 
-    def _hold(self) -> Use:
+    def _hold(self) -> Use | OwnUse:
         """The same without the changes of a transaction: the state is not ended meanwhile."""
 
     def _lasting(self) -> "tuple[Groupings, Callable[[], None] | None]":

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simdb import arrow
 from simdb.engine.sweep import as_pairs, find_couples
-from simdb.engine.use import Use
+from simdb.engine.use import OwnUse, Use
 from simdb.engine.view import View
 from simdb.errors import ClosedError
 from simdb.plan.question import Criterion
@@ -30,7 +30,7 @@ class PairStream:
         source: Source,
         criterion: Criterion,
         *,
-        hold: Callable[[], Use],
+        hold: Callable[[], Use | OwnUse],
         end: Callable[[], None] | None,
     ) -> None:
         """`hold` keeps the state of `view` and `source` from ending while a chunk is made.

@@ -80,7 +80,9 @@ class Queries(Groupings, Protocol):
         """
         asked = (similarity, distance, recall, method)
         if verify is None:
-            return self._found(document, id, asked, limit, errors, first=False)
+            if type(document) is int and id is None and self._store.takes_bits:
+                return self._query_bits(document, asked, limit, False)
+            return self._query_one(document, id, asked, limit, errors, False)
         check_verify(verify)
         lookup.check_limit(limit)
         every = self._found(document, id, asked, None, errors, first=False)
@@ -260,7 +262,7 @@ class Queries(Groupings, Protocol):
 
     def _is_bits(self, document: Any, id: Id | None) -> bool:
         """Whether it is a ready fingerprint."""
-        return type(document) is int and id is None and not self._store.options.is_signed
+        return type(document) is int and id is None and self._store.takes_bits
 
     def _query_bits(
         self, bits: int, asked: lookup.Asked, limit: int | None, first: bool
@@ -268,7 +270,9 @@ class Queries(Groupings, Protocol):
         """The matches of one ready fingerprint: the common case where microseconds count."""
         with self._enter() as (view, source):
             # True equals 1, and 3.0 equals 3, but neither is a distance.
-            key = (asked, type(asked[0]), type(asked[1]), type(asked[2]))
+            key: Any = asked
+            if type(asked[1]) is not int or asked[0] is not None or asked[2] is not None:
+                key = (asked, type(asked[0]), type(asked[1]), type(asked[2]))
             try:
                 plan = view.bit_plans.get(key)
             except TypeError:

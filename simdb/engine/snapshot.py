@@ -6,6 +6,7 @@ nothing that it returns points there.
 
 from threading import get_ident
 from types import TracebackType
+from typing import NoReturn
 
 from simdb.engine.criteria import Counts
 from simdb.engine.groupings import Groupings
@@ -67,15 +68,16 @@ class Snapshot(Queries):
         self.close()
 
     def _enter(self) -> Use:
-        holder = self._gate.enter(get_ident())
-        try:
-            if self._is_closed:
-                raise ClosedError("the snapshot, or the database that it was taken of, is closed")
-            self._source.check_open()
-        except BaseException:
-            self._gate.leave(holder)
-            raise
-        return Use(self._view, self._source, self._gate, holder)
+        use = Use(self._view, self._source, self._gate, self._gate.enter(get_ident()))
+        holder = self._source.holder
+        if holder is None or holder.transaction is None:
+            use.__exit__(None, None, None)
+            self._refuse()
+        return use
+
+    def _refuse(self) -> NoReturn:
+        self._store.environment.check_usable()
+        raise ClosedError("the snapshot, or the database that it was taken of, is closed")
 
     def _hold(self) -> Use:
         return self._enter()

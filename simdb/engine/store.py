@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from simdb.engine.use import OwnUse
 from simdb.engine.view import View
 from simdb.errors import ClosedError
 from simdb.index.keying import keying_of
@@ -67,6 +68,7 @@ class Store:
         self.keying = keying_of(options)
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
+        self.takes_bits = not options.is_signed  # whole numbers are fingerprints
         self.width = options.sketch.vector_bytes
         self._is_closed = False
         self._lock = threading.Lock()
@@ -127,15 +129,21 @@ class Store:
 
     def enter(self) -> tuple[View, Source]:
         """The view of the last commit and a source that sees it, which the caller ends."""
+        use = self.use()
+        return use.view, use
+
+    def use(self) -> OwnUse:
+        """The same for a `with` statement, which ends the source."""
         if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
-        source = Source(self.environment, self.width, self.options.header_offset)
+        source = OwnUse(self.environment, self.width, self.options.header_offset)
         try:
             transaction, latest = source.transaction, self._latest
             stamp = (transaction.id(), self.environment.generation)
-            if latest is not None and latest[0] == stamp:
-                return latest[2], source
-            return self._refreshed(transaction)[2], source
+            if latest is None or latest[0] != stamp:
+                latest = self._refreshed(transaction)
+            source.view = latest[2]
+            return source
         except BaseException:
             source.end()
             raise

@@ -5,7 +5,6 @@ write transaction share one state, through a gate of that: while one of them is 
 is not ended under it.
 """
 
-from threading import get_ident
 from types import TracebackType
 
 from simdb.engine.view import View
@@ -18,10 +17,8 @@ class Use:
 
     __slots__ = ("_gate", "_holder", "_source", "_view")
 
-    def __init__(
-        self, view: View, source: Source, gate: Gate | None = None, holder: Holder | None = None
-    ) -> None:
-        """Without a `gate`, whose `holder` is inside, the source ends with the use."""
+    def __init__(self, view: View, source: Source, gate: Gate, holder: Holder) -> None:
+        """`holder` is inside of the `gate` of the state."""
         self._view = view
         self._source = source
         self._gate = gate
@@ -38,13 +35,25 @@ class Use:
         trace: TracebackType | None,
     ) -> None:
         """Leave the state."""
-        holder, self._holder = self._holder, None
-        if self._gate is None:
-            self._source.end()
-        elif holder is not None:
-            self._gate.leave(holder)
+        self._gate.leave(self._holder)
 
 
-def enter(gate: Gate) -> Holder:
-    """Come inside as a verb of this thread."""
-    return gate.enter(get_ident())
+class OwnUse(Source):
+    """A use of a state of its own: the source, which ends with it, and its view."""
+
+    __slots__ = ("view",)
+
+    view: View  # set by who begins it
+
+    def __enter__(self) -> tuple[View, Source]:
+        """What to read: nothing of it may be used afterwards."""
+        return self.view, self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the state."""
+        self.end()

@@ -96,8 +96,10 @@ class Writing:
 
     def commit(self) -> None:
         """Make everything staged durable and visible, and end; ends also where that fails."""
-        with self.alone("the transaction is to commit"):
+        self.check_open()
+        with self._gate.alone("the transaction is to commit", is_patient=True):
             try:
+                self.check_open()
                 self._check_whole()
                 if self.staging.has_changes:
                     self.settle()

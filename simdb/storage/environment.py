@@ -9,7 +9,7 @@ word and spoil each other; here the child gets ForkedError.
 import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from simdb.storage import census
 from simdb.storage.birth import make_data_file
 from simdb.storage.duplication import copy_compacted
 from simdb.storage.files import DATA_FILE, WRITER_LOCK
-from simdb.storage.gate import Gate, Holder, Turn
+from simdb.storage.gate import Alone, Gate, Holder, Turn
 from simdb.storage.handles import Handles
 from simdb.storage.locks import open_lock
 from simdb.storage.mapping import READERS_MAX, open_map
@@ -125,7 +125,6 @@ class Environment:
         right.take(timeout)
         self._right = weakref.ref(right)
         self.check_writable()
-        self.presence.check_readable()
         return right
 
     def write(self, change: Callable[[Any], Result], *, base: int | None = None) -> Result:
@@ -307,7 +306,7 @@ class Environment:
         """Whether it was opened by the parent of this process."""
         return self._pid != os.getpid()
 
-    def _alone(self, why: str, right: WriteRight | None) -> AbstractContextManager[None]:
+    def _alone(self, why: str, right: WriteRight | None) -> Alone:
         """Keep everybody out but who has `right`, or this thread's, for a `with` statement."""
         if right is None and self._right is not None:
             current = self._right()

@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
+from types import TracebackType
 from typing import Any
 
 from simdb.errors import BusyError
@@ -56,6 +57,8 @@ class Turn:
 
     def take(self, owner: Holder, timeout: float | None) -> bool:
         """Wait up to `timeout` seconds, None without end; returns whether `owner` has it."""
+        if self._try_take(owner):
+            return True
         pauses = _pauses(timeout)
         while not self._try_take(owner):
             if not next(pauses, False):
@@ -120,31 +123,40 @@ class Gate:
         finally:
             self.leave(holder)
 
-    @contextmanager
     def alone(
         self, why: str, *, besides: Holder | None = None, is_patient: bool = False
-    ) -> Iterator[None]:
-        """Wait until nobody is inside but `besides`, and let nobody in.
+    ) -> "Alone":
+        """For a `with` statement: nobody is inside but `besides`, and nobody comes in.
 
         BusyError when somebody stays for `WAIT_SECONDS`, or for the timeout of the gate when
         `is_patient`; at once when that is this thread itself, in the middle of a verb that has
         called back.
         """
-        timeout = self._timeout if is_patient else WAIT_SECONDS
-        owner = Holder()
-        owner.thread = get_ident()
+        return Alone(self, why, besides, self._timeout if is_patient else WAIT_SECONDS)
+
+    def block(self, owner: Holder, why: str, besides: Holder | None, timeout: float | None) -> None:
+        """Let `owner`, a holder that is not inside, be alone; see `alone`."""
         self._refuse_own_thread(why, besides)
         if not self._turn.take(owner, timeout):
             raise BusyError(f"{why}, but another thread is changing it; try again")
         try:
             self._is_blocked = True
-            self._wait_for_others(why, besides, timeout)
-            yield
-        finally:
-            self._unblock(owner)
+            if self._count(besides):
+                self._wait_for_others(why, besides, timeout)
+        except BaseException:
+            self.unblock(owner)
+            raise
+
+    def unblock(self, owner: Holder) -> None:
+        """End being alone; nothing where `owner` is not, or not any more."""
+        if self._turn.owner is owner:
+            self._is_blocked = False
+            self._turn.give_back(owner)
 
     def inside(self) -> set[Holder]:
         """Holders of this thread, and this thread where it is alone."""
+        if len(self._alive) == len(self._idle) and self._turn.owner is None:
+            return set()
         own = get_ident()
         holders = [reference() for reference in list(self._alive)]
         found = {each for each in holders if each is not None and each.thread == own}
@@ -159,7 +171,7 @@ class Gate:
         """
         for holder in self.inside() - outer:
             self._alive.discard(weakref.ref(holder))
-            self._unblock(holder)
+            self.unblock(holder)
 
     def forget_all(self) -> None:
         """In a forked child: nobody is inside, and whoever was has no transaction.
@@ -177,12 +189,6 @@ class Gate:
     def is_idle(self, *, besides: Holder | None = None) -> bool:
         """Whether nobody is inside but `besides`."""
         return self._count(besides) == 0
-
-    def _unblock(self, owner: Holder) -> None:
-        """End being alone; nothing where `owner` is not, or not any more."""
-        if self._turn.owner is owner:
-            self._is_blocked = False
-            self._turn.give_back(owner)
 
     def _count(self, besides: Holder | None) -> int:
         """How many are inside, not counting `besides`, who is."""
@@ -213,6 +219,8 @@ class Gate:
 
     def _has_inside(self, thread: int, besides: Holder | None) -> bool:
         """Whether a holder of `thread` is inside, not counting `besides`."""
+        if len(self._alive) == len(self._idle):
+            return False
         holders = [reference() for reference in list(self._alive)]
         return any(
             holder is not None and holder is not besides and holder.thread == thread
@@ -236,6 +244,32 @@ class Gate:
                     f"{why}, but {self._count(besides)} of the {self._inside} are still open;"
                     " close them first"
                 )
+
+
+class Alone:
+    """Being alone in a gate for the length of a `with` statement."""
+
+    __slots__ = ("_asked", "_gate", "_owner")
+
+    def __init__(self, gate: Gate, why: str, besides: Holder | None, timeout: float | None) -> None:
+        """By `Gate.alone`."""
+        self._gate = gate
+        self._asked = (why, besides, timeout)
+        self._owner = Holder()
+
+    def __enter__(self) -> None:
+        """Wait until nobody else is inside."""
+        self._owner.thread = get_ident()
+        self._gate.block(self._owner, *self._asked)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let others in."""
+        self._gate.unblock(self._owner)
 
 
 def _pauses(timeout: float | None) -> Iterator[bool]:

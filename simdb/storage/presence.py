@@ -29,6 +29,8 @@ from simdb.storage.translation import translate
 WAIT_SECONDS = 5.0
 PAUSE_SECONDS = 0.01
 IDENTITY_BYTES_MAX = 64
+# Many times longer than a tick of the clock by which the system notes that a name was changed.
+MOMENT_NANOSECONDS = 200_000_000
 
 
 class Presence:
@@ -53,6 +55,8 @@ class Presence:
                 )
             time.sleep(PAUSE_SECONDS)
         self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
+        self._data_bytes = 0
+        self._trusted = (0, 0, 0)
 
     @property
     def can_be_alone(self) -> bool:
@@ -80,10 +84,11 @@ class Presence:
 
         CorruptError when the data file is shorter than before.
         """
-        self._check_length(self._state_of(DATA_FILE))
-        for name in self._files:
-            if name != DATA_FILE:
+        if not self._is_untouched():
+            for name in self._files:
                 self._state_of(name)
+            self._trust()
+        self._check_length()
 
     def check_readable(self) -> None:
         """Raise ReplacedError when another data file shares LMDB's table of readers with ours.
@@ -91,15 +96,16 @@ class Presence:
         Where the table is another one as well, or the data file is gone, ours is by itself, and
         what it holds can be read.  CorruptError when it is shorter than before.
         """
-        try:
-            now = self._state_of(DATA_FILE)
-        except ReplacedError:
-            is_gone = not os.path.lexists(self._name(DATA_FILE))
-            table = self._files.get(LMDB_LOCK)
-            if is_gone or table is None or not is_same_file(self._name(LMDB_LOCK), table):
-                return
-            raise
-        self._check_length(now)
+        if not self._is_untouched():
+            try:
+                self._state_of(DATA_FILE)
+            except ReplacedError:
+                is_gone = not os.path.lexists(self._name(DATA_FILE))
+                table = self._files.get(LMDB_LOCK)
+                if is_gone or table is None or not is_same_file(self._name(LMDB_LOCK), table):
+                    return
+                raise
+        self._check_length()
 
     def is_of(self, path: str) -> bool:
         """Whether the data file that is open has the name `path`."""
@@ -130,6 +136,7 @@ class Presence:
         new.share()
         old, self._data = self._data, new
         self._files[DATA_FILE] = os.fstat(new.descriptor)
+        self._data_bytes = 0
         self._write_identity()
         old.close()
 
@@ -210,14 +217,31 @@ class Presence:
             raise self._replaced(name)
         return now
 
-    def _check_length(self, now: os.stat_result) -> None:
-        before = self._files[DATA_FILE]
-        if now.st_size < before.st_size:
+    def _check_length(self) -> None:
+        size = os.fstat(self._data.descriptor).st_size
+        if size < self._data_bytes:
             raise CorruptError(
-                f"{self._name(DATA_FILE)} was cut off from {before.st_size} to {now.st_size} bytes"
-                " while it is open; restore it from a copy"
+                f"{self._name(DATA_FILE)} was cut off from {self._data_bytes} to {size} bytes while"
+                " it is open; restore it from a copy"
             )
-        self._files[DATA_FILE] = now
+        self._data_bytes = size
+
+    def _is_untouched(self) -> bool:
+        """Whether no name in the directory has changed since all files were looked at."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return False
+        return (found.st_mtime_ns, found.st_ino, found.st_dev) == self._trusted
+
+    def _trust(self) -> None:
+        """Remember when a name was last changed, now that all files were looked at.
+
+        Not where that was a moment ago: the clock of the system may not have gone on since.
+        """
+        found = os.stat(self._path)
+        if abs(time.time_ns() - found.st_mtime_ns) > MOMENT_NANOSECONDS:
+            self._trusted = found.st_mtime_ns, found.st_ino, found.st_dev
 
     def _replaced(self, name: str) -> ReplacedError:
         what = "replaced" if os.path.lexists(self._name(name)) else "removed"

@@ -80,7 +80,7 @@ def as_segment(start: int, batch: Batch) -> Segment:
 class Source:
     """Where the values of stored runs are fetched from: a transaction that sees them."""
 
-    __slots__ = ("_environment", "_holder", "_is_lent", "header_offset", "width")
+    __slots__ = ("_environment", "_is_lent", "header_offset", "holder", "width")
 
     def __init__(
         self, environment: Environment, width: int, header_offset: int, *, inside: Any = None
@@ -94,22 +94,22 @@ class Source:
         self._environment = environment
         self.width = width
         self.header_offset = header_offset
-        self._holder: Holder | None = None
+        self.holder: Holder | None = None
         self._is_lent = inside is not None
         if inside is None:
-            self._holder = environment.begin()
+            self.holder = environment.begin()
         else:
-            self._holder = Holder()
-            self._holder.transaction = inside
+            self.holder = Holder()
+            self.holder.transaction = inside
 
     @property
     def transaction(self) -> Any:
         """The transaction of LMDB; None after `end`, and in a forked child."""
-        return None if self._holder is None else self._holder.transaction
+        return None if self.holder is None else self.holder.transaction
 
     def end(self) -> None:
         """End the transaction, again is fine; nothing that was fetched may be used after it."""
-        holder, self._holder = self._holder, None
+        holder, self.holder = self.holder, None
         if holder is not None and not self._is_lent:
             self._environment.end(holder)
 
