@@ -48,7 +48,8 @@ class WriteTransaction(Queries):
     ) -> None:
         """Store one document.  ExistsError when the id is taken, unless `replace`."""
         with self._writing.alone("the transaction is to insert"):
-            self._insert([id], [document], [metadata], replace=replace, errors=errors)
+            known = None if metadata is None else [metadata]
+            self._insert([id], [document], known, replace=replace, errors=errors)
 
     def insert_many(
         self,

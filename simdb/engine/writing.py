@@ -7,9 +7,8 @@ back; and a verb that fails, wherever it is struck, leaves what was staged befor
 """
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import get_ident
+from types import TracebackType
 from typing import Any
 
 from simdb.engine.commit import write_staged
@@ -43,19 +42,27 @@ class Writing:
             raise
         self.is_ended = False
 
-    @contextmanager
-    def alone(self, why: str) -> Iterator[None]:
+    def alone(self, why: str) -> "Change":
         """Keep all other verbs out for a `with` statement; what fails inside changes nothing."""
-        self.check_open()
-        with self._gate.alone(why, is_patient=True):
+        return Change(self, why)
+
+    def begin_change(self, owner: Holder, why: str) -> Saved:
+        """Let `owner` be alone inside; what is staged now."""
+        self._gate.block(owner, why, None, self._store.timeout)
+        try:
             self.check_open()
-            staging, saved = self.staging, self.staging.saved()
-            try:
-                yield
-            except BaseException:
-                if not self.is_ended:
-                    self._take_back(staging, saved)
-                raise
+            return self.staging.saved()
+        except BaseException:
+            self._gate.unblock(owner)
+            raise
+
+    def end_change(self, owner: Holder, failed: Saved | None) -> None:
+        """Let others in; what was staged since `failed` is taken back first."""
+        try:
+            if failed is not None and not self.is_ended:
+                self._take_back(failed)
+        finally:
+            self._gate.unblock(owner)
 
     def use(self) -> Use:
         """Come inside to read, with all that is staged."""
@@ -96,10 +103,9 @@ class Writing:
 
     def commit(self) -> None:
         """Make everything staged durable and visible, and end; ends also where that fails."""
-        self.check_open()
         with self._gate.alone("the transaction is to commit", is_patient=True):
+            self.check_open()
             try:
-                self.check_open()
                 self._check_whole()
                 if self.staging.has_changes:
                     self.settle()
@@ -144,12 +150,12 @@ class Writing:
                 " write transaction, and begin another one"
             )
 
-    def _take_back(self, staging: Staging, saved: Saved) -> None:
+    def _take_back(self, saved: Saved) -> None:
         """Forget what was staged since `saved`."""
         with self._preparing:
             # Clusters that were settled in between know documents that are no more.
-            self._is_torn = self._is_torn or staging.is_settled_since(saved)
-            staging.restore(saved)
+            self._is_torn = self._is_torn or self.staging.is_settled_since(saved)
+            self.staging.restore(saved)
 
     def _write(self) -> None:
         """Commit, as often as the map must grow for it."""
@@ -182,3 +188,30 @@ class Writing:
             self._base_view, self.source = self._store.enter()
         self._base = self._store.contents(self.source)
         self.staging.rebase(self._base, self.source)
+
+
+class Change:
+    """A verb that changes a transaction, for the length of a `with` statement."""
+
+    __slots__ = ("_owner", "_saved", "_why", "_writing")
+
+    def __init__(self, writing: Writing, why: str) -> None:
+        """By `Writing.alone`."""
+        self._writing = writing
+        self._why = why
+        self._owner = Holder()
+        self._saved: Saved | None = None
+
+    def __enter__(self) -> None:
+        """Wait until no other verb is inside."""
+        self._owner.thread = get_ident()
+        self._saved = self._writing.begin_change(self._owner, self._why)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let others in, after taking back what an exception has cut off."""
+        self._writing.end_change(self._owner, None if kind is None else self._saved)

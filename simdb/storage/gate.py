@@ -18,7 +18,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import get_ident
 from types import TracebackType
 from typing import Any
@@ -114,14 +113,9 @@ class Gate:
         holder.thread = 0
         self._idle.append(holder)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> "Held":
         """Be inside for a `with` statement."""
-        holder = self.enter()
-        try:
-            yield
-        finally:
-            self.leave(holder)
+        return Held(self)
 
     def alone(
         self, why: str, *, besides: Holder | None = None, is_patient: bool = False
@@ -244,6 +238,29 @@ class Gate:
                     f"{why}, but {self._count(besides)} of the {self._inside} are still open;"
                     " close them first"
                 )
+
+
+class Held:
+    """Being inside of a gate for the length of a `with` statement."""
+
+    __slots__ = ("_gate", "_holder")
+
+    def __init__(self, gate: Gate) -> None:
+        """By `Gate.held`."""
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        """Come inside."""
+        self._holder = self._gate.enter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Go out."""
+        self._gate.leave(self._holder)
 
 
 class Alone:
