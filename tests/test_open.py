@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 from soundness import TINY
 
@@ -189,6 +190,27 @@ def test_a_creation_that_fails_can_be_repeated(tmp_path, monkeypatch):
     with simdb.open(tmp_path / "db") as database:
         database.insert(1, 1)
         assert list(database) == [1]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"mode": np.array(["r", "w"])},
+        {"mode": ["r"]},
+        {"durability": np.zeros(2)},
+        {"durability": None},
+        {"allow": None},
+        {"allow": 7},
+        {"map_size": 10**5000},
+        {"timeout": "soon"},
+        {"timeout": -(10**5000)},
+    ],
+    ids=lambda odd: f"{next(iter(odd))} {type(next(iter(odd.values()))).__name__}",
+)
+def test_odd_arguments_of_opening_are_refused_by_name(tmp_path, odd):
+    # Some came out as TypeError or ValueError of numpy, or of numbers too long to print.
+    with pytest.raises(simdb.OptionError, match=next(iter(odd))):
+        simdb.open(tmp_path / "db", **odd)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection
 
+from simdb.checks import one_of, shown
 from simdb.engine.store import Store
 from simdb.errors import ExistsError, FormatError, InputError, OptionError
 from simdb.index.keying import settled
@@ -28,18 +29,17 @@ def open_store(
     allow: Collection[str],
 ) -> Store:
     """The store of the database at `path`, made where `mode` says so; see `simdb.open`."""
-    if mode not in MODES:
-        raise OptionError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
+    one_of("mode", mode, MODES)
     if options is not None and not isinstance(options, Options):
         raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
     place.check_durability(durability)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
         raise OptionError(
-            f"map_size is {LEAST_MAP_BYTES} to {MOST_MAP_BYTES} bytes, not {map_size!r}"
+            f"map_size is {LEAST_MAP_BYTES} to {MOST_MAP_BYTES} bytes, not {shown(map_size)}"
         )
     if timeout is not None and not (_is_number(timeout) and timeout >= 0):
-        raise OptionError(f"timeout is a number of seconds, or None, not {timeout!r}")
+        raise OptionError(f"timeout is a number of seconds, or None, not {shown(timeout)}")
     allowed = _allowed(allow, options)
     try:
         directory = os.fsdecode(path)
@@ -100,8 +100,9 @@ def _taken(options: Options) -> Resources:
 
 def _allowed(allow: Collection[str], options: Options | None) -> frozenset[str]:
     """Names of the callables that the caller has named."""
-    if isinstance(allow, str) or not all(isinstance(name, str) for name in allow):
-        raise OptionError(f"allow is a list of names 'package.module:function', not {allow!r}")
+    is_listed = isinstance(allow, Collection) and not isinstance(allow, str)
+    if not is_listed or not all(isinstance(name, str) for name in allow):
+        raise OptionError(f"allow is a list of names 'package.module:function', not {shown(allow)}")
     given = () if options is None else (options.sketch.tokeniser,)
     return frozenset(allow).union(given) - {""}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO, TypeVar
 
+from simdb.checks import one_of
 from simdb.errors import (
     ExistsError,
     FormatError,
@@ -76,10 +77,7 @@ def _has_data_file(path: str, mode: str) -> bool:
 
 def check_durability(durability: str) -> None:
     """Raise OptionError unless `durability` is the name of a level."""
-    if durability not in DURABILITIES:
-        raise OptionError(
-            f"durability is one of {', '.join(map(repr, DURABILITIES))}, not {durability!r}"
-        )
+    one_of("durability", durability, DURABILITIES)
 
 
 def file_system(path: str) -> str:
