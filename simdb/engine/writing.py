@@ -7,6 +7,7 @@ back; and a verb that fails, wherever it is struck, leaves what was staged befor
 """
 
 import threading
+from collections.abc import Callable
 from threading import get_ident
 from types import TracebackType
 from typing import Any
@@ -66,23 +67,11 @@ class Writing:
 
     def use(self) -> Use:
         """Come inside to read, with all that is staged."""
-        holder = self._gate.enter(get_ident())
-        try:
-            self.check_open()
-            return Use(self.view(), self.source, self._gate, holder)
-        except BaseException:
-            self._gate.leave(holder)
-            raise
+        return self._use(self.view)
 
     def hold(self) -> Use:
         """Come inside to read on in a state from before."""
-        holder = self._gate.enter(get_ident())
-        try:
-            self.check_open()
-        except BaseException:
-            self._gate.leave(holder)
-            raise
-        return Use(self._base_view, self.source, self._gate, holder)
+        return self._use(lambda: self._base_view)
 
     def view(self) -> View:
         """The state with all that is staged."""
@@ -142,6 +131,15 @@ class Writing:
         if self.is_ended:
             raise ClosedError("the write transaction has ended")
         self.source.check_open()
+
+    def _use(self, view: Callable[[], View]) -> Use:
+        holder = self._gate.enter(get_ident())
+        try:
+            self.check_open()
+            return Use(view(), self.source, self._gate, holder)
+        except BaseException:
+            self._gate.leave(holder)
+            raise
 
     def _check_whole(self) -> None:
         if self._is_torn:

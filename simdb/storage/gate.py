@@ -196,11 +196,10 @@ class Gate:
 
     def _admitted(self, holder: Holder) -> Holder:
         """A holder that may be inside while the gate is blocked, or after that."""
-        thread, own = holder.thread, get_ident()
+        thread = holder.thread
         pauses = _pauses(self._timeout)
         while True:
-            owner = self._turn.owner
-            if owner is None or owner.thread == own or self._has_inside(own, holder):
+            if self._turn.owner is None or self.inside() - {holder}:
                 return holder
             # Whoever is alone waits for this holder: step back, and come again.
             self.leave(holder)
@@ -211,20 +210,8 @@ class Gate:
                 )
             holder = self._new_holder(thread)
 
-    def _has_inside(self, thread: int, besides: Holder | None) -> bool:
-        """Whether a holder of `thread` is inside, not counting `besides`."""
-        if len(self._alive) == len(self._idle):
-            return False
-        holders = [reference() for reference in list(self._alive)]
-        return any(
-            holder is not None and holder is not besides and holder.thread == thread
-            for holder in holders
-        )
-
     def _refuse_own_thread(self, why: str, besides: Holder | None) -> None:
-        own, owner = get_ident(), self._turn.owner
-        is_alone = owner is not None and owner.thread == own
-        if is_alone or self._has_inside(own, besides):
+        if self.inside() - {besides}:
             raise BusyError(
                 f"{why}, but this thread is in the middle of one of the {self._inside}, which has"
                 " called back or still reads what it was given; do it afterwards"

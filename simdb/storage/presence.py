@@ -55,7 +55,7 @@ class Presence:
                 )
             time.sleep(PAUSE_SECONDS)
         self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
-        self._data_bytes = 0
+        self._size_bytes = 0
         self._trusted = (0, 0, 0)
 
     @property
@@ -136,7 +136,7 @@ class Presence:
         new.share()
         old, self._data = self._data, new
         self._files[DATA_FILE] = os.fstat(new.descriptor)
-        self._data_bytes = 0
+        self._size_bytes = 0
         self._write_identity()
         old.close()
 
@@ -219,12 +219,12 @@ class Presence:
 
     def _check_length(self) -> None:
         size = os.fstat(self._data.descriptor).st_size
-        if size < self._data_bytes:
+        if size < self._size_bytes:
             raise CorruptError(
-                f"{self._name(DATA_FILE)} was cut off from {self._data_bytes} to {size} bytes while"
+                f"{self._name(DATA_FILE)} was cut off from {self._size_bytes} to {size} bytes while"
                 " it is open; restore it from a copy"
             )
-        self._data_bytes = size
+        self._size_bytes = size
 
     def _is_untouched(self) -> bool:
         """Whether no name in the directory has changed since all files were looked at."""
