@@ -9,13 +9,13 @@ from typing import Any
 from simdb.engine.criteria import Counts
 from simdb.engine.groupings import Groupings
 from simdb.engine.idf import fit_own_idf, set_idf
-from simdb.engine.incoming import Progress
-from simdb.engine.opening import open_store
 from simdb.engine.queries import Queries
 from simdb.engine.snapshot import Snapshot
-from simdb.engine.store import Store
+from simdb.engine.state.incoming import Progress
+from simdb.engine.state.opening import open_store
+from simdb.engine.state.store import Store
+from simdb.engine.state.use import OwnUse
 from simdb.engine.transaction import WriteTransaction
-from simdb.engine.use import OwnUse
 from simdb.errors import (
     OptionError,
 )

@@ -10,10 +10,10 @@ from simdb.engine.advice import advice
 from simdb.engine.calibration import calibrate, is_due
 from simdb.engine.compaction import compact, copy
 from simdb.engine.dump import dump
-from simdb.engine.incoming import Progress, sketch_queries
 from simdb.engine.inspection import check, statistics
 from simdb.engine.rebuild import rebuild
-from simdb.engine.store import Store
+from simdb.engine.state.incoming import Progress, sketch_queries
+from simdb.engine.state.store import Store
 from simdb.errors import ClosedError, OptionError, ReadOnlyError
 from simdb.plan.calibration import Calibration
 from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics

@@ -10,7 +10,7 @@ import numpy as np
 from simdb import database
 from simdb.compat.banding_choice import banded, chosen_bands, new_options
 from simdb.compat.pickled import read_pickle
-from simdb.engine.incoming import EncodedIds
+from simdb.engine.state.incoming import EncodedIds
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options

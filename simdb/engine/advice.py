@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.engine.calibration import is_worth
-from simdb.engine.store import Store
-from simdb.engine.view import View
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.reports import Advice
 from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from simdb.checks import whole
 from simdb.engine.candidates import levels_of
-from simdb.engine.store import Store
-from simdb.engine.stored import stored_sketches
+from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.engine.timing import measured_delays
-from simdb.engine.view import View
 from simdb.errors import CorruptError, FormatError
 from simdb.plan import volatility
 from simdb.plan.calibration import (

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.reports import Plan
 from simdb.storage.run import Source
 from simdb.values import Probing, Sketches

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.reports import Plan
 from simdb.storage import residency
 from simdb.storage.loose import Loose

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from simdb.checks import called
 from simdb.engine import lookup
-from simdb.engine.incoming import Progress, chosen_batch
 from simdb.engine.rows import Rows, joined, no_rows
 from simdb.engine.staging import Staging
-from simdb.engine.store import Store
-from simdb.engine.view import View
+from simdb.engine.state.incoming import Progress, chosen_batch
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.index.keying import Keying
 from simdb.plan.question import Criterion
 from simdb.storage.batch import Batch

@@ -15,8 +15,8 @@ from simdb.clusters import Clusters
 from simdb.engine.components import grouped
 from simdb.engine.equal import first_equal_rows
 from simdb.engine.star import find_stars
+from simdb.engine.state.view import View
 from simdb.engine.sweep import find_links, searched, table_of_equals
-from simdb.engine.view import View
 from simdb.plan.question import Criterion
 from simdb.storage.run import Source
 from simdb.storage.tombstones import Bitmap, with_deleted

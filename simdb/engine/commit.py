@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.staging import Staging
-from simdb.engine.store import Store
+from simdb.engine.state.store import Store
 from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import layout

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from simdb.engine.calibration import covered_of, covering
 from simdb.engine.commit import Writer, drop_run, write_clusters
 from simdb.engine.idf import copy_idf
-from simdb.engine.store import Store
+from simdb.engine.state.store import Store
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout

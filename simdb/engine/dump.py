@@ -15,7 +15,7 @@ import numpy as np
 
 from simdb.checks import called
 from simdb.engine.calibration import covered_of, covering
-from simdb.engine.store import Store
+from simdb.engine.state.store import Store
 from simdb.errors import Error, InputError
 from simdb.options import encode_options
 from simdb.resources import encode_resources

@@ -14,10 +14,10 @@ from simdb.engine.criteria import Counts, asked_of_kept, is_kept
 from simdb.engine.lookup import Asked
 from simdb.engine.order import FIRST, places_by_field
 from simdb.engine.pairs import Pairs, PairStream
-from simdb.engine.store import Store
-from simdb.engine.stored import known_ordinals
-from simdb.engine.use import OwnUse, Use
-from simdb.engine.view import View
+from simdb.engine.state.documents import known_ordinals
+from simdb.engine.state.store import Store
+from simdb.engine.state.use import OwnUse, Use
+from simdb.engine.state.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
 from simdb.plan.rotation import check_rotations

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from simdb.engine.store import Store
+from simdb.engine.state.store import Store
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
 from simdb.options import Options

@@ -18,7 +18,7 @@ from simdb.engine.cluster import connected_labels
 from simdb.engine.components import grouped
 from simdb.engine.linking import links_of, parts_of
 from simdb.engine.parting import labels_after
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.errors import CorruptError, FullError
 from simdb.plan.question import Criterion
 from simdb.storage.manifest import Manifest

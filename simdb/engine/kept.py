@@ -14,7 +14,7 @@ from simdb import kernel
 from simdb.engine.cluster import connected_labels
 from simdb.engine.components import labels_of
 from simdb.engine.linking import EXACT_MAX, parts_of
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
 from simdb.reports import Finding
 from simdb.storage.check import REBUILD

@@ -22,8 +22,8 @@ from simdb.engine.compaction import compact
 from simdb.engine.dump import CALIBRATION, CLUSTERS, DOCUMENTS, HEAD, IDF, METADATA, Progress
 from simdb.engine.regroup import put_clusters
 from simdb.engine.staging import Staging
-from simdb.engine.store import Store
-from simdb.engine.view import View
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.errors import (
     CorruptError,
     InputError,

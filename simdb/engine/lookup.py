@@ -16,7 +16,7 @@ from simdb.bits import is_set
 from simdb.checks import is_one_of, one_of, shown
 from simdb.engine.candidates import find_candidates
 from simdb.engine.rows import Rows, joined
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.errors import InputError, OptionError
 from simdb.index.bands import Bands
 from simdb.options import METHODS, SIGNED_METHODS, Options

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import called, is_one_of, shown
-from simdb.engine import incoming, lookup
+from simdb.engine import lookup
 from simdb.engine.chunks import chunks_of, give_back, opened
-from simdb.engine.incoming import Progress
 from simdb.engine.lookup import Asked
 from simdb.engine.rows import Rows, joined, no_rows
-from simdb.engine.store import Store
-from simdb.engine.stored import stored_sketches
-from simdb.engine.view import View
+from simdb.engine.state import incoming
+from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.incoming import Progress
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
 from simdb.storage.run import Source

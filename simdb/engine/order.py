@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import shown
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.errors import InputError, OptionError
 from simdb.storage import codec
 from simdb.storage.run import Source

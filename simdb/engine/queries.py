@@ -12,16 +12,17 @@ import numpy.typing as npt
 from simdb.documents import Document
 from simdb.engine import criteria, lookup, matching, single
 from simdb.engine.groupings import Groupings
-from simdb.engine.incoming import as_list, sketch_slices
 from simdb.engine.planning import planned
 from simdb.engine.reason import explain_stored
-from simdb.engine.stored import (
+from simdb.engine.state.documents import (
     find_ids,
     fingerprint_of,
     known_ordinals,
     signature_of,
     stored_sketches,
 )
+from simdb.engine.state.incoming import as_list, sketch_slices
+from simdb.engine.state.view import View
 from simdb.engine.verifying import (
     Verify,
     VerifyMany,
@@ -30,7 +31,6 @@ from simdb.engine.verifying import (
     verified,
     verified_many,
 )
-from simdb.engine.view import View
 from simdb.errors import InputError
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout

@@ -22,8 +22,8 @@ from simdb.engine.commit import Writer
 from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
 from simdb.engine.criteria import of_kept
 from simdb.engine.regroup import write_anew
-from simdb.engine.store import Store
-from simdb.engine.view import View
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild

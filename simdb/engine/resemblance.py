@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.explanation import differences
-from simdb.engine.stored import known_ordinals, stored_sketches
-from simdb.engine.view import View
+from simdb.engine.state.documents import known_ordinals, stored_sketches
+from simdb.engine.state.view import View
 from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.reports import Explanation, Plan

@@ -8,7 +8,7 @@ import numpy as np
 from simdb.bits import is_set
 from simdb.engine.candidates import levels_of
 from simdb.engine.lookup import Asked, as_list, bare_rows, make_criterion, search
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.options import Options
 from simdb.plan.question import Criterion
 from simdb.reports import Plan

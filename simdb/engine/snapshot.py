@@ -11,8 +11,8 @@ from typing import NoReturn
 from simdb.engine.criteria import Counts
 from simdb.engine.groupings import Groupings
 from simdb.engine.queries import Queries
-from simdb.engine.store import Store
-from simdb.engine.use import Use
+from simdb.engine.state.store import Store
+from simdb.engine.state.use import Use
 from simdb.errors import ClosedError
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.run import Source

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from simdb.engine.criteria import of_kept
 from simdb.engine.keeping import Keeper
-from simdb.engine.store import Store
-from simdb.engine.view import View
+from simdb.engine.state.store import Store
+from simdb.engine.state.view import View
 from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import codec

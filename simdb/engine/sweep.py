@@ -18,8 +18,8 @@ from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, is_set
 from simdb.engine.lookup import search
 from simdb.engine.rows import Rows
-from simdb.engine.stored import stored_sketches
-from simdb.engine.view import View
+from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.view import View
 from simdb.index.bands import Bands
 from simdb.index.rotation import find_neighbours
 from simdb.plan.question import Criterion

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine import claim, incoming, lookup, matching
+from simdb.engine import claim, lookup, matching
 from simdb.engine.criteria import Counts
 from simdb.engine.groupings import Groupings
-from simdb.engine.incoming import EncodedIds, Progress
 from simdb.engine.queries import Queries
-from simdb.engine.store import Store
-from simdb.engine.use import Use
+from simdb.engine.state import incoming
+from simdb.engine.state.incoming import EncodedIds, Progress
+from simdb.engine.state.store import Store
+from simdb.engine.state.use import Use
 from simdb.engine.writing import Writing
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout

@@ -14,9 +14,9 @@ from typing import Any
 
 from simdb.engine.commit import write_staged
 from simdb.engine.staging import Saved, Staging
-from simdb.engine.store import GROWTH_BYTES, Store
-from simdb.engine.use import Use
-from simdb.engine.view import View
+from simdb.engine.state.store import GROWTH_BYTES, Store
+from simdb.engine.state.use import Use
+from simdb.engine.state.view import View
 from simdb.errors import ClosedError, Error
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.membership import Membership

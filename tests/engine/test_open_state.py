@@ -304,7 +304,7 @@ def test_a_replacement_that_fails_does_not_delete(filled, monkeypatch):
         raise MemoryError
 
     with filled.write() as transaction:
-        monkeypatch.setattr("simdb.engine.incoming.make_batch", fail)
+        monkeypatch.setattr("simdb.engine.state.incoming.make_batch", fail)
         with pytest.raises(MemoryError):
             transaction.insert(7, 7, replace=True)
         monkeypatch.undo()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.store import Store
+from simdb.engine.state.store import Store
 from simdb.storage.run import header_bits
 
 OFFSETS = range(-4, 1)

@@ -15,7 +15,7 @@ import simdb
 from corpus import read_corpus
 from record import Record, in_turns, missing, options
 from simdb import kernel
-from simdb.engine.incoming import SKETCHED_DOCUMENTS
+from simdb.engine.state.incoming import SKETCHED_DOCUMENTS
 from simdb.sketch.sketcher import Sketcher
 from workload import pieces
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, is_set
-from simdb.engine.signed import SignedVectors
+from simdb.engine.state.signature_vectors import SignedVectors
 from simdb.index.bands import Bands
 from simdb.storage.loose import LooseView
 from simdb.storage.run import Table, make_table

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection
 
 from simdb.checks import one_of, shown
-from simdb.engine.store import Store
+from simdb.engine.state.store import Store
 from simdb.errors import ExistsError, FormatError, InputError, OptionError
 from simdb.index.keying import settled
 from simdb.options import Options, check_same

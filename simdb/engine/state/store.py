@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from simdb.engine.use import OwnUse
-from simdb.engine.view import View
+from simdb.engine.state.use import OwnUse
+from simdb.engine.state.view import View
 from simdb.errors import ClosedError
 from simdb.index.keying import keying_of
 from simdb.options import Options, Simhash

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
-from simdb.engine.banded import BandTables
-from simdb.engine.signed import SignedVectors
+from simdb.engine.state.band_tables import BandTables
+from simdb.engine.state.signature_vectors import SignedVectors
 from simdb.errors import CorruptError
 from simdb.index.bands import Bands
 from simdb.index.keying import Keying

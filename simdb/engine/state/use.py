@@ -7,7 +7,7 @@ is not ended under it.
 
 from types import TracebackType
 
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.run import Source
 

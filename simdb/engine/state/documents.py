@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.view import View
+from simdb.engine.state.view import View
 from simdb.errors import NotFoundError
 from simdb.index.bands import Bands
 from simdb.index.keying import Keying
