@@ -7,7 +7,7 @@ near-duplicates of another, which pairs are, and which clusters they form.
 from simdb.clusters import Cluster, Clusters
 from simdb.database import Database, open
 from simdb.documents import Document
-from simdb.engine.pairs import Pairs
+from simdb.engine.search.pairs import Pairs
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.transaction import WriteTransaction
 from simdb.errors import (

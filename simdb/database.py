@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import Any
 
-from simdb.engine.criteria import Counts
 from simdb.engine.groupings import Groupings
 from simdb.engine.idf import fit_own_idf, set_idf
 from simdb.engine.queries import Queries
+from simdb.engine.search.criteria import Counts
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.state.incoming import Progress
 from simdb.engine.state.opening import open_store

@@ -14,9 +14,9 @@ from simdb.engine import oneshot
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
 from simdb.engine.load import load as load_dump
-from simdb.engine.lookup import make_criterion
-from simdb.engine.planning import plan_without_database
 from simdb.engine.resemblance import given_signature, resemblance
+from simdb.engine.search.lookup import make_criterion
+from simdb.engine.search.planning import plan_without_database
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
 from simdb.index.keying import bands_of, settled

@@ -8,7 +8,7 @@ import simdb
 from simdb.cli import arguments
 from simdb.cli.planning import print_plan
 from simdb.cli.sketching import Given, check_given, make_sketch, sketched
-from simdb.engine.planning import paper_costs
+from simdb.engine.search.planning import paper_costs
 
 OPTIONS = simdb.Options()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import simdb
 from simdb.cli.render import Row, is_table, print_one, print_rows
-from simdb.engine.planning import ModelCost
+from simdb.engine.search.planning import ModelCost
 
 WAY_COLUMNS = ("method", "tables", "flips", "theta", "probes", "recall", "time", "bytes")
 MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")

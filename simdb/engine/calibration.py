@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import whole
-from simdb.engine.candidates import levels_of
+from simdb.engine.search.candidates import levels_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View

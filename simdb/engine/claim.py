@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import called
-from simdb.engine import lookup
-from simdb.engine.rows import Rows, joined, no_rows
+from simdb.engine.search import lookup
+from simdb.engine.search.rows import Rows, joined, no_rows
 from simdb.engine.staging import Staging
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.store import Store

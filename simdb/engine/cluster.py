@@ -14,9 +14,9 @@ from simdb.checks import one_of
 from simdb.clusters import Clusters
 from simdb.engine.components import grouped
 from simdb.engine.equal import first_equal_rows
+from simdb.engine.search.sweep import find_links, searched, table_of_equals
 from simdb.engine.star import find_stars
 from simdb.engine.state.view import View
-from simdb.engine.sweep import find_links, searched, table_of_equals
 from simdb.plan.question import Criterion
 from simdb.storage.run import Source
 from simdb.storage.tombstones import Bitmap, with_deleted

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
-from simdb.engine.candidates import levels_of
+from simdb.engine.search.candidates import levels_of
 from simdb.engine.state.documents import fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.state.view import View
 from simdb.engine.trace import is_reached, probe_of

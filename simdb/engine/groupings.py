@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.clusters import Clusters
-from simdb.engine import criteria
 from simdb.engine.cluster import CONNECTED, as_clusters, check_policy, find_clusters
 from simdb.engine.components import kept_labels
-from simdb.engine.criteria import Counts, asked_of_kept, is_kept
-from simdb.engine.lookup import Asked
 from simdb.engine.order import FIRST, places_by_field
-from simdb.engine.pairs import Pairs, PairStream
+from simdb.engine.search import criteria
+from simdb.engine.search.criteria import Counts, asked_of_kept, is_kept
+from simdb.engine.search.lookup import Asked
+from simdb.engine.search.pairs import Pairs, PairStream
 from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.store import Store
 from simdb.engine.state.use import OwnUse, Use

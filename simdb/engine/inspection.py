@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.engine.calibration import problem_of
-from simdb.engine.criteria import of_kept
 from simdb.engine.kept import check_clusters
+from simdb.engine.search.criteria import of_kept
+from simdb.engine.search.sweep import searched
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
-from simdb.engine.sweep import searched
 from simdb.errors import CorruptError, FormatError, ReplacedError
 from simdb.options import encode_options
 from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.equal import first_equal
-from simdb.engine.lookup import bit_counts, search
+from simdb.engine.search.lookup import bit_counts, search
+from simdb.engine.search.sweep import find_links, look_up
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.view import View
-from simdb.engine.sweep import find_links, look_up
 from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.storage import layout

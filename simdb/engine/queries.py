@@ -10,10 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.documents import Document
-from simdb.engine import criteria, lookup, matching, single
 from simdb.engine.groupings import Groupings
-from simdb.engine.planning import planned
 from simdb.engine.reason import explain_stored
+from simdb.engine.search import criteria, lookup, many, one
+from simdb.engine.search.planning import planned
+from simdb.engine.search.verify import (
+    Verify,
+    VerifyMany,
+    check_verify,
+    first_verified,
+    verified,
+    verified_many,
+)
 from simdb.engine.state.documents import (
     find_ids,
     fingerprint_of,
@@ -23,14 +31,6 @@ from simdb.engine.state.documents import (
 )
 from simdb.engine.state.incoming import as_list, sketch_slices
 from simdb.engine.state.view import View
-from simdb.engine.verifying import (
-    Verify,
-    VerifyMany,
-    check_verify,
-    first_verified,
-    verified,
-    verified_many,
-)
 from simdb.errors import InputError
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
@@ -134,7 +134,7 @@ class Queries(Groupings, Protocol):
         """
         lookup.check_limit(limit)
         check_verify(verify)
-        room = matching.room_of(memory_limit)
+        room = many.room_of(memory_limit)
         asked = (similarity, distance, recall, method)
         if verify is not None:
             every = self.query_many(
@@ -146,13 +146,13 @@ class Queries(Groupings, Protocol):
         with self._enter() as (view, source):
             if ids is not None:
                 ordinals = known_ordinals(view, source, as_list(ids, "ids"))
-                rows = matching.of_stored(
+                rows = many.of_stored(
                     self._store, view, source, ordinals, asked, limit=limit, room=room
                 )
             else:
                 size = None if room is None else room.query_count(self._store.width)
                 slices = sketch_slices(self._store.sketcher, documents, None, size, errors=errors)
-                rows = matching.of_slices(
+                rows = many.of_slices(
                     self._store, view, source, slices, asked, limit=limit, first=first, room=room
                 )
             return lookup.as_matches(view, source, rows)
@@ -278,12 +278,12 @@ class Queries(Groupings, Protocol):
             except TypeError:
                 plan = None  # what cannot be a key is no bound either, and refused below
             if plan is None:
-                plan = single.plan_bits(view, self._store.options, asked, source)
+                plan = one.plan_bits(view, self._store.options, asked, source)
                 view.bit_plans[key] = plan
             check_bits(bits)
             if limit is not None:
                 lookup.check_limit(limit)
-            return single.search_bits(view, source, bits, plan, first, limit)
+            return one.search_bits(view, source, bits, plan, first, limit)
 
     def _found(
         self,
@@ -326,10 +326,10 @@ class Queries(Groupings, Protocol):
             sketches = self._store.sketcher.sketch([document], errors=errors, is_query=True)
             criterion = lookup.criterion_of(self._store.options, sketches, asked)
             plan = view.plan(criterion, source)
-            if single.can_probe(sketches, plan):
-                return single.probe(view, source, sketches, criterion, plan, first, limit)
-            if single.can_band(sketches, plan):
-                return single.band(view, source, sketches, criterion, plan, first, limit)
+            if one.can_probe(sketches, plan):
+                return one.probe(view, source, sketches, criterion, plan, first, limit)
+            if one.can_band(sketches, plan):
+                return one.band(view, source, sketches, criterion, plan, first, limit)
             rows = lookup.search(
                 view, source, sketches, criterion, limit=limit, first=first, plan=plan
             )
@@ -351,11 +351,11 @@ class Queries(Groupings, Protocol):
         criterion = lookup.criterion_of(self._store.options, sketches, asked)
         plan = view.plan(criterion, source)
         more = None if limit is None else limit + 1  # the document itself may be among them
-        if single.can_probe(sketches, plan):
-            found = single.probe(view, source, sketches, criterion, plan, False, more)
+        if one.can_probe(sketches, plan):
+            found = one.probe(view, source, sketches, criterion, plan, False, more)
             return [match for match in found if match.id != id][:limit]
-        if single.can_band(sketches, plan):
-            found = single.band(view, source, sketches, criterion, plan, False, more)
+        if one.can_band(sketches, plan):
+            found = one.band(view, source, sketches, criterion, plan, False, more)
             return [match for match in found if match.id != id][:limit]
         rows = lookup.search(view, source, sketches, criterion, limit=more, plan=plan)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))

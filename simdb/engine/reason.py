@@ -3,8 +3,8 @@
 from typing import Any
 
 from simdb.engine.explanation import explain, given_side, stored_side
-from simdb.engine.lookup import Asked, make_criterion
 from simdb.engine.resemblance import given_signature, resemblance, stored_signature
+from simdb.engine.search.lookup import Asked, make_criterion
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.index.bands import Bands

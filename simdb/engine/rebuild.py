@@ -20,8 +20,8 @@ from simdb.engine.calibration import covered_of, covering, problem_of
 from simdb.engine.cluster import connected_labels
 from simdb.engine.commit import Writer
 from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
-from simdb.engine.criteria import of_kept
 from simdb.engine.regroup import write_anew
+from simdb.engine.search.criteria import of_kept
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.errors import CorruptError, Error, FormatError

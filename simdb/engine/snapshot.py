@@ -8,9 +8,9 @@ from threading import get_ident
 from types import TracebackType
 from typing import NoReturn
 
-from simdb.engine.criteria import Counts
 from simdb.engine.groupings import Groupings
 from simdb.engine.queries import Queries
+from simdb.engine.search.criteria import Counts
 from simdb.engine.state.store import Store
 from simdb.engine.state.use import Use
 from simdb.errors import ClosedError

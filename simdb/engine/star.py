@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS
-from simdb.engine.lookup import search
+from simdb.engine.search.lookup import search
+from simdb.engine.search.sweep import sweep_table
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.view import View
-from simdb.engine.sweep import sweep_table
 from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.reports import Plan

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine import claim, lookup, matching
-from simdb.engine.criteria import Counts
+from simdb.engine import claim
 from simdb.engine.groupings import Groupings
 from simdb.engine.queries import Queries
+from simdb.engine.search import lookup, many
+from simdb.engine.search.criteria import Counts
 from simdb.engine.state import incoming
 from simdb.engine.state.incoming import EncodedIds, Progress
 from simdb.engine.state.store import Store
@@ -154,14 +155,14 @@ class WriteTransaction(Queries):
         Raises InputError for what cannot be taken, ExistsError for an id that is taken; then none
         is stored.
         """
-        matching.check_match(match)
-        room = matching.room_of(memory_limit)
+        many.check_match(match)
+        room = many.room_of(memory_limit)
         with self._writing.alone("the transaction is to insert"):
             encoded, packed = self._new_ids(ids, metadata)
             view, sketcher = self._writing.view(), self._store.sketcher
             size = None if room is None else room.query_count(self._store.width)
             slices = incoming.sketch_slices(sketcher, documents, len(encoded), size, errors=errors)
-            rows, sketches = matching.match_batch(
+            rows, sketches = many.match_batch(
                 self._store, view, self._writing.source, slices,
                 (similarity, distance, recall, method), first=match == "first", room=room,
                 progress=progress,

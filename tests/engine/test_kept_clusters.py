@@ -13,7 +13,8 @@ from soundness import TINY, assert_sound
 from strategies import fingerprints
 
 import simdb
-from simdb.engine import keeping, linking, parting, sweep
+from simdb.engine import keeping, linking, parting
+from simdb.engine.search import sweep
 from simdb.storage import membership
 
 WORDS = [f"word{number}" for number in range(30)]

@@ -12,7 +12,7 @@ import pytest
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine import lookup, matching, sweep
+from simdb.engine.search import lookup, many, sweep
 from simdb.storage import loose
 
 BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -101,7 +101,7 @@ def test_a_transaction_does_not_end_under_a_verb_of_another_thread(
 def test_pairs_that_are_read_do_not_end_under_their_reader(filled, monkeypatch, short_waits):
     # The process ended by SIGSEGV.
     halted = Halted(monkeypatch, sweep, "as_pairs")
-    monkeypatch.setattr("simdb.engine.pairs.as_pairs", halted)
+    monkeypatch.setattr("simdb.engine.search.pairs.as_pairs", halted)
     pairs = filled.find_all(distance=30)
     running = Running(lambda: chunks_read(pairs))
     assert halted.is_inside.wait(20)
@@ -266,7 +266,7 @@ def test_the_database_is_not_closed_by_what_a_verb_calls_back(filled, short_wait
 
 
 def test_a_verb_of_another_thread_waits_for_the_one_that_changes_something(filled, monkeypatch):
-    halted = Halted(monkeypatch, matching, "match_batch")
+    halted = Halted(monkeypatch, many, "match_batch")
     with filled.write() as transaction:
         inserting = Running(lambda: transaction.insert_batch(["x"], [7]))
         assert halted.is_inside.wait(20)

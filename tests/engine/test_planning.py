@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.planning import paper_costs
+from simdb.engine.search.planning import paper_costs
 from simdb.plan import cost
 from simdb.values import ORDINALS_MAX
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine import lookup, single
+from simdb.engine.search import lookup, one
 
 ASKED = (
     {"distance": 5, "recall": 0.9},
@@ -51,7 +51,7 @@ def count_matches(monkeypatch, made):
         made.append(simdb.Match(*values))
         return made[-1]
 
-    for module in (single, lookup):
+    for module in (one, lookup):
         monkeypatch.setattr(module, "Match", counted)
 
 
@@ -93,7 +93,7 @@ def test_a_document_with_many_matches_is_answered_alike(database, monkeypatch, a
     usual = [database.query(each, **asked) for each in many]
     bare = [database.query(int(each.bits), distance=9) for each in many]
 
-    monkeypatch.setattr(single, "MANY", 1)
+    monkeypatch.setattr(one, "MANY", 1)
 
     assert [database.query(each, **asked) for each in many] == usual
     assert [database.query(each, limit=2, **asked) for each in many] == [row[:2] for row in usual]

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import simdb
 from probing import SAMPLED, build, fingerprints, noisy
 from record import Record, Timing, measure, number, options, short
-from simdb.engine import matching
+from simdb.engine.search import many
 from workload import DISTANCE, scratch
 
 PART = 100_000
@@ -123,17 +123,17 @@ def match(
 @contextmanager
 def timed_search(timing: Timing) -> Iterator[None]:
     """Note how long the look-ups of a batch take, without sketching, ids and staging."""
-    search = matching.match_stored
+    search = many.match_stored
     spent = Timing()
 
     def timed(*given: Any, **named: Any) -> Any:
         return measure(lambda: search(*given, **named), spent)
 
-    matching.match_stored = timed
+    many.match_stored = timed
     try:
         yield
     finally:
-        matching.match_stored = search
+        many.match_stored = search
     timing.wall.append(sum(spent.wall))
     timing.processor.append(sum(spent.processor))
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, is_set
-from simdb.engine.lookup import search
-from simdb.engine.rows import Rows
+from simdb.engine.search.lookup import search
+from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.view import View
 from simdb.index.bands import Bands

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import called, is_one_of, shown
-from simdb.engine import lookup
-from simdb.engine.chunks import chunks_of, give_back, opened
-from simdb.engine.lookup import Asked
-from simdb.engine.rows import Rows, joined, no_rows
+from simdb.engine.search import lookup
+from simdb.engine.search.chunks import chunks_of, give_back, opened
+from simdb.engine.search.lookup import Asked
+from simdb.engine.search.rows import Rows, joined, no_rows
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import Progress

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
-from simdb.engine.lookup import Asked, make_criterion
+from simdb.engine.search.lookup import Asked, make_criterion
 from simdb.errors import OptionError
 from simdb.index.bands import Bands
 from simdb.index.keying import keying_of, settled

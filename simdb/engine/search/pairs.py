@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import arrow
+from simdb.engine.search.sweep import as_pairs, find_couples
 from simdb.engine.state.use import OwnUse, Use
 from simdb.engine.state.view import View
-from simdb.engine.sweep import as_pairs, find_couples
 from simdb.errors import ClosedError
 from simdb.plan.question import Criterion
 from simdb.reports import Plan

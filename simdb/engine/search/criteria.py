@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from simdb.checks import is_one_of
-from simdb.engine.lookup import Asked, make_criterion
+from simdb.engine.search.lookup import Asked, make_criterion
 from simdb.options import BY_DISTANCE, BY_SIMILARITY, PROBING_METHODS, Options
 from simdb.plan.question import Criterion
 from simdb.plan.rotation import check_rotations

@@ -1,0 +1,1 @@
+"""Search: the stored documents that match, for one document, many, or all."""
