@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import flag, instance
-from simdb.engine import oneshot
+from simdb.engine.clusters import arrays
 from simdb.engine.explanation import explain as explain_sides
 from simdb.engine.explanation import given_side
 from simdb.engine.load import load as load_dump
@@ -180,7 +180,7 @@ def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
     what the caller keeps: `.chunks()` streams, `.left`, `.right` and `.distance` gather.  The array
     is copied, so it may change before the pairs are read.
     """
-    return ArrayPairs(oneshot.stream_pairs(fingerprints, blocks=blocks, distance=distance))
+    return ArrayPairs(arrays.stream_pairs(fingerprints, blocks=blocks, distance=distance))
 
 
 def find_clusters(fingerprints: Any, blocks: int, distance: int) -> ArrayClusters:
@@ -189,7 +189,7 @@ def find_clusters(fingerprints: Any, blocks: int, distance: int) -> ArrayCluster
     Arguments are those of `find_all`.  Equal fingerprints are linked to each other once and never
     paired, so any number of copies costs no more than sorting them.
     """
-    return oneshot.find_clusters(fingerprints, blocks=blocks, distance=distance)
+    return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance)
 
 
 def explain(

@@ -13,7 +13,7 @@ from simdb.cli.render import print_rows
 from simdb.cli.sketching import Given, sketched
 from simdb.cli.sources import check_sources, read_sources
 from simdb.cli.spool import PARTIAL, Spool, write_lines, written
-from simdb.engine.cluster import CONNECTED, check_policy
+from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.errors import OptionError
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")

@@ -16,7 +16,7 @@ import numpy as np
 
 from simdb import functions
 from simdb.bits import FINGERPRINT_BITS
-from simdb.engine.oneshot import as_bits, distinct
+from simdb.engine.clusters.arrays import as_bits, distinct
 from simdb.errors import OptionError
 
 Token = TypeVar("Token")

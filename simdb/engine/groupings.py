@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.clusters import Clusters
-from simdb.engine.cluster import CONNECTED, as_clusters, check_policy, find_clusters
-from simdb.engine.components import kept_labels
-from simdb.engine.order import FIRST, places_by_field
+from simdb.engine.clusters.find import CONNECTED, as_clusters, check_policy, find_clusters
+from simdb.engine.clusters.labels import kept_labels
+from simdb.engine.clusters.order import FIRST, places_by_field
 from simdb.engine.search import criteria
 from simdb.engine.search.criteria import Counts, asked_of_kept, is_kept
 from simdb.engine.search.lookup import Asked

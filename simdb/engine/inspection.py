@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.engine.calibration import problem_of
-from simdb.engine.kept import check_clusters
+from simdb.engine.clusters.check import check_clusters
 from simdb.engine.search.criteria import of_kept
 from simdb.engine.search.sweep import searched
 from simdb.engine.state.store import Store

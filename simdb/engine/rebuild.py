@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.calibration import covered_of, covering, problem_of
-from simdb.engine.cluster import connected_labels
+from simdb.engine.clusters.find import connected_labels
 from simdb.engine.commit import Writer
 from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
 from simdb.engine.regroup import write_anew

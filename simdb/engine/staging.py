@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.keeping import Keeper
+from simdb.engine.clusters.maintain import Keeper
 from simdb.engine.search.criteria import of_kept
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View

@@ -13,7 +13,7 @@ from soundness import TINY, assert_sound
 from strategies import fingerprints
 
 import simdb
-from simdb.engine import keeping, linking, parting
+from simdb.engine.clusters import links, maintain, split
 from simdb.engine.search import sweep
 from simdb.storage import membership
 
@@ -69,7 +69,7 @@ def chained(count):
 def counted(monkeypatch):
     """How many stored documents each search asks about that follows the loss of a member."""
     asked = []
-    reached, parts_of = parting._reached, keeping.parts_of
+    reached, parts_of = split._reached, maintain.parts_of
 
     def counting(view, source, criterion, members, chosen):
         asked.append(len(chosen))
@@ -79,8 +79,8 @@ def counted(monkeypatch):
         asked.extend([len(members)] * (len(members) > 0))
         return parts_of(view, source, criterion, members, numbers)
 
-    monkeypatch.setattr(parting, "_reached", counting)
-    monkeypatch.setattr(keeping, "parts_of", comparing)
+    monkeypatch.setattr(split, "_reached", counting)
+    monkeypatch.setattr(maintain, "parts_of", comparing)
     return asked
 
 
@@ -134,12 +134,12 @@ def test_kept_clusters_are_those_of_a_double_loop(
     oracle = Oracle()
     database = simdb.open(path, options=options, durability="none")
     with pytest.MonkeyPatch.context() as patch, tables_first(prefers_tables):
-        patch.setattr(linking, "COMPARED_MAX", compared)
-        patch.setattr(keeping, "SWEPT_LEAST", swept)
+        patch.setattr(links, "COMPARED_MAX", compared)
+        patch.setattr(maintain, "SWEPT_LEAST", swept)
         patch.setattr(membership, "WALKED_MAX", walked)
-        patch.setattr(keeping, "WHOLE_MAX", whole)
-        patch.setattr(parting, "HUBS_MAX", hubs)
-        patch.setattr(parting, "ROUND_MEMBERS", 1)
+        patch.setattr(maintain, "WHOLE_MAX", whole)
+        patch.setattr(split, "HUBS_MAX", hubs)
+        patch.setattr(split, "ROUND_MEMBERS", 1)
         patch.setattr(sweep, "CHUNK_PAIRS", 3)
         for operations, end in transactions:
             after = oracle.copy()
@@ -168,7 +168,7 @@ def test_kept_clusters_are_those_of_a_double_loop(
 def test_kept_clusters_by_similarity_are_what_the_insertions_found(
     open_database, monkeypatch, recall, seed, whole
 ):
-    monkeypatch.setattr(keeping, "WHOLE_MAX", whole)
+    monkeypatch.setattr(maintain, "WHOLE_MAX", whole)
     generator = random.Random(seed)
     bases = [generator.choices(WORDS, k=20) for _ in range(6)]
     settings = {"similarity": 0.8, "recall": recall, "keep_clusters": "similarity"}
@@ -281,9 +281,9 @@ def test_thousands_of_equal_documents_are_one_cluster(open_database):
 
 def test_equal_documents_are_looked_up_once(open_database, monkeypatch):
     asked = []
-    look_up = linking.look_up
+    look_up = links.look_up
     monkeypatch.setattr(
-        linking,
+        links,
         "look_up",
         lambda view, source, criterion, plan, ordinals, **others: (
             asked.extend(ordinals) or look_up(view, source, criterion, plan, ordinals, **others)
@@ -409,7 +409,7 @@ def test_the_check_finds_a_cluster_that_is_too_small_or_too_large(open_database,
     database = open_database(options=BY_DISTANCE)
     nothing = [(np.empty(0, np.uint32), np.empty(0, np.uint32))]
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "links_of", lambda *given: nothing)
+        patch.setattr(maintain, "links_of", lambda *given: nothing)
         database.insert_many(["a", "b"], [1, 1])
 
     (finding,) = database.check(deep=True)
@@ -425,7 +425,7 @@ def test_the_check_finds_members_by_similarity_that_nothing_connects(open_databa
     database = open_database(options=options)
     pair = [(np.array([0], np.uint32), np.array([1], np.uint32))]
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "links_of", lambda *given: pair)
+        patch.setattr(maintain, "links_of", lambda *given: pair)
         database.insert_many(["a", "b"], ["one two three", "four five six"])
 
     (finding,) = database.check(deep=True)
@@ -437,7 +437,7 @@ def test_the_check_finds_members_by_similarity_that_nothing_connects(open_databa
 def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
     database = open_database(options=BY_DISTANCE)
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "rings", lambda members, offsets: np.minimum(members + 1, 2))
+        patch.setattr(maintain, "rings", lambda members, offsets: np.minimum(members + 1, 2))
         database.insert_many(["a", "b", "c"], [1, 1, 1])
 
     (finding,) = database.check()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.linking import EXACT_MAX, parts_of
+from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.search.lookup import bit_counts, search
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.view import View

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS
-from simdb.engine.components import grouped
+from simdb.engine.clusters.labels import grouped
 from simdb.engine.search.sweep import Searched, sweep_tables
 from simdb.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_masks

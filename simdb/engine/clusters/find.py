@@ -12,10 +12,10 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.checks import one_of
 from simdb.clusters import Clusters
-from simdb.engine.components import grouped
-from simdb.engine.equal import first_equal_rows
+from simdb.engine.clusters.equal import first_equal_rows
+from simdb.engine.clusters.labels import grouped
+from simdb.engine.clusters.star import find_stars
 from simdb.engine.search.sweep import find_links, searched, table_of_equals
-from simdb.engine.star import find_stars
 from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
 from simdb.storage.run import Source

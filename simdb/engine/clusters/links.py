@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.equal import first_equal
+from simdb.engine.clusters.equal import first_equal
 from simdb.engine.search.lookup import bit_counts, search
 from simdb.engine.search.sweep import find_links, look_up
 from simdb.engine.state.documents import stored_sketches

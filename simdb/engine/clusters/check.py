@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.cluster import connected_labels
-from simdb.engine.components import labels_of
-from simdb.engine.linking import EXACT_MAX, parts_of
+from simdb.engine.clusters.find import connected_labels
+from simdb.engine.clusters.labels import labels_of
+from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
 from simdb.reports import Finding

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.cluster import connected_labels
-from simdb.engine.components import grouped
-from simdb.engine.linking import links_of, parts_of
-from simdb.engine.parting import labels_after
+from simdb.engine.clusters.find import connected_labels
+from simdb.engine.clusters.labels import grouped
+from simdb.engine.clusters.links import links_of, parts_of
+from simdb.engine.clusters.split import labels_after
 from simdb.engine.state.view import View
 from simdb.errors import CorruptError, FullError
 from simdb.plan.question import Criterion

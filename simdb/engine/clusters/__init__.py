@@ -1,0 +1,1 @@
+"""Clusters: groups of documents that matches connect, searched for or maintained."""
