@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Any
 
 from simdb.engine.groupings import Groupings
-from simdb.engine.idf import fit_own_idf, set_idf
 from simdb.engine.queries import Queries
 from simdb.engine.search.criteria import Counts
 from simdb.engine.snapshot import Snapshot
@@ -16,6 +15,7 @@ from simdb.engine.state.opening import open_store
 from simdb.engine.state.store import Store
 from simdb.engine.state.use import OwnUse
 from simdb.engine.transaction import WriteTransaction
+from simdb.engine.write.idf import fit_own_idf, set_idf
 from simdb.errors import (
     OptionError,
 )

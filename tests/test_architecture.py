@@ -47,14 +47,15 @@ FOLDERS = {
     ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.view", "search.candidates",
-        "state.use", "state.store", "state.opening", "idf", "state.documents", "search.rows",
+        "state.use", "state.store", "state.opening", "write.idf", "state.documents", "search.rows",
         "search.lookup", "search.verify", "search.one", "search.criteria", "search.sweep",
         "search.pairs", "clusters.labels", "clusters.order", "clusters.star", "clusters.equal",
         "clusters.find", "clusters.links", "clusters.split", "clusters.maintain", "clusters.check",
         "groupings", "clusters.arrays", "state.incoming", "search.chunks", "search.many", "trace",
         "explanation", "resemblance", "reason", "search.planning", "queries", "timing",
-        "calibration", "snapshot", "staging", "commit", "claim", "writing", "transaction",
-        "compaction", "inspection", "advice", "regroup", "rebuild", "dump", "load",
+        "calibration", "snapshot", "write.staging", "write.commit", "write.claim", "write.writing",
+        "transaction", "compaction", "inspection", "advice", "write.replace_clusters", "rebuild",
+        "dump", "load",
     ],
     "compat": [
         "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",

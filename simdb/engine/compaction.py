@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.calibration import covered_of, covering
-from simdb.engine.commit import Writer, drop_run, write_clusters
-from simdb.engine.idf import copy_idf
 from simdb.engine.state.store import Store
+from simdb.engine.write.commit import Writer, drop_run, write_clusters
+from simdb.engine.write.idf import copy_idf
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.calibration import covered_of, covering, problem_of
 from simdb.engine.clusters.find import connected_labels
-from simdb.engine.commit import Writer
 from simdb.engine.compaction import file_bytes, renumber_metadata, shrink
-from simdb.engine.regroup import write_anew
 from simdb.engine.search.criteria import of_kept
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
+from simdb.engine.write.commit import Writer
+from simdb.engine.write.replace_clusters import write_anew
 from simdb.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild

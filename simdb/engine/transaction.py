@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine import claim
 from simdb.engine.groupings import Groupings
 from simdb.engine.queries import Queries
 from simdb.engine.search import lookup, many
@@ -17,7 +16,8 @@ from simdb.engine.state import incoming
 from simdb.engine.state.incoming import EncodedIds, Progress
 from simdb.engine.state.store import Store
 from simdb.engine.state.use import Use
-from simdb.engine.writing import Writing
+from simdb.engine.write import claim
+from simdb.engine.write.writing import Writing
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.gate import Holder

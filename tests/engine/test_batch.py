@@ -8,7 +8,7 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.engine import commit
+from simdb.engine.write import commit
 from simdb.storage import layout, residency
 
 WORDS = [f"word{number}" for number in range(30)]

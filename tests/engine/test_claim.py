@@ -3,7 +3,7 @@ import pytest
 from oracle import Oracle, Stored
 
 import simdb
-from simdb.engine import claim
+from simdb.engine.write import claim
 
 
 def test_a_new_document_is_stored_and_a_near_one_is_not(database):

@@ -10,7 +10,7 @@ import pytest
 from soundness import assert_sound
 
 import simdb
-from simdb.engine import idf
+from simdb.engine.write import idf
 from simdb.storage import idf_file, layout
 from simdb.storage.codec import decode_object
 from simdb.storage.environment import MapFull

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.staging import Staging
 from simdb.engine.state.store import Store
+from simdb.engine.write.staging import Staging
 from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import layout

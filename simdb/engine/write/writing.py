@@ -12,11 +12,11 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from simdb.engine.commit import write_staged
-from simdb.engine.staging import Saved, Staging
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.use import Use
 from simdb.engine.state.view import View
+from simdb.engine.write.commit import write_staged
+from simdb.engine.write.staging import Saved, Staging
 from simdb.errors import ClosedError, Error
 from simdb.storage.gate import Gate, Holder
 from simdb.storage.membership import Membership

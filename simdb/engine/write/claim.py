@@ -13,10 +13,10 @@ import numpy.typing as npt
 from simdb.checks import called
 from simdb.engine.search import lookup
 from simdb.engine.search.rows import Rows, joined, no_rows
-from simdb.engine.staging import Staging
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
+from simdb.engine.write.staging import Staging
 from simdb.index.keying import Keying
 from simdb.plan.question import Criterion
 from simdb.storage.batch import Batch

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.commit import Writer, write_clusters
 from simdb.engine.state.store import Store
+from simdb.engine.write.commit import Writer, write_clusters
 from simdb.storage.contents import read_manifest
 from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.right import WriteRight

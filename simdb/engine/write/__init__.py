@@ -1,0 +1,1 @@
+"""Writing: what a write transaction has staged, and how it is committed."""
