@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.documents import Document
+from simdb.engine.explain.reason import explain_stored
 from simdb.engine.groupings import Groupings
-from simdb.engine.reason import explain_stored
 from simdb.engine.search import criteria, lookup, many, one
 from simdb.engine.search.planning import planned
 from simdb.engine.search.verify import (

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.bits import header_mask, leading_masks, set_bits
-from simdb.engine.trace import probe_of
+from simdb.engine.explain.probe import probe_of
 from simdb.reports import Plan
 from simdb.values import Probing
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.explanation import differences
+from simdb.engine.explain.fingerprints import differences
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.view import View
 from simdb.index.bands import Bands

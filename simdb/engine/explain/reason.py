@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from simdb.engine.explanation import explain, given_side, stored_side
-from simdb.engine.resemblance import given_signature, resemblance, stored_signature
+from simdb.engine.explain.fingerprints import explain, given_side, stored_side
+from simdb.engine.explain.signatures import given_signature, resemblance, stored_signature
 from simdb.engine.search.lookup import Asked, make_criterion
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View

@@ -1,0 +1,1 @@
+"""Explanations: why two documents match, or do not."""
