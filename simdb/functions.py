@@ -14,7 +14,7 @@ from simdb.engine.clusters import arrays
 from simdb.engine.explain.fingerprints import explain as explain_sides
 from simdb.engine.explain.fingerprints import given_side
 from simdb.engine.explain.signatures import given_signature, resemblance
-from simdb.engine.load import load as load_dump
+from simdb.engine.maintenance.load import load as load_dump
 from simdb.engine.search.lookup import make_criterion
 from simdb.engine.search.planning import plan_without_database
 from simdb.errors import InputError, OptionError

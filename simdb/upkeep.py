@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from simdb.engine.advice import advice
-from simdb.engine.calibration import calibrate, is_due
-from simdb.engine.compaction import compact, copy
-from simdb.engine.dump import dump
-from simdb.engine.inspection import check, statistics
-from simdb.engine.rebuild import rebuild
+from simdb.engine.maintenance.advice import advice
+from simdb.engine.maintenance.calibration import calibrate, is_due
+from simdb.engine.maintenance.compaction import compact, copy
+from simdb.engine.maintenance.dump import dump
+from simdb.engine.maintenance.inspection import check, statistics
+from simdb.engine.maintenance.rebuild import rebuild
 from simdb.engine.state.incoming import Progress, sketch_queries
 from simdb.engine.state.store import Store
 from simdb.errors import ClosedError, OptionError, ReadOnlyError

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine import calibration
+from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import gate
 

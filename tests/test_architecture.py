@@ -53,9 +53,10 @@ FOLDERS = {
         "clusters.find", "clusters.links", "clusters.split", "clusters.maintain", "clusters.check",
         "groupings", "clusters.arrays", "state.incoming", "search.chunks", "search.many",
         "explain.probe", "explain.fingerprints", "explain.signatures", "explain.reason",
-        "search.planning", "queries", "timing", "calibration", "snapshot", "write.staging",
-        "write.commit", "write.claim", "write.writing", "transaction", "compaction", "inspection",
-        "advice", "write.replace_clusters", "rebuild", "dump", "load",
+        "search.planning", "queries", "maintenance.timing", "maintenance.calibration", "snapshot",
+        "write.staging", "write.commit", "write.claim", "write.writing", "transaction",
+        "maintenance.compaction", "maintenance.inspection", "maintenance.advice",
+        "write.replace_clusters", "maintenance.rebuild", "maintenance.dump", "maintenance.load",
     ],
     "compat": [
         "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",

@@ -11,7 +11,7 @@ import simdb
 from simdb.cli.arguments import Database, Json
 from simdb.cli.codes import FINDINGS
 from simdb.cli.render import Row, print_rows
-from simdb.engine.advice import advice_on_place
+from simdb.engine.maintenance.advice import advice_on_place
 from simdb.storage.place import NETWORK_TYPES, file_system
 
 COLUMNS = ("topic", "message", "reason", "remedy")

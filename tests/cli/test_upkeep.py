@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 import simdb
-from simdb.engine import advice
+from simdb.engine.maintenance import advice
 from simdb.storage import place
 
 doctor = import_module("simdb.cli.doctor")

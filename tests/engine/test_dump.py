@@ -13,8 +13,8 @@ from soundness import TINY, assert_sound, everything
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
-from simdb.engine import dump as dumping
-from simdb.engine import load as loading
+from simdb.engine.maintenance import dump as dumping
+from simdb.engine.maintenance import load as loading
 from simdb.storage import codec, frames
 
 entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)

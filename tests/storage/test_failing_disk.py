@@ -8,7 +8,7 @@ import pytest
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine import compaction
+from simdb.engine.maintenance import compaction
 from simdb.storage import birth, files, registry
 
 

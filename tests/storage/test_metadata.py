@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import simdb
-from simdb.engine import dump as dumping
+from simdb.engine.maintenance import dump as dumping
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec
 from simdb.storage import metadata as storing

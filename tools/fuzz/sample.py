@@ -7,7 +7,7 @@ from functools import cache
 import lmdb
 
 import simdb
-from simdb.engine import calibration
+from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import codec
 from simdb.storage.files import IDF_FILE

@@ -15,7 +15,7 @@ import misbehaving
 import simdb
 from drawn import some_options, some_text
 from expected import Expected, Tally
-from simdb.engine import calibration
+from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import gate
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from simdb.checks import called
-from simdb.engine.calibration import covered_of, covering
+from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.errors import Error, InputError
 from simdb.options import encode_options

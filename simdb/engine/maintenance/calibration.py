@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import whole
+from simdb.engine.maintenance.timing import measured_delays
 from simdb.engine.search.candidates import levels_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
-from simdb.engine.timing import measured_delays
 from simdb.errors import CorruptError, FormatError
 from simdb.plan import volatility
 from simdb.plan.calibration import (

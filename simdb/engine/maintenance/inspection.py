@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simdb.engine.calibration import problem_of
 from simdb.engine.clusters.check import check_clusters
+from simdb.engine.maintenance.calibration import problem_of
 from simdb.engine.search.criteria import of_kept
 from simdb.engine.search.sweep import searched
 from simdb.engine.state.store import Store

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simdb.engine.calibration import is_worth
+from simdb.engine.maintenance.calibration import is_worth
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.reports import Advice

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.calibration import covered_of, covering
+from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.engine.write.commit import Writer, drop_run, write_clusters
 from simdb.engine.write.idf import copy_idf

@@ -16,9 +16,17 @@ import numpy.typing as npt
 
 from simdb.checks import called
 from simdb.decoding import a_map, a_text, a_whole, expecting
-from simdb.engine.calibration import covering, problem_of, put_calibration
-from simdb.engine.compaction import compact
-from simdb.engine.dump import CALIBRATION, CLUSTERS, DOCUMENTS, HEAD, IDF, METADATA, Progress
+from simdb.engine.maintenance.calibration import covering, problem_of, put_calibration
+from simdb.engine.maintenance.compaction import compact
+from simdb.engine.maintenance.dump import (
+    CALIBRATION,
+    CLUSTERS,
+    DOCUMENTS,
+    HEAD,
+    IDF,
+    METADATA,
+    Progress,
+)
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.engine.write.commit import Writer, write_staged

@@ -1,0 +1,1 @@
+"""Maintenance: the verbs that inspect, repair, shrink, copy and calibrate a database."""
