@@ -30,7 +30,7 @@ from simdb.sketch.fitting import fit
 from simdb.sketch.signer import Signer
 from simdb.sketch.signing import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage.idf_file import read_idf, write_idf
+from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
 from simdb.values import Fingerprint, Fingerprints, check_bits, describe
 

@@ -39,11 +39,12 @@ FOLDERS = {
         "banding", "arrangement", "planner", "compaction",
     ],
     "storage": [
-        "codec", "layout", "files", "gate", "translation", "regular", "locks", "presence", "right",
-        "reading", "place", "meta_pages", "pages", "beside", "watch", "idf_file", "birth",
-        "mapping", "handles", "census", "numbers", "duplication", "environment", "registry",
-        "batch", "loose", "manifest", "metadata", "tombstones", "residency", "run", "pieces",
-        "membership", "merge", "frames", "portable", "contents", "survey", "check",
+        "codec", "layout", "files.names", "gate", "translation", "files.plain", "files.locks",
+        "files.presence", "right", "reading", "files.location", "files.meta_pages", "files.pages",
+        "files.new_directory", "files.watch", "files.idf_file", "files.create", "mapping",
+        "handles", "census", "numbers", "duplication", "environment", "registry", "batch", "loose",
+        "manifest", "metadata", "tombstones", "residency", "run", "pieces", "membership", "merge",
+        "frames", "portable", "contents", "survey", "check",
     ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.view", "search.candidates",

@@ -12,7 +12,7 @@ from simdb.cli.arguments import Database, Json
 from simdb.cli.codes import FINDINGS
 from simdb.cli.render import Row, print_rows
 from simdb.engine.maintenance.advice import advice_on_place
-from simdb.storage.place import NETWORK_TYPES, file_system
+from simdb.storage.files.location import NETWORK_TYPES, file_system
 
 COLUMNS = ("topic", "message", "reason", "remedy")
 

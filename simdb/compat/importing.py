@@ -15,7 +15,7 @@ from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options
 from simdb.signatures import Signatures
-from simdb.storage.beside import made_beside
+from simdb.storage.files.new_directory import made_beside
 
 UNFINISHED = ".importing"
 

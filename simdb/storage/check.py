@@ -19,8 +19,8 @@ from simdb.reports import Finding
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents
 from simdb.storage.environment import Environment
-from simdb.storage.files import IDF_FILE
-from simdb.storage.idf_file import problems_of
+from simdb.storage.files.idf_file import problems_of
+from simdb.storage.files.names import IDF_FILE
 from simdb.storage.loose import Keying
 from simdb.storage.merge import run_keys
 from simdb.storage.metadata import decode_block

@@ -18,7 +18,7 @@ from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
 from simdb.storage.census import engine_version
 from simdb.storage.environment import Environment
-from simdb.storage.idf_file import read_own_idf, write_own_idf
+from simdb.storage.files.idf_file import read_own_idf, write_own_idf
 from simdb.storage.loose import Keying, Loose, LooseView
 from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.reading import get_value, values_from

@@ -7,7 +7,7 @@ from typing import Any
 import lmdb
 
 from simdb.errors import FormatError, FullError
-from simdb.storage.files import DATA_FILE
+from simdb.storage.files.names import DATA_FILE
 from simdb.storage.translation import is_left_from_fork, is_out_of_memory, translate
 
 # Address space, not disk: the file grows as it is filled.

@@ -12,7 +12,7 @@ from typing import Any
 
 from simdb.errors import ReplacedError
 from simdb.storage.census import last_number
-from simdb.storage.files import DATA_FILE
+from simdb.storage.files.names import DATA_FILE
 
 COMPARED_TRIES = 20  # another process can commit between two looks at a number
 

@@ -10,7 +10,7 @@ import pytest
 
 import simdb
 from simdb.engine.maintenance import advice
-from simdb.storage import place
+from simdb.storage.files import location
 
 doctor = import_module("simdb.cli.doctor")
 
@@ -122,7 +122,7 @@ def test_doctor_gives_advice_and_says_so_by_its_code(simdb_run, db, monkeypatch)
 
 
 def test_doctor_does_not_open_what_lies_where_it_must_not(simdb_run, db, monkeypatch):
-    for module in (advice, doctor, place):
+    for module in (advice, doctor, location):
         monkeypatch.setattr(module, "file_system", lambda path: "nfs4")
 
     ran = simdb_run("doctor", db)

@@ -14,8 +14,8 @@ from soundness import assert_sound
 
 import simdb
 from simdb.compat.importing import import_datasketch
-from simdb.storage import beside
-from simdb.storage.beside import made_beside
+from simdb.storage.files import new_directory
+from simdb.storage.files.new_directory import made_beside
 
 PICKLE = str(Path(__file__).parents[1] / "compat" / "datasketch" / "list-2.0.0.pickle")
 
@@ -76,7 +76,7 @@ def test_an_interrupt_before_the_last_step_leaves_nothing(tmp_path, monkeypatch)
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "sync_directory", interrupt)
+    monkeypatch.setattr(new_directory, "sync_directory", interrupt)
     with pytest.raises(KeyboardInterrupt):
         made_beside(str(tmp_path / "new"), ".making", fill)
 

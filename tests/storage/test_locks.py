@@ -3,7 +3,7 @@ import os
 import pytest
 
 from simdb.errors import BusyError
-from simdb.storage.locks import FileLock, alone
+from simdb.storage.files.locks import FileLock, alone
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from soundness import TINY
 
 import simdb
 from flips import verdict
-from simdb.storage.pages import problems_of_pages
+from simdb.storage.files.pages import problems_of_pages
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BRANCH, LEAF, BIG_DATA = 1, 2, 1

@@ -11,7 +11,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from flips import verdict
-from simdb.storage import watch
+from simdb.storage.files import watch
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK_SECONDS = 0.02  # the system's clock notes no shorter times

@@ -14,8 +14,9 @@ import simdb
 from simdb.options import decode_options
 from simdb.plan.calibration import decode_calibration
 from simdb.resources import decode_resources
-from simdb.storage import codec, idf_file, layout
+from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
+from simdb.storage.files import idf_file
 from simdb.storage.manifest import decode_manifest
 from simdb.storage.membership import Membership
 from simdb.storage.metadata import decode_block, read_metadata

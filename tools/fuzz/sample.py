@@ -10,7 +10,7 @@ import simdb
 from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
 from simdb.storage import codec
-from simdb.storage.files import IDF_FILE
+from simdb.storage.files.names import IDF_FILE
 
 OPTIONS = {"blocks": 3, "delta_documents": 4, "growth": 2, "keep_clusters": "distance"}
 WORDS = ("red", "green", "blue", "grey", "pink", "black", "white")

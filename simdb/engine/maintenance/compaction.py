@@ -20,9 +20,9 @@ from simdb.engine.write.idf import copy_idf
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout
-from simdb.storage.beside import made_beside
 from simdb.storage.contents import Contents
-from simdb.storage.files import COPY_FILE, DATA_FILE
+from simdb.storage.files.names import COPY_FILE, DATA_FILE
+from simdb.storage.files.new_directory import made_beside
 from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run

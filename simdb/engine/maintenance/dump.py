@@ -21,13 +21,13 @@ from simdb.options import encode_options
 from simdb.resources import encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
-from simdb.storage.files import IDF_FILE
+from simdb.storage.files.idf_file import read_own_idf
+from simdb.storage.files.location import write_whole
+from simdb.storage.files.names import IDF_FILE
 from simdb.storage.frames import END, FrameWriter
-from simdb.storage.idf_file import read_own_idf
 from simdb.storage.membership import Membership
 from simdb.storage.merge import taken
 from simdb.storage.metadata import check_packed, grouped, pack_block, read_all
-from simdb.storage.place import write_whole
 from simdb.storage.portable import pack_documents, parts_of
 from simdb.storage.run import Segment, Source, as_segment
 from simdb.storage.tombstones import is_deleted, live_count

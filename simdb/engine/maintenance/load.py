@@ -42,13 +42,13 @@ from simdb.options import Options, decode_options
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout, registry
 from simdb.storage.batch import Batch, concatenate
-from simdb.storage.beside import made_beside
-from simdb.storage.files import IDF_FILE
+from simdb.storage.files.idf_file import read_idf
+from simdb.storage.files.location import prepare
+from simdb.storage.files.names import IDF_FILE
+from simdb.storage.files.new_directory import made_beside
 from simdb.storage.frames import END, FrameReader
-from simdb.storage.idf_file import read_idf
 from simdb.storage.mapping import DEFAULT_MAP_BYTES
 from simdb.storage.metadata import check_packed, encode_blocks, unpack_block
-from simdb.storage.place import prepare
 from simdb.storage.portable import unpack_documents
 from simdb.storage.registry import Lease
 from simdb.storage.run import Source

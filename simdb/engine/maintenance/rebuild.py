@@ -28,8 +28,8 @@ from simdb.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
-from simdb.storage.files import IDF_FILE
-from simdb.storage.idf_file import problems_of
+from simdb.storage.files.idf_file import problems_of
+from simdb.storage.files.names import IDF_FILE
 from simdb.storage.loose import Keying, Loose
 from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership

@@ -11,8 +11,9 @@ from simdb.options import Options, check_same
 from simdb.resources import Resources
 from simdb.sketch.making import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
-from simdb.storage import contents, place, registry
+from simdb.storage import contents, registry
 from simdb.storage.environment import Environment
+from simdb.storage.files import location
 from simdb.storage.mapping import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 
 MODES = ("r", "w", "c", "x")
@@ -32,7 +33,7 @@ def open_store(
     one_of("mode", mode, MODES)
     if options is not None and not isinstance(options, Options):
         raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
-    place.check_durability(durability)
+    location.check_durability(durability)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
         raise OptionError(
@@ -45,9 +46,9 @@ def open_store(
         directory = os.fsdecode(path)
     except TypeError as error:
         raise InputError(f"path is a str or a path, not {type(path).__name__}") from error
-    if options is not None and place.is_new(directory, mode):
+    if options is not None and location.is_new(directory, mode):
         _taken(settled(options))  # what fails shall leave no directory behind
-    place.prepare(directory, mode)
+    location.prepare(directory, mode)
     lease = registry.acquire(
         directory,
         is_read_only=mode == "r",

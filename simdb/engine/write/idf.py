@@ -15,7 +15,7 @@ from simdb.idf import IdfTable
 from simdb.options import Options
 from simdb.sketch.fitting import fit
 from simdb.storage import contents
-from simdb.storage.idf_file import read_own_idf, write_own_idf
+from simdb.storage.files.idf_file import read_own_idf, write_own_idf
 
 # The options are one small value.
 GROWTH_BYTES = 1 << 16

@@ -4,7 +4,7 @@ LMDB keeps no checksums of its pages and follows what they say: a flipped bit in
 an offset can send it outside the file, which ends the process, make it write over pages that are in
 use, or meet one of its assertions, which abort the process.  So the pages are walked here, in plain
 reads, before LMDB does: when the database is opened, before anything is dropped, and whenever
-`storage/watch.py` sees that somebody else has written the file.  What is held against each other,
+`files/watch.py` sees that somebody else has written the file.  What is held against each other,
 for the last commit:
 
 * the two meta pages: magic, version, map, neighbouring commits, each on the page of its number;
@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import CorruptError
-from simdb.storage.meta_pages import META_PAGES, PAGE, TREE, Damage, Meta, Tree, newest_meta
+from simdb.storage.files.meta_pages import META_PAGES, PAGE, TREE, Damage, Meta, Tree, newest_meta
 
 NODE = struct.Struct("<HHHH")
 NUMBER = struct.Struct("<Q")

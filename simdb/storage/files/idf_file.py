@@ -29,8 +29,8 @@ from simdb.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
 from simdb.options import decode_settings
 from simdb.storage import codec
-from simdb.storage.files import IDF_FILE, IDF_TEMPORARY
-from simdb.storage.place import write_whole
+from simdb.storage.files.location import write_whole
+from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY
 from simdb.storage.translation import translate
 
 MAGIC = b"simdbidf"

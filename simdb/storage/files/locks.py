@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from simdb.errors import BusyError
-from simdb.storage.regular import is_same_file, open_regular
+from simdb.storage.files.plain import is_same_file, open_regular
 from simdb.storage.translation import translate
 
 FIRST_PAUSE_SECONDS = 0.0005

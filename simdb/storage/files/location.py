@@ -16,8 +16,8 @@ from simdb.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.storage.files import DATA_FILE, LMDB_LOCK, OWN_FILES
-from simdb.storage.regular import check_regular
+from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, OWN_FILES
+from simdb.storage.files.plain import check_regular
 
 Result = TypeVar("Result")
 

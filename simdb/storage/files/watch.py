@@ -15,8 +15,8 @@ import os
 from collections.abc import Collection
 from time import monotonic
 
-from simdb.storage.meta_pages import last_commit
-from simdb.storage.pages import check_metas, check_pages
+from simdb.storage.files.meta_pages import last_commit
+from simdb.storage.files.pages import check_metas, check_pages
 
 # While another process writes, the file changes all the time.  Walks take one part in so many.
 REST = 20

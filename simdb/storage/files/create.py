@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import lmdb
 
-from simdb.storage.files import DATA_FILE, NEW_FILE
-from simdb.storage.locks import FileLock
-from simdb.storage.place import sync_directory
+from simdb.storage.files.location import sync_directory
+from simdb.storage.files.locks import FileLock
+from simdb.storage.files.names import DATA_FILE, NEW_FILE
 from simdb.storage.translation import translate
 
 MAP_BYTES = 1 << 20  # whoever opens it asks for more

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from simdb.errors import CorruptError, Error, NotFoundError, ReplacedError
-from simdb.storage.files import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
-from simdb.storage.locks import FileLock, alone, open_lock
-from simdb.storage.regular import check_regular, is_same_file
+from simdb.storage.files.locks import FileLock, alone, open_lock
+from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
+from simdb.storage.files.plain import check_regular, is_same_file
 from simdb.storage.translation import translate
 
 # Who makes the lock files does so at once.

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TypeVar
 
 from simdb.errors import Error, ExistsError, InputError
-from simdb.storage.files import OWN_FILES
-from simdb.storage.place import sync_directory
+from simdb.storage.files.location import sync_directory
+from simdb.storage.files.names import OWN_FILES
 from simdb.storage.translation import translate
 
 Result = TypeVar("Result")

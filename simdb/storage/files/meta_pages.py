@@ -1,7 +1,7 @@
 """The two meta pages of the data file, read without LMDB: where its trees begin.
 
 Every commit writes one of them, the one of its number's parity, and LMDB takes the newest.  Their
-layout stands in `storage/pages.py`.
+layout stands in `storage/files/pages.py`.
 """
 
 import os
