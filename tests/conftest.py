@@ -9,7 +9,7 @@ from soundness import TINY, assert_sound
 import simdb
 from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
-from simdb.storage import gate
+from simdb.storage.environment import gate
 
 settings.register_profile(
     "default",

@@ -14,7 +14,7 @@ from simdb.engine.search.criteria import Counts
 from simdb.engine.state.store import Store
 from simdb.engine.state.use import Use
 from simdb.errors import ClosedError
-from simdb.storage.gate import Gate, Holder
+from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.run import Source
 
 

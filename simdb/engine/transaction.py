@@ -20,7 +20,7 @@ from simdb.engine.write import claim
 from simdb.engine.write.writing import Writing
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
-from simdb.storage.gate import Holder
+from simdb.storage.environment.gate import Holder
 from simdb.storage.membership import Membership
 from simdb.storage.run import Source
 from simdb.values import Id, Match, Matches

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.batch import stored_offsets
-from simdb.storage.reading import value_at_or_before, values_from
+from simdb.storage.environment.reading import value_at_or_before, values_from
 from simdb.values import offsets_of
 
 BLOCK_DOCUMENTS = 256

@@ -17,7 +17,7 @@ from simdb.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
 from simdb.storage.batch import decode_batch
 from simdb.storage.contents import read_manifest
-from simdb.storage.environment import Environment
+from simdb.storage.environment.environment import Environment
 from simdb.storage.manifest import Manifest, RunInfo
 from simdb.storage.metadata import decode_block
 from simdb.storage.run import Run, Segment, Source, as_segment

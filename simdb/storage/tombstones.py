@@ -13,7 +13,7 @@ import numpy.typing as npt
 from simdb.bits import is_set
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.reading import values_from
+from simdb.storage.environment.reading import values_from
 
 CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES

@@ -13,7 +13,7 @@ import simdb
 from simdb.engine.write import idf
 from simdb.storage import layout
 from simdb.storage.codec import decode_object
-from simdb.storage.environment import MapFull
+from simdb.storage.environment.environment import MapFull
 from simdb.storage.files import idf_file
 
 PLAIN = simdb.Simhash(shingle=1)

@@ -345,7 +345,11 @@ def test_a_rebuild_whose_file_cannot_be_shrunk_says_so_and_is_done(clustered, mo
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    where = "simdb.storage.environment.sync_directory" if module == "sync_directory" else module
+    where = (
+        "simdb.storage.environment.environment.sync_directory"
+        if module == "sync_directory"
+        else module
+    )
     monkeypatch.setattr(where, fail)
     report = clustered.rebuild()
     monkeypatch.undo()

@@ -9,7 +9,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from simdb.engine.maintenance import compaction
-from simdb.storage import registry
+from simdb.storage.environment import registry
 from simdb.storage.files import create, names
 
 
@@ -40,7 +40,11 @@ def test_a_compaction_whose_copy_cannot_take_its_place_is_told(database, monkeyp
     # They came out as OSError.
     database.insert_many(range(20), range(20))
     database.delete(3)
-    where = "simdb.storage.environment.sync_directory" if module == "sync_directory" else module
+    where = (
+        "simdb.storage.environment.environment.sync_directory"
+        if module == "sync_directory"
+        else module
+    )
     monkeypatch.setattr(where, fail)
 
     with pytest.raises(simdb.FullError, match="or it fails"):

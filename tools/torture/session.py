@@ -17,7 +17,7 @@ from drawn import some_options, some_text
 from expected import Expected, Tally
 from simdb.engine.maintenance import calibration
 from simdb.plan.cost import USUAL_DELAYS
-from simdb.storage import gate
+from simdb.storage.environment import gate
 
 LAST_STEPS = 12
 SNAPSHOTS_MAX = 3

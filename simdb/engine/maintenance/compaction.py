@@ -21,14 +21,14 @@ from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
+from simdb.storage.environment.reading import statistics_of
+from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import write_run
 from simdb.storage.metadata import encode_blocks, read_all
-from simdb.storage.reading import statistics_of
-from simdb.storage.right import WriteRight
 from simdb.storage.run import Source, seal
 from simdb.storage.tombstones import live_ordinals
 

@@ -28,10 +28,10 @@ from simdb.storage.check import (
     check_values,
 )
 from simdb.storage.contents import Contents, all_names, idf_checksum, load
+from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.merge import run_keys
-from simdb.storage.reading import get_value, statistics_of
 from simdb.storage.run import Run, Source
 from simdb.storage.tombstones import live_count
 

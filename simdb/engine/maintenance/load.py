@@ -40,17 +40,18 @@ from simdb.errors import (
 from simdb.idf import IdfTable
 from simdb.options import Options, decode_options
 from simdb.resources import Resources, decode_resources
-from simdb.storage import codec, contents, layout, registry
+from simdb.storage import codec, contents, layout
 from simdb.storage.batch import Batch, concatenate
+from simdb.storage.environment import registry
+from simdb.storage.environment.map import DEFAULT_MAP_BYTES
+from simdb.storage.environment.registry import Lease
 from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.frames import END, FrameReader
-from simdb.storage.mapping import DEFAULT_MAP_BYTES
 from simdb.storage.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.portable import unpack_documents
-from simdb.storage.registry import Lease
 from simdb.storage.run import Source
 from simdb.values import ORDINALS_MAX
 

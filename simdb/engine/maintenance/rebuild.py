@@ -28,6 +28,7 @@ from simdb.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
+from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.loose import Keying, Loose
@@ -35,7 +36,6 @@ from simdb.storage.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.membership import Membership
 from simdb.storage.merge import joined, put_segment, put_table, taken
 from simdb.storage.portable import parts_of
-from simdb.storage.right import WriteRight
 from simdb.storage.run import ID_HEADER_OFFSET, Run, Segment, Source, make_table
 from simdb.storage.survey import Part, Survey, ids_of, sound_metadata, survey
 from simdb.values import BARE, EMPTY, WEIGHTED

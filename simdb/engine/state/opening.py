@@ -11,10 +11,11 @@ from simdb.options import Options, check_same
 from simdb.resources import Resources
 from simdb.sketch.making import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
-from simdb.storage import contents, registry
-from simdb.storage.environment import Environment
+from simdb.storage import contents
+from simdb.storage.environment import registry
+from simdb.storage.environment.environment import Environment
+from simdb.storage.environment.map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 from simdb.storage.files import location
-from simdb.storage.mapping import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 
 MODES = ("r", "w", "c", "x")
 

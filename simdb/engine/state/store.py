@@ -20,12 +20,12 @@ from simdb.resources import Resources
 from simdb.sketch.making import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
-from simdb.storage import registry
 from simdb.storage.contents import Contents
+from simdb.storage.environment import registry
+from simdb.storage.environment.registry import Lease
+from simdb.storage.environment.right import WriteRight
 from simdb.storage.loose import Loose
 from simdb.storage.membership import Membership
-from simdb.storage.registry import Lease
-from simdb.storage.right import WriteRight
 from simdb.storage.run import Source
 from simdb.storage.translation import MapFull
 

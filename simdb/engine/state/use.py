@@ -8,7 +8,7 @@ is not ended under it.
 from types import TracebackType
 
 from simdb.engine.state.view import View
-from simdb.storage.gate import Gate, Holder
+from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.run import Source
 
 

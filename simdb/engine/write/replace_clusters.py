@@ -9,8 +9,8 @@ import numpy.typing as npt
 from simdb.engine.state.store import Store
 from simdb.engine.write.commit import Writer, write_clusters
 from simdb.storage.contents import read_manifest
+from simdb.storage.environment.right import WriteRight
 from simdb.storage.membership import Membership, groups_of, rings
-from simdb.storage.right import WriteRight
 from simdb.storage.run import Source
 
 U32 = npt.NDArray[np.uint32]

@@ -18,7 +18,7 @@ from simdb.engine.state.view import View
 from simdb.engine.write.commit import write_staged
 from simdb.engine.write.staging import Saved, Staging
 from simdb.errors import ClosedError, Error
-from simdb.storage.gate import Gate, Holder
+from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.translation import MapFull
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import lmdb
 
-from simdb.storage.reading import statistics_of
+from simdb.storage.environment.reading import statistics_of
 
 
 def last_number(environment: Any) -> int:

@@ -23,19 +23,19 @@ from simdb.errors import (
     FullError,
     ReadOnlyError,
 )
-from simdb.storage import census
-from simdb.storage.duplication import copy_compacted
+from simdb.storage.environment import census
+from simdb.storage.environment.copy import copy_compacted
+from simdb.storage.environment.gate import Alone, Gate, Holder, Turn
+from simdb.storage.environment.handles import Handles
+from simdb.storage.environment.map import READERS_MAX, open_map
+from simdb.storage.environment.numbers import check_next, check_number
+from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.create import make_data_file
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.locks import open_lock
 from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 from simdb.storage.files.presence import Presence
 from simdb.storage.files.watch import Watch
-from simdb.storage.gate import Alone, Gate, Holder, Turn
-from simdb.storage.handles import Handles
-from simdb.storage.mapping import READERS_MAX, open_map
-from simdb.storage.numbers import check_next, check_number
-from simdb.storage.right import WriteRight
 from simdb.storage.translation import MapFull, translate
 
 BEGIN_TRIES = 20  # another process can make the map larger once more meanwhile

@@ -6,7 +6,7 @@ import weakref
 from contextlib import suppress
 
 from simdb.errors import BusyError, Error, OptionError
-from simdb.storage.environment import Environment
+from simdb.storage.environment.environment import Environment
 from simdb.storage.files.names import DATA_FILE
 
 # A lease that nobody has any more is given back at any moment, also while this thread has the lock.

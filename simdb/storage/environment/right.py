@@ -5,8 +5,8 @@ from threading import get_ident
 from types import TracebackType
 
 from simdb.errors import BusyError
+from simdb.storage.environment.gate import Gate, Holder, Turn
 from simdb.storage.files.locks import FileLock
-from simdb.storage.gate import Gate, Holder, Turn
 
 
 class WriteRight:

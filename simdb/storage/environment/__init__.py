@@ -1,0 +1,1 @@
+"""The environment: the door to LMDB, its transactions, its map, and who has it."""
