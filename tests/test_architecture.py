@@ -44,8 +44,9 @@ FOLDERS = {
         "files.location", "files.meta_pages", "files.pages", "files.new_directory", "files.watch",
         "files.idf_file", "files.create", "environment.map", "environment.handles",
         "environment.census", "environment.numbers", "environment.copy", "environment.environment",
-        "environment.registry", "batch", "loose", "manifest", "metadata", "tombstones", "residency",
-        "run", "pieces", "membership", "merge", "frames", "portable", "contents", "survey", "check",
+        "environment.registry", "records.batch", "records.delta", "records.manifest",
+        "records.metadata", "records.tombstones", "residency", "run", "pieces", "membership",
+        "merge", "frames", "portable", "contents", "survey", "check",
     ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.view", "search.candidates",

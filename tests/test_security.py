@@ -14,7 +14,7 @@ import pytest
 
 import simdb
 from simdb.storage import codec, frames, layout
-from simdb.storage.manifest import decode_manifest, encode_manifest
+from simdb.storage.records.manifest import decode_manifest, encode_manifest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "simdb").rglob("*.py"))

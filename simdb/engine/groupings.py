@@ -23,7 +23,7 @@ from simdb.plan.question import Criterion
 from simdb.plan.rotation import check_rotations
 from simdb.storage import layout
 from simdb.storage.membership import Membership
-from simdb.storage.metadata import read_all
+from simdb.storage.records.metadata import read_all
 from simdb.storage.run import Source
 from simdb.values import Id
 

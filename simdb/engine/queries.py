@@ -34,7 +34,7 @@ from simdb.engine.state.view import View
 from simdb.errors import InputError
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
-from simdb.storage.metadata import read_metadata
+from simdb.storage.records.metadata import read_metadata
 from simdb.storage.run import Source
 from simdb.values import (
     Id,

@@ -15,15 +15,15 @@ from simdb.errors import CorruptError, FormatError
 from simdb.options import Options, decode_options, encode_options
 from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
-from simdb.storage.batch import decode_batch
 from simdb.storage.environment.census import engine_version
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.reading import get_value, values_from
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf
-from simdb.storage.loose import Keying, Loose, LooseView
-from simdb.storage.manifest import Manifest, decode_manifest, encode_manifest
+from simdb.storage.records.batch import decode_batch
+from simdb.storage.records.delta import Keying, Loose, LooseView
+from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
+from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.run import Run
-from simdb.storage.tombstones import read_tombstones
 
 
 @dataclass(frozen=True, slots=True)

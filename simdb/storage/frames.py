@@ -17,7 +17,7 @@ from typing import BinaryIO
 import xxhash
 
 from simdb.errors import CorruptError, FormatError
-from simdb.storage.metadata import METADATA_BYTES_MAX
+from simdb.storage.records.metadata import METADATA_BYTES_MAX
 
 MAGIC = b"simdbdmp"
 VERSION = 1

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.storage.loose import LooseView
+from simdb.storage.records.delta import LooseView
 from simdb.storage.run import Run, Segment, Source, Table, as_segment
 
 U32 = npt.NDArray[np.uint32]

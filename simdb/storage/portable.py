@@ -19,7 +19,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import CorruptError
 from simdb.storage import layout
-from simdb.storage.batch import Batch
+from simdb.storage.records.batch import Batch
 from simdb.storage.run import Segment
 from simdb.values import WEIGHTED
 

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout, residency
-from simdb.storage.batch import Batch, stored_offsets
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder
 from simdb.storage.environment.reading import get_value, values_from
-from simdb.storage.loose import Keying, LooseView
-from simdb.storage.manifest import RunInfo
+from simdb.storage.records.batch import Batch, stored_offsets
+from simdb.storage.records.delta import Keying, LooseView
+from simdb.storage.records.manifest import RunInfo
 from simdb.values import EMPTY, WEIGHTED
 
 # More would make the directory larger than what it points into is worth: 2 entries to a header.

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
-from simdb.storage.batch import decode_batch
 from simdb.storage.contents import read_manifest
 from simdb.storage.environment.environment import Environment
-from simdb.storage.manifest import Manifest, RunInfo
-from simdb.storage.metadata import decode_block
+from simdb.storage.records.batch import decode_batch
+from simdb.storage.records.manifest import Manifest, RunInfo
+from simdb.storage.records.metadata import decode_block
+from simdb.storage.records.tombstones import CHUNK_BYTES
 from simdb.storage.run import Run, Segment, Source, as_segment
-from simdb.storage.tombstones import CHUNK_BYTES
 from simdb.values import ORDINALS_MAX, WEIGHTED
 
 

@@ -13,7 +13,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from simdb.engine.search import lookup, many, sweep
-from simdb.storage import loose
+from simdb.storage.records import delta
 
 BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
@@ -316,7 +316,7 @@ def test_a_failing_read_of_the_delta_leaves_the_next_one_right(filled, monkeypat
     # One column was longer than the others for as long as the database was open.
     other = simdb.open(filled.path)
     filled.insert("late", 9)
-    put, calls = loose._Column.put, []
+    put, calls = delta._Column.put, []
 
     def fail_once(self, end, values):
         calls.append(1)
@@ -324,7 +324,7 @@ def test_a_failing_read_of_the_delta_leaves_the_next_one_right(filled, monkeypat
             raise MemoryError
         put(self, end, values)
 
-    monkeypatch.setattr(loose._Column, "put", fail_once)
+    monkeypatch.setattr(delta._Column, "put", fail_once)
     with pytest.raises(MemoryError):
         other.get("late")
     monkeypatch.undo()

@@ -14,7 +14,7 @@ from oracle import Oracle
 
 import simdb
 from simdb.storage import layout
-from simdb.storage.metadata import read_all
+from simdb.storage.records.metadata import read_all
 
 OPTIONS = simdb.Options(delta_documents=12, growth=2)
 LOGGED_SEED = 10

@@ -10,11 +10,11 @@ import simdb
 from simdb import kernel
 from simdb.index.permutation import Permutations
 from simdb.storage import codec, layout
-from simdb.storage.batch import Batch, decode_batch, encode_batch
-from simdb.storage.loose import Loose
-from simdb.storage.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
-from simdb.storage.metadata import BLOCK_BYTES, decode_block, encode_blocks
-from simdb.storage.tombstones import (
+from simdb.storage.records.batch import Batch, decode_batch, encode_batch
+from simdb.storage.records.delta import Loose
+from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
+from simdb.storage.records.metadata import BLOCK_BYTES, decode_block, encode_blocks
+from simdb.storage.records.tombstones import (
     encode_chunks,
     is_deleted,
     live_ordinals,

@@ -15,8 +15,8 @@ import simdb
 from simdb.engine.maintenance import dump as dumping
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec
-from simdb.storage import metadata as storing
-from simdb.storage.metadata import pack_every, pack_metadata
+from simdb.storage.records import metadata as storing
+from simdb.storage.records.metadata import pack_every, pack_metadata
 
 Point = namedtuple("Point", "x y")
 

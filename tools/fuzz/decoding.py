@@ -15,12 +15,12 @@ from simdb.options import decode_options
 from simdb.plan.calibration import decode_calibration
 from simdb.resources import decode_resources
 from simdb.storage import codec, layout
-from simdb.storage.batch import decode_batch
 from simdb.storage.files import idf_file
-from simdb.storage.manifest import decode_manifest
 from simdb.storage.membership import Membership
-from simdb.storage.metadata import decode_block, read_metadata
-from simdb.storage.tombstones import read_tombstones
+from simdb.storage.records.batch import decode_batch
+from simdb.storage.records.manifest import decode_manifest
+from simdb.storage.records.metadata import decode_block, read_metadata
+from simdb.storage.records.tombstones import read_tombstones
 from taking import Taking
 
 KEY = layout.number_key(0)

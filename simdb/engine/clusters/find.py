@@ -18,8 +18,8 @@ from simdb.engine.clusters.star import find_stars
 from simdb.engine.search.sweep import find_links, searched, table_of_equals
 from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
+from simdb.storage.records.tombstones import Bitmap, with_deleted
 from simdb.storage.run import Source
-from simdb.storage.tombstones import Bitmap, with_deleted
 from simdb.values import object_array
 
 POLICIES = CONNECTED, STAR = ("connected", "star")

@@ -14,8 +14,8 @@ from simdb.checks import shown
 from simdb.engine.state.view import View
 from simdb.errors import InputError, OptionError
 from simdb.storage import codec
+from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.run import Source
-from simdb.storage.tombstones import is_deleted
 
 FIRST = "first"  # instead of a field: the document that was inserted first
 

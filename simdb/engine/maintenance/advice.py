@@ -18,7 +18,7 @@ from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
-from simdb.storage.manifest import Manifest
+from simdb.storage.records.manifest import Manifest
 from simdb.storage.run import Source
 
 # A reader that many commits have passed by is no query; it keeps all pages freed since.

@@ -29,7 +29,7 @@ from simdb.plan.calibration import (
 from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
-from simdb.storage.manifest import Manifest
+from simdb.storage.records.manifest import Manifest
 from simdb.storage.run import Source
 from simdb.values import WEIGHTED, Sketches, offsets_of
 

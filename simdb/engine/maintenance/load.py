@@ -41,7 +41,6 @@ from simdb.idf import IdfTable
 from simdb.options import Options, decode_options
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout
-from simdb.storage.batch import Batch, concatenate
 from simdb.storage.environment import registry
 from simdb.storage.environment.map import DEFAULT_MAP_BYTES
 from simdb.storage.environment.registry import Lease
@@ -50,8 +49,9 @@ from simdb.storage.files.location import prepare
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.frames import END, FrameReader
-from simdb.storage.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.portable import unpack_documents
+from simdb.storage.records.batch import Batch, concatenate
+from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.run import Source
 from simdb.values import ORDINALS_MAX
 

@@ -15,7 +15,7 @@ import numpy as np
 from simdb.engine.state.view import View
 from simdb.reports import Plan
 from simdb.storage import residency
-from simdb.storage.loose import Loose
+from simdb.storage.records.delta import Loose
 from simdb.storage.run import Run, Source
 
 ENTRY_BYTES = 12  # a key and an ordinal

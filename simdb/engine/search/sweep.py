@@ -28,8 +28,8 @@ from simdb.reports import Plan
 from simdb.signatures import differing
 from simdb.storage import layout
 from simdb.storage.merge import merge_tables
+from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.run import Source, Table
-from simdb.storage.tombstones import is_deleted
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16

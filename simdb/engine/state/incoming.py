@@ -13,8 +13,8 @@ from simdb.errors import InputError
 from simdb.signatures import Signatures
 from simdb.sketch.making import AnySketcher
 from simdb.sketch.vectors import as_vectors
-from simdb.storage.batch import Batch
-from simdb.storage.metadata import pack_every
+from simdb.storage.records.batch import Batch
+from simdb.storage.records.metadata import pack_every
 from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, offsets_of
 
 SKETCHED_DOCUMENTS = 8192

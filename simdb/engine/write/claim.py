@@ -19,8 +19,8 @@ from simdb.engine.state.view import View
 from simdb.engine.write.staging import Staging
 from simdb.index.keying import Keying
 from simdb.plan.question import Criterion
-from simdb.storage.batch import Batch
-from simdb.storage.loose import Loose
+from simdb.storage.records.batch import Batch
+from simdb.storage.records.delta import Loose
 from simdb.storage.run import Source
 from simdb.values import Matches, Sketches, offsets_of
 

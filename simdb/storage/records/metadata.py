@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
-from simdb.storage.batch import stored_offsets
 from simdb.storage.environment.reading import value_at_or_before, values_from
+from simdb.storage.records.batch import stored_offsets
 from simdb.values import offsets_of
 
 BLOCK_DOCUMENTS = 256

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.storage.batch import Batch
+from simdb.storage.records.batch import Batch
 from simdb.values import EMPTY
 
 LEAST_CAPACITY = 64

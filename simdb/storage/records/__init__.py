@@ -1,0 +1,1 @@
+"""Records: the values beside the runs, from the documents of one commit to tombstones."""
