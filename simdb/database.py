@@ -24,7 +24,7 @@ from simdb.options import Options
 from simdb.signatures import Signatures
 from simdb.sketch.making import AnySketcher
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.upkeep import Upkeep
 from simdb.values import Fingerprints, Id, Match, Matches
 

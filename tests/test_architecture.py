@@ -45,8 +45,8 @@ FOLDERS = {
         "files.idf_file", "files.create", "environment.map", "environment.handles",
         "environment.census", "environment.numbers", "environment.copy", "environment.environment",
         "environment.registry", "records.batch", "records.delta", "records.manifest",
-        "records.metadata", "records.tombstones", "residency", "run", "pieces", "membership",
-        "merge", "frames", "portable", "contents", "survey", "check",
+        "records.metadata", "records.tombstones", "runs.page_cache", "runs.run", "runs.columns",
+        "runs.membership", "runs.merge", "frames", "portable", "contents", "survey", "check",
     ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.view", "search.candidates",

@@ -35,7 +35,7 @@ from simdb.errors import InputError
 from simdb.reports import Explanation, Plan
 from simdb.storage import layout
 from simdb.storage.records.metadata import read_metadata
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import (
     Id,
     Match,

@@ -15,7 +15,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.state.use import Use
 from simdb.errors import ClosedError
 from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 
 
 class Snapshot(Queries):

@@ -22,11 +22,11 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.reading import values_from
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
-from simdb.storage.merge import run_keys
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits
+from simdb.storage.runs.merge import run_keys
+from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits
 from simdb.values import BARE, EMPTY
 
 RESTORE = (

@@ -23,7 +23,7 @@ from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.delta import Keying, Loose, LooseView
 from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.records.tombstones import read_tombstones
-from simdb.storage.run import Run
+from simdb.storage.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)

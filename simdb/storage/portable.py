@@ -20,7 +20,7 @@ from simdb import kernel
 from simdb.errors import CorruptError
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch
-from simdb.storage.run import Segment
+from simdb.storage.runs.run import Segment
 from simdb.values import WEIGHTED
 
 _COUNTS = struct.Struct("<II")

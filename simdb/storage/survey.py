@@ -21,7 +21,7 @@ from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import CHUNK_BYTES
-from simdb.storage.run import Run, Segment, Source, as_segment
+from simdb.storage.runs.run import Run, Segment, Source, as_segment
 from simdb.values import ORDINALS_MAX, WEIGHTED
 
 

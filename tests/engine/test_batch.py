@@ -9,7 +9,8 @@ from soundness import TINY
 
 import simdb
 from simdb.engine.write import commit
-from simdb.storage import layout, residency
+from simdb.storage import layout
+from simdb.storage.runs import page_cache
 
 WORDS = [f"word{number}" for number in range(30)]
 # Slices of one query and chunks of one header; some of each; slices, and runs whole; all at once.
@@ -282,7 +283,7 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
     with database.write() as transaction:
         with transaction._enter() as (view, source):
             tables = [view.runs[0].table(number, source) for number in range(4)]
-        assert all(residency.is_mapped(table.keys) for table in tables)
+        assert all(page_cache.is_mapped(table.keys) for table in tables)
         kept = [table.keys.copy() for table in tables]
 
         found = transaction.insert_batch(

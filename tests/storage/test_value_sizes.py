@@ -7,10 +7,10 @@ import simdb
 from simdb.errors import FullError
 from simdb.index.permutation import Permutations
 from simdb.storage import layout
-from simdb.storage.merge import joined
 from simdb.storage.records.batch import Batch, encode_batch
 from simdb.storage.records.delta import as_loose
-from simdb.storage.run import as_segment, seal
+from simdb.storage.runs.merge import joined
+from simdb.storage.runs.run import as_segment, seal
 
 GIB = 2**30
 

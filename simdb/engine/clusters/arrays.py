@@ -16,7 +16,7 @@ from simdb.engine.search.sweep import Searched, sweep_tables
 from simdb.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_masks
 from simdb.positions import ArrayClusters, PairPositions
-from simdb.storage.run import Table
+from simdb.storage.runs.run import Table
 from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, describe
 
 U32 = npt.NDArray[np.uint32]

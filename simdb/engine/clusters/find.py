@@ -19,7 +19,7 @@ from simdb.engine.search.sweep import find_links, searched, table_of_equals
 from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
 from simdb.storage.records.tombstones import Bitmap, with_deleted
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import object_array
 
 POLICIES = CONNECTED, STAR = ("connected", "star")

@@ -15,7 +15,7 @@ from simdb.engine.state.view import View
 from simdb.errors import InputError, OptionError
 from simdb.storage import codec
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 
 FIRST = "first"  # instead of a field: the document that was inserted first
 

@@ -18,7 +18,7 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
 from simdb.storage import layout
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 
 # More members that go at once are left to a comparison of all that stay.
 GONE_MAX = 16

@@ -22,7 +22,7 @@ from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.storage import layout
-from simdb.storage.run import Source, Table
+from simdb.storage.runs.run import Source, Table
 
 BATCH_DOCUMENTS = 1 << 11
 

@@ -16,7 +16,7 @@ from simdb.options import Options
 from simdb.plan.question import Criterion
 from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import Id, NamedFeatures
 
 # How many features each differing bit comes with; all of them are in the whole list.

@@ -11,7 +11,7 @@ from simdb.index.bands import Bands
 from simdb.reports import Explanation
 from simdb.sketch.signing import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import Id
 
 

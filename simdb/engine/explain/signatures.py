@@ -15,7 +15,7 @@ from simdb.plan.question import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.signatures import differing, estimates
 from simdb.sketch.signing import SignatureSketcher
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import EMPTY, Id, NamedFeatures, Sketches
 
 

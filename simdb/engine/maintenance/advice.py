@@ -19,7 +19,7 @@ from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
 from simdb.storage.records.manifest import Manifest
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 
 # A reader that many commits have passed by is no query; it keeps all pages freed since.
 LAG_COMMITS = 100

@@ -30,7 +30,7 @@ from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
 from simdb.storage.records.manifest import Manifest
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import WEIGHTED, Sketches, offsets_of
 
 # Documents of cosine .8 are 13 bits apart in the mean and seldom more than 20.

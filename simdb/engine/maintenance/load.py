@@ -52,7 +52,7 @@ from simdb.storage.frames import END, FrameReader
 from simdb.storage.portable import unpack_documents
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import ORDINALS_MAX
 
 # What is committed at once, and so in memory.

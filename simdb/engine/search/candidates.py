@@ -12,7 +12,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.state.view import View
 from simdb.reports import Plan
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import Probing, Sketches
 
 I64 = npt.NDArray[np.int64]

@@ -14,9 +14,9 @@ import numpy as np
 
 from simdb.engine.state.view import View
 from simdb.reports import Plan
-from simdb.storage import residency
 from simdb.storage.records.delta import Loose
-from simdb.storage.run import Run, Source
+from simdb.storage.runs import page_cache
+from simdb.storage.runs.run import Run, Source
 
 ENTRY_BYTES = 12  # a key and an ordinal
 HEADER_BYTES = 4
@@ -127,5 +127,5 @@ def _fetch(run: Run, window: tuple[int, int], tables: Sequence[int], source: Sou
         table = run.table(number, source)
         first, last = int(table.directory[start]), int(table.directory[stop])
         for part in (table.directory[start : stop + 1], table.keys[first:last]):
-            residency.fetch(part)
-        residency.fetch(table.ordinals[first:last])
+            page_cache.fetch(part)
+        page_cache.fetch(table.ordinals[first:last])

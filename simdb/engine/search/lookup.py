@@ -24,7 +24,7 @@ from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.signatures import differing
 from simdb.storage import layout
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import BARE, EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
 
 PART_QUERIES = 1 << 17

@@ -26,7 +26,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import EMPTY, Sketches, offsets_of
 
 MATCHED = ("first", "all")

@@ -13,7 +13,7 @@ from simdb.options import Options
 from simdb.plan.question import Criterion
 from simdb.reports import Plan
 from simdb.signatures import COUNTED_MAX
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import WEIGHTED, Match, Sketches
 
 # More matches of one query than this are taken as arrays.

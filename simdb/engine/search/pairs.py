@@ -14,7 +14,7 @@ from simdb.engine.state.view import View
 from simdb.errors import ClosedError
 from simdb.plan.question import Criterion
 from simdb.reports import Plan
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import Pair, PairArrays
 
 

@@ -20,7 +20,7 @@ from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
 from simdb.plan.question import BandedPopulation, Criterion, Population
 from simdb.reports import Plan
-from simdb.storage.run import header_bits
+from simdb.storage.runs.run import header_bits
 from simdb.values import ORDINALS_MAX
 
 # Far more than there are texts, and few enough for all arithmetic.

@@ -27,9 +27,9 @@ from simdb.plan.rotation import WINDOW
 from simdb.reports import Plan
 from simdb.signatures import differing
 from simdb.storage import layout
-from simdb.storage.merge import merge_tables
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.run import Source, Table
+from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.run import Source, Table
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16

@@ -15,7 +15,7 @@ from simdb.engine.state.signature_vectors import SignedVectors
 from simdb.index.bands import Bands
 from simdb.storage.records.delta import LooseView
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.run import Table, make_table
+from simdb.storage.runs.run import Table, make_table
 from simdb.values import offsets_of
 
 # So many queries and more have the loose documents sorted; fewer are compared with all of them.

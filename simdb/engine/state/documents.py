@@ -12,7 +12,7 @@ from simdb.index.bands import Bands
 from simdb.index.keying import Keying
 from simdb.signatures import Signature
 from simdb.storage import layout
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 
 

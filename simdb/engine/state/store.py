@@ -24,9 +24,9 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
-from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Loose
-from simdb.storage.run import Source
+from simdb.storage.runs.membership import Membership
+from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
 
 # A map that is too small is at least doubled; this much more than was asked is asked for at once.

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from simdb.engine.state.view import View
 from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 
 
 class Use:

@@ -25,10 +25,10 @@ from simdb.plan.planner import choose
 from simdb.plan.question import BandedPopulation, Criterion, Population
 from simdb.reports import Plan
 from simdb.storage import layout
-from simdb.storage.pieces import Gathered, Piece, Pieces
 from simdb.storage.records.delta import LooseView
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
-from simdb.storage.run import Run, Source, Table, header_bits
+from simdb.storage.runs.columns import Gathered, Piece, Pieces
+from simdb.storage.runs.run import Run, Source, Table, header_bits
 from simdb.values import WEIGHTED, offsets_of
 
 U32 = npt.NDArray[np.uint32]

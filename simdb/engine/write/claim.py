@@ -21,7 +21,7 @@ from simdb.index.keying import Keying
 from simdb.plan.question import Criterion
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Loose
-from simdb.storage.run import Source
+from simdb.storage.runs.run import Source
 from simdb.values import Matches, Sketches, offsets_of
 
 GROUP_DOCUMENTS = 512

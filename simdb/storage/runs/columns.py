@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.records.delta import LooseView
-from simdb.storage.run import Run, Segment, Source, Table, as_segment
+from simdb.storage.runs.run import Run, Segment, Source, Table, as_segment
 
 U32 = npt.NDArray[np.uint32]
 

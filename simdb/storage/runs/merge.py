@@ -17,7 +17,7 @@ from simdb.storage import codec, layout
 from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, live_ordinals
-from simdb.storage.run import ID_HEADER_OFFSET, Run, Segment, Source, Table, make_table
+from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Segment, Source, Table, make_table
 from simdb.values import WEIGHTED, offsets_of
 
 Put = Callable[[bytes, bytes, Any], None]

@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
-from simdb.storage import codec, layout, residency
+from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder
 from simdb.storage.environment.reading import get_value, values_from
 from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import Keying, LooseView
 from simdb.storage.records.manifest import RunInfo
+from simdb.storage.runs import page_cache
 from simdb.values import EMPTY, WEIGHTED
 
 # More would make the directory larger than what it points into is worth: 2 entries to a header.
@@ -164,7 +165,7 @@ class Run:
     def give_back(self) -> None:
         """Take what was fetched out of the memory of this process until it is used again."""
         for array in self._mapped:
-            residency.give_back(array)
+            page_cache.give_back(array)
 
     def table(self, number: int, source: Source) -> Table:
         """The table of one block permutation."""
@@ -282,7 +283,7 @@ class Run:
         return self._noted(array)
 
     def _noted(self, fetched: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if residency.is_mapped(fetched):
+        if page_cache.is_mapped(fetched):
             self._mapped.append(fetched)
         return fetched
 
