@@ -46,7 +46,8 @@ FOLDERS = {
         "environment.census", "environment.numbers", "environment.copy", "environment.environment",
         "environment.registry", "records.batch", "records.delta", "records.manifest",
         "records.metadata", "records.tombstones", "runs.page_cache", "runs.run", "runs.columns",
-        "runs.membership", "runs.merge", "frames", "portable", "contents", "survey", "check",
+        "runs.membership", "runs.merge", "transfer.frames", "transfer.documents", "contents",
+        "salvage", "check",
     ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.view", "search.candidates",

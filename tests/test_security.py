@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import simdb
-from simdb.storage import codec, frames, layout
+from simdb.storage import codec, layout
 from simdb.storage.records.manifest import decode_manifest, encode_manifest
+from simdb.storage.transfer import frames
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "simdb").rglob("*.py"))

@@ -15,7 +15,8 @@ from strategies import fingerprints, ids, metadata, options, texts
 import simdb
 from simdb.engine.maintenance import dump as dumping
 from simdb.engine.maintenance import load as loading
-from simdb.storage import codec, frames
+from simdb.storage import codec
+from simdb.storage.transfer import frames
 
 entries = st.tuples(ids, st.one_of(fingerprints, texts), metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))

@@ -48,11 +48,11 @@ from simdb.storage.files.idf_file import read_idf
 from simdb.storage.files.location import prepare
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
-from simdb.storage.frames import END, FrameReader
-from simdb.storage.portable import unpack_documents
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
 from simdb.storage.runs.run import Source
+from simdb.storage.transfer.documents import unpack_documents
+from simdb.storage.transfer.frames import END, FrameReader
 from simdb.values import ORDINALS_MAX
 
 # What is committed at once, and so in memory.

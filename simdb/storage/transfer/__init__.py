@@ -1,0 +1,1 @@
+"""Transfer: documents in the portable form of a dump."""
