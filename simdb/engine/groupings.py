@@ -22,8 +22,8 @@ from simdb.errors import OptionError
 from simdb.plan.question import Criterion
 from simdb.plan.rotation import check_rotations
 from simdb.storage import layout
+from simdb.storage.membership import Membership
 from simdb.storage.records.metadata import read_all
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.run import Source
 from simdb.values import Id
 

@@ -21,7 +21,7 @@ from simdb.engine.write.writing import Writing
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.environment.gate import Holder
-from simdb.storage.runs.membership import Membership
+from simdb.storage.membership import Membership
 from simdb.storage.runs.run import Source
 from simdb.values import Id, Match, Matches
 

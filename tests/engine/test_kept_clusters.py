@@ -15,7 +15,7 @@ from strategies import fingerprints
 import simdb
 from simdb.engine.clusters import links, maintain, split
 from simdb.engine.search import sweep
-from simdb.storage.runs import membership
+from simdb.storage import membership
 
 WORDS = [f"word{number}" for number in range(30)]
 BY_DISTANCE = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance")

@@ -16,11 +16,11 @@ from simdb.plan.calibration import decode_calibration
 from simdb.resources import decode_resources
 from simdb.storage import codec, layout
 from simdb.storage.files import idf_file
+from simdb.storage.membership import Membership
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.tombstones import read_tombstones
-from simdb.storage.runs.membership import Membership
 from taking import Taking
 
 KEY = layout.number_key(0)

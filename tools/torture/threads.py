@@ -29,7 +29,7 @@ import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed
 import simdb  # noqa: E402
 import world as worlds  # noqa: E402
 from actors import ACTORS  # noqa: E402
-from simdb.storage.environment import gate
+from simdb.storage.environment import gate  # noqa: E402
 from trials import outcome_of  # noqa: E402
 
 TRIAL_SECONDS = 1.0

@@ -18,9 +18,9 @@ from simdb.engine.state.view import View
 from simdb.plan.question import Criterion
 from simdb.reports import Finding
 from simdb.storage.check import REBUILD
+from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.run import Source
 
 PLACE = "clusters"

@@ -19,10 +19,10 @@ from simdb.engine.state.view import View
 from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.storage import layout
+from simdb.storage.membership import groups_of
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Loose, as_loose
 from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.membership import groups_of
 from simdb.storage.runs.run import Source, seal
 from simdb.values import EMPTY, WEIGHTED, Sketches
 

@@ -21,9 +21,9 @@ from simdb.engine.clusters.split import labels_after
 from simdb.engine.state.view import View
 from simdb.errors import CorruptError, FullError
 from simdb.plan.question import Criterion
+from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.membership import Membership, groups_of, rings
 from simdb.storage.runs.run import Source
 from simdb.values import ORDINALS_MAX
 

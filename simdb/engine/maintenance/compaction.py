@@ -25,10 +25,10 @@ from simdb.storage.environment.reading import statistics_of
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
 from simdb.storage.files.new_directory import made_beside
+from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.records.metadata import encode_blocks, read_all
 from simdb.storage.records.tombstones import live_ordinals
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.merge import write_run
 from simdb.storage.runs.run import Source, seal
 

@@ -24,9 +24,9 @@ from simdb.storage.contents import Contents, idf_checksum, read_options, read_re
 from simdb.storage.files.idf_file import read_own_idf
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE
+from simdb.storage.membership import Membership
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.records.tombstones import is_deleted, live_count
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, Source, as_segment
 from simdb.storage.transfer.documents import pack_documents, parts_of

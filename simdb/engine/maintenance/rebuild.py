@@ -31,9 +31,9 @@ from simdb.storage import codec, contents, layout
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
+from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Keying, Loose
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.merge import joined, put_segment, put_table, taken
 from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Segment, Source, make_table
 from simdb.storage.salvage import Part, Survey, ids_of, sound_metadata, survey

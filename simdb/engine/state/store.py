@@ -24,8 +24,8 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
+from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Loose
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
 

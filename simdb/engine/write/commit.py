@@ -18,11 +18,11 @@ from simdb.plan.compaction import merged_from
 from simdb.storage import layout
 from simdb.storage.codec import encode_object
 from simdb.storage.contents import Contents
+from simdb.storage.membership import Membership
 from simdb.storage.records.batch import encode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo, encode_manifest
 from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.merge import run_keys, write_run
 from simdb.storage.runs.run import Run, Source
 

@@ -10,7 +10,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.write.commit import Writer, write_clusters
 from simdb.storage.contents import read_manifest
 from simdb.storage.environment.right import WriteRight
-from simdb.storage.runs.membership import Membership, groups_of, rings
+from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.runs.run import Source
 
 U32 = npt.NDArray[np.uint32]

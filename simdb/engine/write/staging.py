@@ -21,10 +21,10 @@ from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import codec
 from simdb.storage.contents import Contents
+from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Loose, as_loose
 from simdb.storage.records.tombstones import Bitmap, with_deleted, with_room
-from simdb.storage.runs.membership import Membership
 from simdb.storage.runs.merge import merge_in_memory
 from simdb.storage.runs.run import Run, Source, seal
 from simdb.values import BARE, EMPTY, ORDINALS_MAX

@@ -19,7 +19,7 @@ from simdb.engine.write.commit import write_staged
 from simdb.engine.write.staging import Saved, Staging
 from simdb.errors import ClosedError, Error
 from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.runs.membership import Membership
+from simdb.storage.membership import Membership
 from simdb.storage.translation import MapFull
 
 

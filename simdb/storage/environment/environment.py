@@ -28,8 +28,8 @@ from simdb.storage.environment.copy import copy_compacted
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn
 from simdb.storage.environment.handles import Handles
 from simdb.storage.environment.map import READERS_MAX, open_map
-from simdb.storage.environment.numbers import check_next, check_number
 from simdb.storage.environment.right import WriteRight
+from simdb.storage.environment.transaction_numbers import check_next, check_number
 from simdb.storage.files.create import make_data_file
 from simdb.storage.files.location import sync_directory
 from simdb.storage.files.locks import open_lock
