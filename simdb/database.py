@@ -22,7 +22,7 @@ from simdb.errors import (
 from simdb.idf import IdfTable
 from simdb.options import Options
 from simdb.signatures import Signatures
-from simdb.sketch.making import AnySketcher
+from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.runs.run import Source
 from simdb.upkeep import Upkeep

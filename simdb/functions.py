@@ -27,8 +27,8 @@ from simdb.reports import Explanation, Plan
 from simdb.signatures import Signature, Signatures
 from simdb.sketch import agreement
 from simdb.sketch.fitting import fit
-from simdb.sketch.signer import Signer
-from simdb.sketch.signing import SignatureSketcher
+from simdb.sketch.minhash_signer import Signer
+from simdb.sketch.minhash_sketcher import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch

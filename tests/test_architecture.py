@@ -31,7 +31,8 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
         "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
-        "pipeline", "sketcher", "signer", "signing", "making", "agreement", "fitting",
+        "pipeline", "sketcher", "minhash_signer", "minhash_sketcher", "kinds", "agreement",
+        "fitting",
     ],
     "index": ["permutation", "rotation", "vosh", "banding", "bands", "keying"],
     "plan": [

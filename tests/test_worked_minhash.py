@@ -12,7 +12,7 @@ import pytest
 
 import simdb
 from simdb.index.banding import Banding, candidate_probability
-from simdb.sketch.signer import Signer
+from simdb.sketch.minhash_signer import Signer
 
 STRING = "abeabe"
 # Rows are shingles, columns documents; and the place of each row in three orders.

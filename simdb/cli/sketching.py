@@ -18,8 +18,8 @@ from simdb.cli.content import known_encoding, read_file
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Simhash
-from simdb.sketch.making import AnySketcher, sketcher_of
-from simdb.sketch.signer import NO_RESOURCES
+from simdb.sketch.kinds import AnySketcher, sketcher_of
+from simdb.sketch.minhash_signer import NO_RESOURCES
 from simdb.sketch.sketcher import Sketcher
 from simdb.text_sketch import TextSketch
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import simdb
 from simdb.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
-from simdb.sketch.signer import Signer
+from simdb.sketch.minhash_signer import Signer
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import EMPTY
 

@@ -6,7 +6,7 @@ import pytest
 import simdb
 from simdb import kernel
 from simdb.fallback.mix import fmix64
-from simdb.sketch.signer import Signer
+from simdb.sketch.minhash_signer import Signer
 
 TEXT = "a rose is a rose is a rose"
 WORDS = simdb.Minhash(shingle=1)
@@ -112,7 +112,7 @@ def test_many_documents_are_counted_some_at_a_time(monkeypatch):
     texts = ["a a b", "", "b", "a b c", "c c"]
     sketch = simdb.Minhash(shingle=1, weighting="bag")
     whole = simdb.signatures(texts, sketch)
-    monkeypatch.setattr("simdb.sketch.signer.COUNTED_DOCUMENTS", 2)
+    monkeypatch.setattr("simdb.sketch.minhash_signer.COUNTED_DOCUMENTS", 2)
 
     parts = simdb.signatures(texts, sketch)
 

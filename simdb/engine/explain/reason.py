@@ -9,7 +9,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.index.bands import Bands
 from simdb.reports import Explanation
-from simdb.sketch.signing import SignatureSketcher
+from simdb.sketch.minhash_sketcher import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.runs.run import Source
 from simdb.values import Id

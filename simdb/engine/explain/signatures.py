@@ -14,7 +14,7 @@ from simdb.index.bands import Bands
 from simdb.plan.question import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.signatures import differing, estimates
-from simdb.sketch.signing import SignatureSketcher
+from simdb.sketch.minhash_sketcher import SignatureSketcher
 from simdb.storage.runs.run import Source
 from simdb.values import EMPTY, Id, NamedFeatures, Sketches
 

@@ -11,7 +11,7 @@ from simdb import kernel
 from simdb.checks import called, shown
 from simdb.errors import InputError
 from simdb.signatures import Signatures
-from simdb.sketch.making import AnySketcher
+from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.metadata import pack_every

@@ -9,7 +9,7 @@ from simdb.errors import ExistsError, FormatError, InputError, OptionError
 from simdb.index.keying import settled
 from simdb.options import Options, check_same
 from simdb.resources import Resources
-from simdb.sketch.making import sketcher_of
+from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
 from simdb.storage import contents
 from simdb.storage.environment import registry

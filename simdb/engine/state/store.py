@@ -17,7 +17,7 @@ from simdb.index.keying import keying_of
 from simdb.options import Options, Simhash
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.resources import Resources
-from simdb.sketch.making import AnySketcher, sketcher_of
+from simdb.sketch.kinds import AnySketcher, sketcher_of
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage import contents as stored
 from simdb.storage.contents import Contents

@@ -14,7 +14,7 @@ from simdb.errors import InputError
 from simdb.minhash import Minhash
 from simdb.resources import Resources
 from simdb.signatures import Signatures
-from simdb.sketch.signer import NO_RESOURCES, Signer
+from simdb.sketch.minhash_signer import NO_RESOURCES, Signer
 from simdb.values import EMPTY, WEIGHTED, NamedFeatures, Sketches, aligned, describe
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from simdb.minhash import Minhash
 from simdb.options import Simhash
 from simdb.resources import Resources
-from simdb.sketch.signing import SignatureSketcher
+from simdb.sketch.minhash_sketcher import SignatureSketcher
 from simdb.sketch.sketcher import Sketcher
 
 AnySketcher = Sketcher | SignatureSketcher
