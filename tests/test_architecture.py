@@ -34,7 +34,9 @@ FOLDERS = {
         "pipeline", "sketcher", "minhash_signer", "minhash_sketcher", "kinds", "agreement",
         "fitting",
     ],
-    "index": ["permutation", "rotation", "vosh", "banding", "bands", "keying"],
+    "index": [
+        "permutation", "rotation", "vosh", "band_curve", "bands", "keying",
+    ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "question", "probing", "rotation",
         "banding", "arrangement", "planner", "compaction",

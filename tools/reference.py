@@ -37,7 +37,7 @@ MODULES = [
     "simdb.compat.minwise",
     "simdb.compat.sessions",
     "simdb.compat.importing",
-    "simdb.index.banding",
+    "simdb.index.band_curve",
 ]
 
 Definition = ast.FunctionDef | ast.ClassDef

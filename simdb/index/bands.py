@@ -12,7 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.index.banding import Banding, candidate_probability, expected_candidates, expected_recall
+from simdb.index.band_curve import (
+    Banding,
+    candidate_probability,
+    expected_candidates,
+    expected_recall,
+)
 from simdb.minhash import Minhash
 
 U8 = npt.NDArray[np.uint8]
