@@ -39,7 +39,7 @@ FOLDERS = {
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "question", "probing", "rotation",
-        "banding", "arrangement", "planner", "compaction",
+        "bands", "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "files.names", "environment.gate", "translation", "files.plain",

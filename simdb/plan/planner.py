@@ -17,7 +17,7 @@ from dataclasses import replace
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.options import PROBING_METHODS, Simhash
-from simdb.plan import banding
+from simdb.plan import bands
 from simdb.plan.calibration import Calibration
 from simdb.plan.chance import (
     binomial_below,
@@ -58,8 +58,8 @@ def choose(
     """The cheapest plan that satisfies `criterion`; OptionError when there is none."""
     if isinstance(population, BandedPopulation):
         if criterion.method != "auto":
-            return banding.named(criterion, population)
-        return _cheapest(criterion, banding.ways(criterion, population))
+            return bands.named(criterion, population)
+        return _cheapest(criterion, bands.ways(criterion, population))
     if criterion.similarity is not None and not population.has_vectors:
         raise OptionError(
             "similarity= needs stored volatility, and this database has none; create it with"
@@ -99,7 +99,7 @@ def considered(
 
     best: dict[tuple[str, int, int], Plan] = {}
     if isinstance(population, BandedPopulation):
-        every = banding.ways(criterion, population)
+        every = bands.ways(criterion, population)
     else:
         every = _ways(replace(criterion, method="auto"), population, calibration, delays)
     for plan in sorted(every, key=rank):
