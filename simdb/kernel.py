@@ -18,9 +18,9 @@ try:
         raise ImportError("SIMDB_KERNEL=numpy")
     from simdb_ext import _arrange, _search, _sketch
 except ImportError as error:
-    from simdb.fallback import arrange as _arrange  # type: ignore[no-redef]
-    from simdb.fallback import search as _search  # type: ignore[no-redef]
-    from simdb.fallback import sketch as _sketch  # type: ignore[no-redef]
+    from simdb.numpy_kernel import arrange as _arrange  # type: ignore[no-redef]
+    from simdb.numpy_kernel import search as _search  # type: ignore[no-redef]
+    from simdb.numpy_kernel import sketch as _sketch  # type: ignore[no-redef]
 
     IS_COMPILED = False
     if CHOSEN != "numpy":

@@ -36,7 +36,7 @@ def main() -> None:
     classes = [character_class(code) for code in range(CODE_POINTS)]
     ranges = class_ranges(classes)
     lower = lower_ranges(lower_deltas(header))
-    (ROOT / "simdb/fallback/unicode_table.py").write_text(python_table(ranges, lower))
+    (ROOT / "simdb/numpy_kernel/unicode_table.py").write_text(python_table(ranges, lower))
     (ROOT / "simdb_ext/sketch/unicode_table.h").write_text(c_table(ranges, lower))
 
 
@@ -130,7 +130,7 @@ LOWER_RANGES = """
 def c_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f"""/* Character properties of Unicode {unicodedata2.unidata_version}.
 
-   Written by tools/unicode_table.py, together with simdb/fallback/unicode_table.py. */
+   Written by tools/unicode_table.py, together with simdb/numpy_kernel/unicode_table.py. */
 
 #ifndef SIMDB_UNICODE_TABLE_H
 #define SIMDB_UNICODE_TABLE_H

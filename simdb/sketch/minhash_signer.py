@@ -15,9 +15,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
-from simdb.fallback import bags
-from simdb.fallback.mix import fmix64
 from simdb.minhash import BAG, SET, Minhash
+from simdb.numpy_kernel import bags
+from simdb.numpy_kernel.mix import fmix64
 from simdb.resources import Resources
 from simdb.signatures import Signature, Signatures, check_comparable
 from simdb.sketch.naming import name_hashes

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.fallback import bags, moz
+from simdb.numpy_kernel import bags, moz
 from simdb.text_sketch import TextSketch
 from simdb.values import Features, NamedFeatures
 

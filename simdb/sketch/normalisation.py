@@ -10,7 +10,7 @@ import unicodedata
 from functools import cache
 from typing import Literal
 
-from simdb.fallback.unicode_table import LOWER_RANGES
+from simdb.numpy_kernel.unicode_table import LOWER_RANGES
 from simdb.sketch.normalisation_table import NEWER_RANGES
 
 Form = Literal["NFC", "NFKC"]

@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from simdb.fallback.minima import MERSENNE
-from simdb.fallback.mix import SECOND_WORD, fmix64
 from simdb.minhash import MERSENNE as MERSENNE_FAMILY
 from simdb.minhash import Minhash
+from simdb.numpy_kernel.minima import MERSENNE
+from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
 
 Family = tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 

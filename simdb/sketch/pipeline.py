@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import InputError, OptionError
-from simdb.fallback.text import code_points, contents_of, cut
+from simdb.numpy_kernel.text import code_points, contents_of, cut
 from simdb.resources import Resources
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup

@@ -6,7 +6,7 @@ import golden
 import pytest
 
 from simdb import kernel
-from simdb.fallback import sketch as fallback
+from simdb.numpy_kernel import sketch as fallback
 
 STORED = json.loads(golden.STORED.read_text())
 VARIANTS = list(dict.fromkeys([*kernel.variants(), "numpy"]))

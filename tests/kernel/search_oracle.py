@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simdb.bits import ALL_BITS
-from simdb.fallback import search as fallback
+from simdb.numpy_kernel import search as fallback
 
 
 def implementations():

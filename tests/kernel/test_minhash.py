@@ -7,8 +7,8 @@ import minhash_oracle as oracle
 import numpy as np
 import pytest
 
-from simdb.fallback import sketch as fallback
 from simdb.minhash import FAMILIES, Minhash
+from simdb.numpy_kernel import sketch as fallback
 from simdb.sketch.permutations import permutations_of
 
 _sketch = pytest.importorskip("simdb_ext._sketch")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from test_sketch_text import OPTIONS, fmix64, random_texts, rotate, tokens_of
 
-from simdb.fallback import sketch as fallback
 from simdb.idf import IdfTable, directory_bits
+from simdb.numpy_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simdb.errors import InputError
-from simdb.fallback import sketch as fallback
+from simdb.numpy_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simdb.fallback import sketch as fallback
+from simdb.numpy_kernel import sketch as fallback
 
 _sketch = pytest.importorskip("simdb_ext._sketch")
 

@@ -8,7 +8,7 @@ import pytest
 
 import simdb
 from simdb import kernel
-from simdb.fallback import moz as fallback
+from simdb.numpy_kernel import moz as fallback
 
 VARIANTS = [*kernel.variants(), "twin"]
 MASK = 2**64 - 1

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb import kernel
-from simdb.fallback.mix import fmix64
+from simdb.numpy_kernel.mix import fmix64
 from simdb.sketch.minhash_signer import Signer
 
 TEXT = "a rose is a rose is a rose"

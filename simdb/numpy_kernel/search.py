@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.fallback.flips import Flips, flips_of, levels, levels_of_vectors
-from simdb.fallback.keys import (
+from simdb.numpy_kernel.flips import Flips, flips_of, levels, levels_of_vectors
+from simdb.numpy_kernel.keys import (
     key_ranges,
     leading_bits,
     permute,
@@ -22,8 +22,8 @@ from simdb.fallback.keys import (
     popcount,
     weight_order,
 )
-from simdb.fallback.sweep import sweep
-from simdb.fallback.vectors import SLICE, Vectors, array, marked
+from simdb.numpy_kernel.sweep import sweep
+from simdb.numpy_kernel.vectors import SLICE, Vectors, array, marked
 
 __all__ = [
     "Tables", "Vectors", "levels", "levels_of_vectors", "select", "sweep", "variants",

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.fallback.keys import key_ranges, leading_bits, permuted_one, popcount
-from simdb.fallback.vectors import array
+from simdb.numpy_kernel.keys import key_ranges, leading_bits, permuted_one, popcount
+from simdb.numpy_kernel.vectors import array
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.fallback.vectors import SLICE
+from simdb.numpy_kernel.vectors import SLICE
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

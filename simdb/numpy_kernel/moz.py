@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.fallback.text import code_points
+from simdb.numpy_kernel.text import code_points
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]

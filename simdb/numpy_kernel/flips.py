@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS
-from simdb.fallback.vectors import WIDTH_MAX
+from simdb.numpy_kernel.vectors import WIDTH_MAX
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.fallback.mix import SECOND_WORD, fmix64
+from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
 
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]

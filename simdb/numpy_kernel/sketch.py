@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.fallback import bags, minima, moz
-from simdb.fallback.bags import Idf
-from simdb.fallback.minima import Family
-from simdb.fallback.mix import SECOND_WORD, fmix64
-from simdb.fallback.text import CUTS, code_points, contents_of, cut
-from simdb.fallback.vocabulary import Vocabulary
+from simdb.numpy_kernel import bags, minima, moz
+from simdb.numpy_kernel.bags import Idf
+from simdb.numpy_kernel.minima import Family
+from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
+from simdb.numpy_kernel.text import CUTS, code_points, contents_of, cut
+from simdb.numpy_kernel.vocabulary import Vocabulary
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
