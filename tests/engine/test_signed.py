@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from signed_oracle import NARROW, WIDE, SignedOracle, texts
+from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from soundness import assert_sound
 
 import simdb

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from signed_oracle import NARROW, texts
+from signature_oracle import NARROW, texts
 from soundness import assert_sound
 
 import simdb

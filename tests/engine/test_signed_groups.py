@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from oracle import components, stars
-from signed_oracle import NARROW, WIDE, SignedOracle, texts
+from signature_oracle import NARROW, WIDE, SignedOracle, texts
 
 import simdb
 

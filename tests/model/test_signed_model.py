@@ -4,7 +4,7 @@ import random
 
 import pytest
 from oracle import components
-from signed_oracle import WORDS, SignedOracle
+from signature_oracle import WORDS, SignedOracle
 from soundness import assert_sound
 
 import simdb
