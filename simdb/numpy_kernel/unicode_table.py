@@ -1,6 +1,6 @@
 """Character properties of Unicode 18.0.0.
 
-Written by tools/unicode_table.py, together with simdb_ext/sketch/unicode_table.h.  A class is 1
+Written by tools/generate/unicode_table.py, with simdb_ext/sketch/unicode_table.h.  A class is 1
 for a character of words, 2 for one that is a token by itself (kana, Han, Hangul), 3 for white
 space; what is in no range is none of these.
 """

@@ -1,6 +1,6 @@
 """Characters that came after Unicode 13.0.0 and that normalisation would change.
 
-Written by tools/normalisation_table.py.
+Written by tools/generate/normalisation_table.py.
 """
 
 UNICODE_VERSION = "18.0.0"

@@ -19,7 +19,9 @@ def outcomes(shim, path, fault, durability, numbers):
         **os.environ,
         "LD_PRELOAD": str(shim),
         "FAULT_DIRECTORY": str(path),
-        "PYTHONPATH": os.pathsep.join(map(str, [TESTS.parent, TESTS, TESTS / "faults"])),
+        "PYTHONPATH": os.pathsep.join(
+            map(str, [TESTS.parent, TESTS / "support", TESTS / "faults"])
+        ),
     }
     arguments = [path, fault, durability, *numbers]
     command = [sys.executable, "-W", "ignore", TESTS / "faults" / "faulted.py", *arguments]

@@ -33,7 +33,9 @@ def logged(shim, directory, durability, steps):
         **os.environ,
         "LD_PRELOAD": str(shim),
         "FAULT_DIRECTORY": str(directory / "db"),
-        "PYTHONPATH": os.pathsep.join(map(str, [TESTS.parent, TESTS, TESTS / "faults"])),
+        "PYTHONPATH": os.pathsep.join(
+            map(str, [TESTS.parent, TESTS / "support", TESTS / "faults"])
+        ),
     }
     arguments = [directory / "db", log, durability, steps]
     command = [sys.executable, "-W", "ignore", TESTS / "faults" / "logged.py", *arguments]

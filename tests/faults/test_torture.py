@@ -22,7 +22,9 @@ ROLES = ["writer", "compacting writer", "reader", "reader", "threads"]
 def start(role, path, seconds, seed):
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, [TESTS.parent, TESTS, TESTS / "faults"])),
+        "PYTHONPATH": os.pathsep.join(
+            map(str, [TESTS.parent, TESTS / "support", TESTS / "faults"])
+        ),
     }
     script = TESTS / "faults" / "tortured.py"
     command = [sys.executable, "-W", "ignore", script, role, path, seconds, seed]

@@ -41,7 +41,7 @@ def main():
     )
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    sys.path[:0] = [str(HERE.parent), str(ROOT / "tests"), str(ROOT)]
+    sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support"), str(ROOT)]
     if given.inside:
         return run_here(given)
     return run_all(given)

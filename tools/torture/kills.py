@@ -19,7 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [
     str(folder)
-    for folder in (ROOT, Path(__file__).parent, ROOT / "tests", ROOT / "tests" / "faults")
+    for folder in (
+        ROOT,
+        Path(__file__).parent,
+        ROOT / "tests" / "support",
+        ROOT / "tests" / "faults",
+    )
 ]
 
 import numpy.ma  # noqa: E402, F401 - numpy imports it when it is first needed

@@ -1,7 +1,7 @@
 """Write the built-in table of character properties, once for C and once for Python.
 
     pip download --no-deps --no-binary :all: unicodedata2 && tar xf unicodedata2-*.tar.gz
-    python tools/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h
+    python tools/generate/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h
 
 General categories come from the installed `unicodedata2`, which must be of the same release; the
 simple lower-case mapping is only in its source.  A new Unicode version changes fingerprints, so
@@ -28,7 +28,7 @@ CJK_RANGES = (
 )
 EXTENDED_CASE = 0x4000
 BLOCK_SHIFT = 6
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ def lower_ranges(deltas: dict[int, int]) -> list[tuple[int, ...]]:
 def python_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f'''"""Character properties of Unicode {unicodedata2.unidata_version}.
 
-Written by tools/unicode_table.py, together with simdb_ext/sketch/unicode_table.h.  A class is 1
+Written by tools/generate/unicode_table.py, with simdb_ext/sketch/unicode_table.h.  A class is 1
 for a character of words, 2 for one that is a token by itself (kana, Han, Hangul), 3 for white
 space; what is in no range is none of these.
 """
@@ -130,7 +130,7 @@ LOWER_RANGES = """
 def c_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f"""/* Character properties of Unicode {unicodedata2.unidata_version}.
 
-   Written by tools/unicode_table.py, together with simdb/numpy_kernel/unicode_table.py. */
+   Written by tools/generate/unicode_table.py, together with simdb/numpy_kernel/unicode_table.py. */
 
 #ifndef SIMDB_UNICODE_TABLE_H
 #define SIMDB_UNICODE_TABLE_H

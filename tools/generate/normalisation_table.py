@@ -1,6 +1,6 @@
 """Write the table of characters that normalisation leaves alone, the same on every Python.
 
-    python3.10 -m pip install unicodedata2 && python3.10 tools/normalisation_table.py
+    python3.10 -m pip install unicodedata2 && python3.10 tools/generate/normalisation_table.py
 
 Python 3.10, the oldest supported, has Unicode 13.0; a character that came later and that
 normalisation would change is listed, up to the release of the installed `unicodedata2`.  A new
@@ -15,7 +15,7 @@ import unicodedata2
 
 CODE_POINTS = 0x110000
 OLDEST = "13.0.0"
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def python_table(rows: list[tuple[int, int]]) -> str:
     text = " ".join(f"{first:x}-{last:x}" for first, last in rows)
     return f'''"""Characters that came after Unicode {OLDEST} and that normalisation would change.
 
-Written by tools/normalisation_table.py.
+Written by tools/generate/normalisation_table.py.
 """
 
 UNICODE_VERSION = "{unicodedata2.unidata_version}"

@@ -1,18 +1,19 @@
 """Writes docs/REFERENCE.md: every public name with its signature and docstring, from the source.
 
-python tools/reference.py
+python tools/generate/reference.py
 """
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "docs" / "REFERENCE.md"
 HEAD = """# Reference
 
-Every public name of `simdb`, with its signature.  Made by `tools/reference.py` from the source;
-`make test` says when it is out of date.  The command line is in [CLI.md](CLI.md).
+Every public name of `simdb`, with its signature.  Made from the source by
+`tools/generate/reference.py`; `make test` says when it is out of date.  The command line is in
+[CLI.md](CLI.md).
 """
 # Names first that a reader looks for first; the others follow in alphabetical order.
 FIRST = [
