@@ -24,6 +24,7 @@ from workload import (
 )
 
 TESTS = Path(__file__).parent.parent
+PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
 
 
 def logged(shim, directory, durability, steps):

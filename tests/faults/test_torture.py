@@ -13,6 +13,7 @@ from soundness import assert_sound
 from tortured import begin
 
 TESTS = Path(__file__).parent.parent
+PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
 QUICK_SECONDS = 5
 HANGS_SECONDS = 60
 LONG_SECONDS = float(os.environ.get("SIMDB_TORTURE_SECONDS", "60"))
