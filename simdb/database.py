@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import Any
 
 from simdb.engine.groupings import Groupings
-from simdb.engine.queries import Queries
-from simdb.engine.search.criteria import Counts
+from simdb.engine.reading import Queries
+from simdb.engine.search.question import Counts
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.state.incoming import Progress
 from simdb.engine.state.opening import open_store
+from simdb.engine.state.state import OwnUse
 from simdb.engine.state.store import Store
-from simdb.engine.state.use import OwnUse
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write.idf import fit_own_idf, set_idf
 from simdb.errors import (

@@ -10,13 +10,13 @@ from simdb.clusters import Clusters
 from simdb.engine.clusters.find import CONNECTED, as_clusters, check_policy, find_clusters
 from simdb.engine.clusters.labels import kept_labels
 from simdb.engine.clusters.order import FIRST, places_by_field
-from simdb.engine.search import criteria
-from simdb.engine.search.criteria import Counts, asked_of_kept, is_kept
+from simdb.engine.search import question
 from simdb.engine.search.lookup import Asked
 from simdb.engine.search.pairs import Pairs, PairStream
+from simdb.engine.search.question import Counts, asked_of_kept, is_kept
 from simdb.engine.state.documents import known_ordinals
+from simdb.engine.state.state import OwnUse, Use
 from simdb.engine.state.store import Store
-from simdb.engine.state.use import OwnUse, Use
 from simdb.engine.state.view import View
 from simdb.errors import OptionError
 from simdb.plan.question import Criterion
@@ -135,7 +135,7 @@ class Groupings(Protocol):
         return Membership(source)
 
     def _pairs_criterion(self, source: Source, asked: Asked, rotations: int | None) -> Criterion:
-        return criteria.of_pairs(self._store.options, self._counts(source), asked, rotations)
+        return question.of_pairs(self._store.options, self._counts(source), asked, rotations)
 
     def _places(self, view: View, source: Source, representative: str) -> U32 | None:
         """The place of each ordinal in the order for representatives; None: of insertion."""

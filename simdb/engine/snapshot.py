@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import NoReturn
 
 from simdb.engine.groupings import Groupings
-from simdb.engine.queries import Queries
-from simdb.engine.search.criteria import Counts
+from simdb.engine.reading import Queries
+from simdb.engine.search.question import Counts
+from simdb.engine.state.state import Use
 from simdb.engine.state.store import Store
-from simdb.engine.state.use import Use
 from simdb.errors import ClosedError
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.runs.run import Source

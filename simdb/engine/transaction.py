@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.groupings import Groupings
-from simdb.engine.queries import Queries
+from simdb.engine.reading import Queries
 from simdb.engine.search import lookup, many
-from simdb.engine.search.criteria import Counts
+from simdb.engine.search.question import Counts
 from simdb.engine.state import incoming
 from simdb.engine.state.incoming import EncodedIds, Progress
+from simdb.engine.state.state import Use
 from simdb.engine.state.store import Store
-from simdb.engine.state.use import Use
 from simdb.engine.write import claim
 from simdb.engine.write.writing import Writing
 from simdb.errors import ExistsError, NotFoundError

@@ -27,7 +27,7 @@ FIRST = [
     "TextSketch",
 ]
 # What several classes share stands once, with the class that the reader knows.
-SHARED = {"Database": {"queries": "Queries", "groupings": "Groupings"}}
+SHARED = {"Database": {"reading": "Queries", "groupings": "Groupings"}}
 # Classes whose options others have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `cluster`"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.engine.explain.probe import is_reached, probe_of
-from simdb.engine.search.candidates import levels_of
+from simdb.engine.search.measure import levels_of
 from simdb.engine.state.documents import fingerprint_of, known_ordinals, stored_sketches
 from simdb.engine.state.view import View
 from simdb.options import Options

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from simdb.checks import whole
 from simdb.engine.maintenance.timing import measured_delays
-from simdb.engine.search.candidates import levels_of
+from simdb.engine.search.measure import levels_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View

@@ -7,7 +7,7 @@ import numpy as np
 
 from simdb.engine.clusters.check import check_clusters
 from simdb.engine.maintenance.calibration import problem_of
-from simdb.engine.search.criteria import of_kept
+from simdb.engine.search.question import of_kept
 from simdb.engine.search.sweep import searched
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View

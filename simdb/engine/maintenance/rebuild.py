@@ -19,7 +19,7 @@ from simdb import kernel
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.maintenance.calibration import covered_of, covering, problem_of
 from simdb.engine.maintenance.compaction import file_bytes, renumber_metadata, shrink
-from simdb.engine.search.criteria import of_kept
+from simdb.engine.search.question import of_kept
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.engine.write.commit import Writer

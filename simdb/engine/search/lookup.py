@@ -14,7 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import is_set
 from simdb.checks import is_one_of, one_of, shown
-from simdb.engine.search.candidates import find_candidates
+from simdb.engine.search.measure import find_candidates
 from simdb.engine.search.rows import Rows, joined
 from simdb.engine.state.view import View
 from simdb.errors import InputError, OptionError

@@ -6,8 +6,8 @@ They make objects of all that they find, so a query with many matches goes the w
 import numpy as np
 
 from simdb.bits import is_set
-from simdb.engine.search.candidates import levels_of
 from simdb.engine.search.lookup import Asked, as_list, bare_rows, make_criterion, search
+from simdb.engine.search.measure import levels_of
 from simdb.engine.state.view import View
 from simdb.options import Options
 from simdb.plan.question import Criterion

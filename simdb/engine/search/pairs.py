@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simdb import arrow
 from simdb.engine.search.sweep import as_pairs, find_couples
-from simdb.engine.state.use import OwnUse, Use
+from simdb.engine.state.state import OwnUse, Use
 from simdb.engine.state.view import View
 from simdb.errors import ClosedError
 from simdb.plan.question import Criterion

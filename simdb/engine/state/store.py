@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from simdb.engine.state.use import OwnUse
+from simdb.engine.state.state import OwnUse
 from simdb.engine.state.view import View
 from simdb.errors import ClosedError
 from simdb.index.keying import keying_of

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.clusters.maintain import Keeper
-from simdb.engine.search.criteria import of_kept
+from simdb.engine.search.question import of_kept
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.errors import FullError

@@ -12,8 +12,8 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
+from simdb.engine.state.state import Use
 from simdb.engine.state.store import GROWTH_BYTES, Store
-from simdb.engine.state.use import Use
 from simdb.engine.state.view import View
 from simdb.engine.write.commit import write_staged
 from simdb.engine.write.staging import Saved, Staging

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.documents import Document
-from simdb.engine.explain.reason import explain_stored
+from simdb.engine.explain.stored import explain_stored
 from simdb.engine.groupings import Groupings
-from simdb.engine.search import criteria, lookup, many, one
+from simdb.engine.search import lookup, many, one, question
 from simdb.engine.search.planning import planned
 from simdb.engine.search.verify import (
     Verify,
@@ -227,7 +227,7 @@ class Queries(Groupings, Protocol):
         """
         with self._enter() as (view, source):
             asked = (similarity, distance, recall, method)
-            of = criteria.of_pairs if pairs else criteria.of_any
+            of = question.of_pairs if pairs else question.of_any
             criterion = of(self._store.options, self._counts(source), asked, rotations)
             population = view.population(source, is_swept=pairs)
             return planned(self._store.options, criterion, population, view.calibration, n)
