@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from simdb.checks import flag, instance
 from simdb.engine.clusters import arrays
-from simdb.engine.explain.fingerprints import explain as explain_sides
+from simdb.engine.explain.fingerprints import explain as explain_fingerprints
 from simdb.engine.explain.fingerprints import given_side
-from simdb.engine.explain.signatures import given_signature, resemblance
+from simdb.engine.explain.signatures import explain as explain_signatures
+from simdb.engine.explain.signatures import given_signature
 from simdb.engine.maintenance.load import load as load_dump
-from simdb.engine.search.lookup import make_criterion
 from simdb.engine.search.planning import plan_without_database
+from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
 from simdb.index.keying import bands_of, settled
@@ -209,18 +210,18 @@ def explain(
     """
     sketch = Simhash() if sketch is None else sketch
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
-    options, asked = Options(sketch=sketch), (similarity, distance, None, None)
+    options, question = Options(sketch=sketch), Question(similarity, distance)
     if isinstance(sketch, Minhash):
         signer = SignatureSketcher(sketch, allowed=[sketch.tokeniser])
         first, second = (given_signature(signer, each, errors) for each in (left, right))
-        criterion = make_criterion(options, asked, is_weighted=True)
-        return resemblance(first, second, bands_of(settled(options)), criterion, None)
+        criterion = question.criterion(options, is_weighted=True)
+        return explain_signatures(first, second, bands_of(settled(options)), criterion)
     sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
     sides = [given_side(sketcher, document, errors) for document in (left, right)]
     one, other = (replace(side, measured=side.weights) for side in sides)
     is_weighted = one.has_weights and other.has_weights
-    criterion = make_criterion(options, asked, is_weighted=is_weighted)
-    return explain_sides(one, other, options=options, criterion=criterion, plan=None)
+    criterion = question.criterion(options, is_weighted=is_weighted)
+    return explain_fingerprints(one, other, options=options, criterion=criterion)
 
 
 def plan(
@@ -241,11 +242,11 @@ def plan(
     has it, and costs are those of one fast machine.  Where one database does not hold so many,
     they are taken to lie in several, all of which are asked.
     """
-    asked = (similarity, distance, recall, method)
     options = Options() if options is None else options
     instance("options", options, Options, "simdb.Options()")
     flag("has_weights", has_weights)
-    return plan_without_database(options, documents, asked, has_weights=has_weights)
+    question = Question(similarity, distance, recall, method)
+    return plan_without_database(options, documents, question, has_weights=has_weights)
 
 
 def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:

@@ -19,9 +19,12 @@ from simdb.text_sketch import TextSketch
 
 DIMENSIONS = (64, 128)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
-PROBING_METHODS = ("psm", "multiprobe")  # these go by the weights of a query
-METHODS = ("auto", "exhaustive", "bphs", *PROBING_METHODS, "rotation")
-SIGNED_METHODS = ("auto", "exhaustive", "banding")
+AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, ROTATION, BANDING = (
+    "auto", "exhaustive", "bphs", "psm", "multiprobe", "rotation", "banding",
+)  # fmt: skip
+PROBING_METHODS = (PSM, MULTIPROBE)  # these go by the weights of a query
+METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, ROTATION)
+MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
 VECTOR_LENGTH_MAX = 2**31 - 1
 # Narrower headers take no quarter of a byte a document already, and point at 16 to 32 entries.
 HEADER_OFFSET_LEAST = -4
@@ -169,14 +172,19 @@ class Options:
             )
 
     @property
-    def is_signed(self) -> bool:
+    def is_minhash(self) -> bool:
         """Whether the sketches are MinHash signatures."""
         return isinstance(self.sketch, Minhash)
 
     @property
+    def is_signed(self) -> bool:
+        """The same as `is_minhash`, under its name in version 0.1."""
+        return self.is_minhash
+
+    @property
     def table_count(self) -> int:
         """Number of block permutations, or of bands; 0 where bands are not chosen yet."""
-        return (self.bands or 0) if self.is_signed else math.comb(self.blocks, self.leading)
+        return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
 
     @property
     def keeps_clusters(self) -> bool:
@@ -242,9 +250,9 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     encoded["sketch"]["idf"] = idf
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
-    if options.is_signed:
+    if options.is_minhash:
         encoded["sketch"][KIND] = MINHASH
-    for name in PERMUTED if options.is_signed else BANDED:
+    for name in PERMUTED if options.is_minhash else BANDED:
         del encoded[name]
     return encoded
 

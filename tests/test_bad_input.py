@@ -245,7 +245,7 @@ def test_bounds_that_cannot_be_are_refused_by_every_verb(filled, bounds):
 
 @pytest.mark.parametrize("similarity", [0, -0.5, 1.01, float("nan"), "0.9", True])
 def test_similarities_that_cannot_be_are_refused(filled, similarity):
-    with pytest.raises(simdb.OptionError, match="similarity is above 0 and at most 1"):
+    with pytest.raises(simdb.OptionError, match="similarity must be above 0 and at most 1"):
         filled.query("text", similarity=similarity)
 
 

@@ -139,11 +139,11 @@ def test_every_argument_of_a_function_may_be_anything(name):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"similarity": 10**400}, "similarity is above 0 and at most 1, not 1000.*"),
-        ({"recall": 10**5000}, "recall is above 0 and at most 1, not a int"),
+        ({"similarity": 10**400}, "similarity must be above 0 and at most 1, got 1000.*"),
+        ({"recall": 10**5000}, "recall must be above 0 and at most 1, got a int"),
         ({"method": []}, r"method is one of .*, not \[\]"),
         ({"method": np.array(["bphs", "x"])}, r"method is one of .*, not array"),
-        ({"distance": 10**5000}, "distance is a whole number from 0 to 64, not a int"),
+        ({"distance": 10**5000}, "distance must be a whole number from 0 to 64, got a int"),
     ],
 )
 def test_a_criterion_of_a_wrong_kind_is_refused_by_name(database, asked, message):

@@ -1,19 +1,31 @@
-"""The verbs that read: the same for a database, a snapshot and a write transaction.
+"""The reading verbs: the same for a database, a snapshot and a write transaction.
 
-Each verb enters a consistent state, answers, and leaves it.
+Each verb makes a question of its arguments, enters a consistent state, answers, and leaves it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.clusters import Clusters
 from simdb.documents import Document
+from simdb.engine.clusters.find import CONNECTED, as_clusters, check_policy, find_clusters
+from simdb.engine.clusters.labels import kept_labels
+from simdb.engine.clusters.order import FIRST, places_by_field
 from simdb.engine.explain.stored import explain_stored
-from simdb.engine.groupings import Groupings
-from simdb.engine.search import lookup, many, one, question
+from simdb.engine.search import lookup, many, one
+from simdb.engine.search.pairs import Pairs, PairStream
 from simdb.engine.search.planning import planned
+from simdb.engine.search.question import (
+    Question,
+    bounded,
+    is_maintained,
+    of_any,
+    of_pairs,
+)
 from simdb.engine.search.verify import (
     Verify,
     VerifyMany,
@@ -22,34 +34,31 @@ from simdb.engine.search.verify import (
     verified,
     verified_many,
 )
-from simdb.engine.state.documents import (
-    find_ids,
-    fingerprint_of,
-    known_ordinals,
-    signature_of,
-    stored_sketches,
-)
+from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
 from simdb.engine.state.incoming import as_list, sketch_slices
-from simdb.engine.state.view import View
-from simdb.errors import InputError
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
+from simdb.errors import InputError, OptionError
+from simdb.plan.rotation import check_rotations
 from simdb.reports import Explanation, Plan
-from simdb.storage import layout
-from simdb.storage.records.metadata import read_metadata
-from simdb.storage.runs.run import Source
-from simdb.values import (
-    Id,
-    Match,
-    Matches,
-    check_bits,
-)
+from simdb.values import Id, Match, Matches, check_bits
 
 ITERATED_IDS = 4096
 
-U32 = npt.NDArray[np.uint32]
 
+class Reading(Protocol):
+    """The reading verbs, over `_state`."""
 
-class Queries(Groupings, Protocol):
-    """Reading verbs over `_enter`, which gives a consistent state for a `with` block."""
+    _store: Store
+
+    def _state(self) -> State:
+        """A consistent state for a `with` block."""
+
+    def _hold(self) -> State:
+        """The same without staged changes: that state does not end during the block."""
+
+    def _lasting(self) -> "tuple[Reading, Callable[[], None] | None]":
+        """Something whose state outlasts a verb, and what ends it; None: its owner ends it."""
 
     def query(
         self,
@@ -78,15 +87,16 @@ class Queries(Groupings, Protocol):
         Raises InputError for a document that cannot be taken, OptionError for a request that
         cannot be served, NotFoundError for an unknown `id`.
         """
-        asked = (similarity, distance, recall, method)
+        if verify is None and type(document) is int and id is None and self._store.takes_bits:
+            key = similarity, distance, recall, method
+            return self._query_bits(document, key, limit, first=False)
+        question = Question(similarity, distance, recall, method, limit)
         if verify is None:
-            if type(document) is int and id is None and self._store.takes_bits:
-                return self._query_bits(document, asked, limit, False)
-            return self._query_one(document, id, asked, limit, errors, False)
+            return self._found(document, id, question, errors, first=False)
         check_verify(verify)
-        lookup.check_limit(limit)
-        every = self._found(document, id, asked, None, errors, first=False)
-        return verified(every, verify, self._least(asked))[:limit]
+        question.check_limit()
+        every = self._found(document, id, replace(question, limit=None), errors, first=False)
+        return verified(every, verify, question.least_similarity(self._store.options))[:limit]
 
     def first(
         self,
@@ -101,13 +111,17 @@ class Queries(Groupings, Protocol):
         errors: str = "strict",
     ) -> Match | None:
         """Any one match, as fast as possible; None where there is none.  See `query`."""
-        asked = (similarity, distance, recall, method)
-        if verify is not None:
-            check_verify(verify)
-            every = self._found(document, id, asked, None, errors, first=False)
-            return first_verified(every, verify, self._least(asked))
-        found = self._found(document, id, asked, None, errors, first=True)
-        return found[0] if found else None
+        if verify is None and type(document) is int and id is None and self._store.takes_bits:
+            key = similarity, distance, recall, method
+            found = self._query_bits(document, key, None, first=True)
+            return found[0] if found else None
+        question = Question(similarity, distance, recall, method)
+        if verify is None:
+            found = self._found(document, id, question, errors, first=True)
+            return found[0] if found else None
+        check_verify(verify)
+        every = self._found(document, id, question, errors, first=False)
+        return first_verified(every, verify, question.least_similarity(self._store.options))
 
     def query_many(
         self,
@@ -132,30 +146,28 @@ class Queries(Groupings, Protocol):
         the search; what is stored passes through memory in chunks, see `Database.insert_batch`.
         `verify`: called with the place of a query and the id of each match, see `query`.
         """
-        lookup.check_limit(limit)
+        question = Question(similarity, distance, recall, method, limit)
+        question.check_limit()
         check_verify(verify)
         room = many.room_of(memory_limit)
-        asked = (similarity, distance, recall, method)
         if verify is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
                 method=method, memory_limit=memory_limit, errors=errors,
             )  # fmt: skip
-            return verified_many(every, verify, self._least(asked), limit=limit, first=first)
-        limit = 1 if first else limit
-        with self._enter() as (view, source):
+            least = question.least_similarity(self._store.options)
+            return verified_many(every, verify, least, limit=limit, first=first)
+        if first:
+            question = replace(question, limit=1)
+        with self._state() as state:
             if ids is not None:
-                ordinals = known_ordinals(view, source, as_list(ids, "ids"))
-                rows = many.of_stored(
-                    self._store, view, source, ordinals, asked, limit=limit, room=room
-                )
+                ordinals = known_ordinals(state, as_list(ids, "ids"))
+                rows = many.of_stored(self._store, state, ordinals, question, room=room)
             else:
-                size = None if room is None else room.query_count(self._store.width)
+                size = None if room is None else room.query_count(state.width)
                 slices = sketch_slices(self._store.sketcher, documents, None, size, errors=errors)
-                rows = many.of_slices(
-                    self._store, view, source, slices, asked, limit=limit, first=first, room=room
-                )
-            return lookup.as_matches(view, source, rows)
+                rows = many.of_slices(self._store, state, slices, question, first=first, room=room)
+            return lookup.as_matches(state, rows)
 
     def get(self, id: Id) -> Document:
         """The stored document `id`; NotFoundError when there is none."""
@@ -164,15 +176,15 @@ class Queries(Groupings, Protocol):
     def get_many(self, ids: Iterable[Id]) -> list[Document]:
         """The stored documents `ids`, in that order; NotFoundError for the first unknown one."""
         listed = as_list(ids, "ids")
-        with self._enter() as (view, source):
-            ordinals = known_ordinals(view, source, listed)
-            sketches = stored_sketches(view, source, ordinals)
+        with self._state() as state:
+            ordinals = known_ordinals(state, listed)
+            sketches = stored_sketches(state, ordinals)
             return [
                 Document(
                     id,
-                    fingerprint_of(sketches, at, view.keying),
-                    self._metadata(int(ordinal), source),
-                    signature_of(sketches, at, view.keying),
+                    state.kind.fingerprint_of(sketches, at),
+                    state.metadata_of(int(ordinal)),
+                    state.kind.signature_of(sketches, at),
                 )
                 for at, (id, ordinal) in enumerate(zip(listed, ordinals, strict=True))
             ]
@@ -180,8 +192,8 @@ class Queries(Groupings, Protocol):
     def contains_many(self, ids: Iterable[Id]) -> npt.NDArray[np.bool_]:
         """Whether a document with each of these ids is stored: bool[n]."""
         listed = as_list(ids, "ids")
-        with self._enter() as (view, source):
-            found: npt.NDArray[np.int64] = find_ids(view, source, listed)
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
             return found >= 0
 
     def explain(
@@ -203,11 +215,9 @@ class Queries(Groupings, Protocol):
         """
         if (other_id is None) == (document is None):
             raise InputError("explain takes an id and either another id or document=")
-        with self._enter() as (view, source):
-            return explain_stored(
-                self._store, view, source, id, other_id, document, errors,
-                (similarity, distance, recall, method),
-            )  # fmt: skip
+        question = Question(similarity, distance, recall, method)
+        with self._state() as state:
+            return explain_stored(self._store, state, id, other_id, document, question, errors)
 
     def plan(
         self,
@@ -225,33 +235,118 @@ class Queries(Groupings, Protocol):
         `n`: as if so many documents were stored, in one run.  `pairs`: how `find_all` would do it,
         with the costs of one document; `rotations` as there.
         """
-        with self._enter() as (view, source):
-            asked = (similarity, distance, recall, method)
-            of = question.of_pairs if pairs else question.of_any
-            criterion = of(self._store.options, self._counts(source), asked, rotations)
-            population = view.population(source, is_swept=pairs)
-            return planned(self._store.options, criterion, population, view.calibration, n)
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        with self._state() as state:
+            of = of_pairs if pairs else of_any
+            criterion = of(self._store.options, state.counts, question)
+            population = state.population(is_swept=pairs)
+            return planned(self._store.options, criterion, population, state.calibration, n)
+
+    def find_all(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        rotations: int | None = None,
+    ) -> Pairs:
+        """Every pair of stored documents that match; see `query` for the criterion.
+
+        The pairs are made while they are read: `chunks()` needs bounded memory, the arrays
+        `left`, `right`, `distance` and `similarity` hold them all; `plan` says how they are found.
+        method="rotation" sorts all in `rotations` orders, 1 to 64, as many as the recall takes
+        where None, and compares neighbours; its plan predicts the share that it misses.
+        """
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            criterion = of_pairs(self._store.options, state.counts, question)
+            plan = state.plan(criterion, is_swept=True)
+            stream = PairStream(state, criterion, hold=owner._hold, end=end)
+        return Pairs(stream, plan)
+
+    def find_clusters(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        rotations: int | None = None,
+        policy: str = "connected",
+        representative: str = "first",
+    ) -> Clusters:
+        """Groups of two and more documents under the criterion; see `query`.
+
+        `policy` "connected": whatever a chain of matches connects is one cluster.  "star": every
+        member matches the representative.  Documents are taken in order: one that no earlier
+        representative matches becomes one, any other joins the earliest that matches.
+
+        `representative` "first": the order is that of insertion.  Otherwise the name of a field
+        of the metadata: the least number, or text, comes first, documents without one last.  The
+        representative of a cluster is its first member in that order.
+
+        Where clusters are kept (`Options.keep_clusters`) and no bound is given, theirs is used; and
+        connected ones under it are read, not searched for, unless a method or more recall is asked.
+
+        Equal documents are linked to the first of them and never paired with each other, so a
+        cluster of many copies costs no more than their number.  Raises OptionError for a policy
+        or a field that there is not, InputError for values that cannot be ordered.
+        """
+        check_policy(policy)
+        check_rotations(method, rotations)
+        options = self._store.options
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        question = bounded(options, question)
+        with self._state() as state:
+            places = None if representative == FIRST else places_by_field(state, representative)
+            if policy == CONNECTED and is_maintained(options, question):
+                labels = kept_labels(state.membership(), state.next_ordinal)
+                return as_clusters(state, labels, places)
+            criterion = of_pairs(options, state.counts, question)
+            return find_clusters(state, criterion, policy=policy, places=places)
+
+    def cluster(self, id: Id) -> list[Id]:
+        """The ids of the kept cluster of a stored document, in the order of insertion.
+
+        The first of them is its representative; a document that no other matches is alone.  It is
+        read, not searched for.  By distance it is what `find_clusters` finds; by similarity,
+        whatever the searches of the insertions found, each match with the database's `recall`.
+
+        Raises NotFoundError for an unknown id, OptionError for a database that was not created
+        with `keep_clusters`.
+        """
+        if not self._store.options.keeps_clusters:
+            raise OptionError(
+                f"{self._store.environment.path} keeps no clusters; create a database with"
+                " Options(keep_clusters='distance') or 'similarity', or use find_clusters"
+            )
+        with self._state() as state:
+            (ordinal,) = known_ordinals(state, [id])
+            members = state.membership().members(int(ordinal), state.next_ordinal)
+            return list(state.identifiers(members).decode(members))
 
     def __contains__(self, id: object) -> bool:
         """Whether a document with this id is stored."""
-        with self._enter() as (view, source):
-            return bool(find_ids(view, source, [id])[0] >= 0)
+        with self._state() as state:
+            return bool(find_ids(state, [id])[0] >= 0)
 
     def __len__(self) -> int:
         """Number of stored documents."""
-        with self._enter() as (_, source):
-            return self._counts(source).document_count
+        with self._state() as state:
+            return state.counts.document_count
 
     def __iter__(self) -> Iterator[Id]:
         """The ids of the stored documents in the order of insertion, as of now."""
-        state, end = self._lasting()
-        with state._enter() as (view, source):
-            ordinals = view.live()
+        owner, end = self._lasting()
+        with owner._state() as state:
+            ordinals = state.live()
         for start in range(0, len(ordinals), ITERATED_IDS):
             part = ordinals[start : start + ITERATED_IDS]
-            with state._hold():
-                source.check_open()
-                ids = view.identifiers(source, part).decode(part)
+            with owner._hold():
+                state.source.check_open()
+                ids = state.identifiers(part).decode(part)
             yield from ids
         if end is not None:
             end()
@@ -260,107 +355,31 @@ class Queries(Groupings, Protocol):
         """True, also while nothing is stored."""
         return True
 
-    def _is_bits(self, document: Any, id: Id | None) -> bool:
-        """Whether it is a ready fingerprint."""
-        return type(document) is int and id is None and self._store.takes_bits
+    def _query_bits(self, bits: int, asked: Any, limit: int | None, *, first: bool) -> list[Match]:
+        """The matches of one ready fingerprint, where microseconds count.
 
-    def _query_bits(
-        self, bits: int, asked: lookup.Asked, limit: int | None, first: bool
-    ) -> list[Match]:
-        """The matches of one ready fingerprint: the common case where microseconds count."""
-        with self._enter() as (view, source):
+        The plan is remembered by the arguments `asked`: similarity, distance, recall and method.
+        """
+        with self._state() as state:
+            plans, key = state.view.bit_plans, asked
             # True equals 1, and 3.0 equals 3, but neither is a distance.
-            key: Any = asked
             if type(asked[1]) is not int or asked[0] is not None or asked[2] is not None:
-                key = (asked, type(asked[0]), type(asked[1]), type(asked[2]))
+                key = (asked, *map(type, asked))
             try:
-                plan = view.bit_plans.get(key)
+                plan = plans.get(key)
             except TypeError:
                 plan = None  # what cannot be a key is no bound either, and refused below
             if plan is None:
-                plan = one.plan_bits(view, self._store.options, asked, source)
-                view.bit_plans[key] = plan
+                plan = plans[key] = one.plan_bits(state, self._store.options, Question(*asked))
             check_bits(bits)
             if limit is not None:
-                lookup.check_limit(limit)
-            return one.search_bits(view, source, bits, plan, first, limit)
+                Question(limit=limit).check_limit()
+            return one.search_bits(state, bits, plan, first, limit)
 
     def _found(
-        self,
-        document: Any,
-        id: Id | None,
-        asked: lookup.Asked,
-        limit: int | None,
-        errors: str,
-        *,
-        first: bool,
+        self, document: Any, id: Id | None, question: Question, errors: str, *, first: bool
     ) -> list[Match]:
-        """The matches of one document or stored document, by the way that is shortest for it."""
-        if self._is_bits(document, id):
-            return self._query_bits(document, asked, limit, first)
-        return self._query_one(document, id, asked, limit, errors, first)
-
-    def _least(self, asked: lookup.Asked) -> float | None:
-        """What an exact similarity must be; None where only a distance was asked."""
-        similarity, distance, _, _ = asked
-        if similarity is None and distance is None:
-            return self._store.options.similarity
-        return similarity
-
-    def _query_one(
-        self,
-        document: Any,
-        id: Id | None,
-        asked: lookup.Asked,
-        limit: int | None,
-        errors: str,
-        first: bool,
-    ) -> list[Match]:
-        lookup.check_limit(limit)
-        with self._enter() as (view, source):
-            if id is not None:
-                most = 1 if first else limit
-                return self._query_stored(document, view, source, id, asked, most)
-            if document is None:
-                raise InputError("query needs a document, or the id= of a stored one")
-            sketches = self._store.sketcher.sketch([document], errors=errors, is_query=True)
-            criterion = lookup.criterion_of(self._store.options, sketches, asked)
-            plan = view.plan(criterion, source)
-            if one.can_probe(sketches, plan):
-                return one.probe(view, source, sketches, criterion, plan, first, limit)
-            if one.can_band(sketches, plan):
-                return one.band(view, source, sketches, criterion, plan, first, limit)
-            rows = lookup.search(
-                view, source, sketches, criterion, limit=limit, first=first, plan=plan
-            )
-            return lookup.as_list(view, source, rows)
-
-    def _query_stored(
-        self,
-        document: Any,
-        view: View,
-        source: Source,
-        id: Id,
-        asked: lookup.Asked,
-        limit: int | None,
-    ) -> list[Match]:
-        if document is not None:
-            raise InputError("query takes a document or the id= of a stored one, not both")
-        ordinals = known_ordinals(view, source, [id])
-        sketches = stored_sketches(view, source, ordinals)
-        criterion = lookup.criterion_of(self._store.options, sketches, asked)
-        plan = view.plan(criterion, source)
-        more = None if limit is None else limit + 1  # the document itself may be among them
-        if one.can_probe(sketches, plan):
-            found = one.probe(view, source, sketches, criterion, plan, False, more)
-            return [match for match in found if match.id != id][:limit]
-        if one.can_band(sketches, plan):
-            found = one.band(view, source, sketches, criterion, plan, False, more)
-            return [match for match in found if match.id != id][:limit]
-        rows = lookup.search(view, source, sketches, criterion, limit=more, plan=plan)
-        rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[0]))
-        return lookup.as_list(view, source, rows if limit is None else rows.limited(limit))
-
-    def _metadata(self, ordinal: int, source: Source) -> Any:
-        handle = self._store.environment.subdatabase(layout.METADATA)
-        return read_metadata(source.transaction, handle, ordinal)
+        """The matches of a document, or of the stored document `id` without itself, best first."""
+        question.check_limit()
+        with self._state() as state:
+            return one.find(self._store, state, document, id, question, errors, first=first)

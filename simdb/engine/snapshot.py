@@ -8,17 +8,14 @@ from threading import get_ident
 from types import TracebackType
 from typing import NoReturn
 
-from simdb.engine.groupings import Groupings
-from simdb.engine.reading import Queries
-from simdb.engine.search.question import Counts
-from simdb.engine.state.state import Use
+from simdb.engine.reading import Reading
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import ClosedError
 from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.runs.run import Source
 
 
-class Snapshot(Queries):
+class Snapshot(Reading):
     """What the database held when the snapshot was taken; close it, or use it with `with`.
 
     A snapshot that stays open keeps pages from being used again while others write.
@@ -30,8 +27,7 @@ class Snapshot(Queries):
         self._gate = Gate("verbs of this snapshot", timeout=store.timeout)
         self._outer: set[Holder] = set()
         self._is_closed = False
-        self._view, self._source = store.enter()
-        self._manifest = store.contents(self._source).manifest
+        self._base = store.state()
 
     def close(self) -> None:
         """End it; more often than once is fine.
@@ -43,7 +39,7 @@ class Snapshot(Queries):
             return
         if not self._store.environment.is_foreign:
             with self._gate.alone("the snapshot is to be closed"):
-                self._source.end()
+                self._base.source.end()
         self._is_closed = True
 
     def __enter__(self) -> "Snapshot":
@@ -67,23 +63,23 @@ class Snapshot(Queries):
         self._gate.forgive(set())
         self.close()
 
-    def _enter(self) -> Use:
-        use = Use(self._view, self._source, self._gate, self._gate.enter(get_ident()))
-        holder = self._source.holder
+    def _state(self) -> State:
+        base, gate = self._base, self._gate
+        state = State(
+            base.view, base.source, base.counts, gate=gate, holder=gate.enter(get_ident())
+        )
+        holder = base.source.holder
         if holder is None or holder.transaction is None:
-            use.__exit__(None, None, None)
+            state.__exit__(None, None, None)
             self._refuse()
-        return use
+        return state
 
     def _refuse(self) -> NoReturn:
         self._store.environment.check_usable()
         raise ClosedError("the snapshot, or the database that it was taken of, is closed")
 
-    def _hold(self) -> Use:
-        return self._enter()
+    def _hold(self) -> State:
+        return self._state()
 
-    def _lasting(self) -> tuple[Groupings, None]:
+    def _lasting(self) -> tuple[Reading, None]:
         return self, None
-
-    def _counts(self, source: Source) -> Counts:
-        return self._manifest

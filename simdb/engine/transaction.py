@@ -1,6 +1,6 @@
 """Write transactions: all verbs, on a state that only this transaction sees until it commits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
@@ -8,25 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.groupings import Groupings
-from simdb.engine.reading import Queries
+from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
-from simdb.engine.search.question import Counts
+from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.state import incoming
 from simdb.engine.state.incoming import EncodedIds, Progress
-from simdb.engine.state.state import Use
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim
-from simdb.engine.write.writing import Writing
+from simdb.engine.write.write_state import WriteState
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.environment.gate import Holder
-from simdb.storage.membership import Membership
-from simdb.storage.runs.run import Source
 from simdb.values import Id, Match, Matches
 
 
-class WriteTransaction(Queries):
+class WriteTransaction(Reading):
     """Inserts, deletes and queries; queries see what was staged before.
 
     Use it with `with`: it commits at the end, or changes nothing if an exception passes through.
@@ -36,7 +33,7 @@ class WriteTransaction(Queries):
     def __init__(self, store: Store) -> None:
         """Wait for the right to write, and begin."""
         self._store = store
-        self._writing = Writing(store)
+        self._writing = WriteState(store)
         self._outer: set[Holder] = set()
 
     def insert(
@@ -98,7 +95,7 @@ class WriteTransaction(Queries):
         with self._writing.alone("the transaction is to claim"):
             found = self._claim(
                 [id], [document], None if metadata is None else [metadata],
-                (similarity, distance, recall, method), errors=errors, progress=None,
+                Question(similarity, distance, recall, method), errors=errors, progress=None,
             )  # fmt: skip
         return found[0][0] if len(found.ordinals) else None
 
@@ -120,9 +117,9 @@ class WriteTransaction(Queries):
         Row i of the result is empty where document i was stored, and holds its best match where it
         was not.  ExistsError when an id is taken; then none is stored.
         """
-        asked = similarity, distance, recall, method
+        question = Question(similarity, distance, recall, method)
         with self._writing.alone("the transaction is to claim"):
-            return self._claim(ids, documents, metadata, asked, errors=errors, progress=progress)
+            return self._claim(ids, documents, metadata, question, errors=errors, progress=progress)
 
     def insert_batch(
         self,
@@ -159,15 +156,15 @@ class WriteTransaction(Queries):
         room = many.room_of(memory_limit)
         with self._writing.alone("the transaction is to insert"):
             encoded, packed = self._new_ids(ids, metadata)
-            view, sketcher = self._writing.view(), self._store.sketcher
+            state, sketcher = self._writing.current(), self._store.sketcher
             size = None if room is None else room.query_count(self._store.width)
             slices = incoming.sketch_slices(sketcher, documents, len(encoded), size, errors=errors)
             rows, sketches = many.match_batch(
-                self._store, view, self._writing.source, slices,
-                (similarity, distance, recall, method), first=match == "first", room=room,
+                self._store, state, slices,
+                Question(similarity, distance, recall, method), first=match == "first", room=room,
                 progress=progress,
             )  # fmt: skip
-            matches = lookup.as_matches(view, self._writing.source, rows)
+            matches = lookup.as_matches(state, rows)
             if len(encoded):
                 self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
             return matches
@@ -236,8 +233,7 @@ class WriteTransaction(Queries):
     ) -> int:
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
-        view = self._writing.view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._writing.source)
+        existing = self._writing.current().find(encoded.offsets, encoded.content, encoded.hashes)
         taken = np.flatnonzero(existing >= 0)
         if len(taken) and not replace:
             raise ExistsError(
@@ -258,7 +254,7 @@ class WriteTransaction(Queries):
         ids: Iterable[Id],
         documents: Any,
         metadata: Any,
-        asked: lookup.Asked,
+        question: Question,
         *,
         errors: str,
         progress: Progress | None,
@@ -267,12 +263,10 @@ class WriteTransaction(Queries):
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(encoded), errors=errors, progress=None
         )
-        criterion = lookup.criterion_of(self._store.options, sketches, asked)
+        criterion = criterion_of(self._store.options, sketches, question)
         return claim.add_new(
-            self._store,
             self._writing.staging,
-            self._writing.view,
-            self._writing.source,
+            self._writing.current,
             incoming.make_batch(encoded, sketches),
             packed,
             criterion,
@@ -281,7 +275,7 @@ class WriteTransaction(Queries):
 
     def _delete_ids(self, ids: Iterable[Id]) -> int:
         offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
-        found = self._writing.view().find(offsets, content, hashes, self._writing.source)
+        found = self._writing.current().find(offsets, content, hashes)
         ordinals = np.unique(found[found >= 0]).astype(np.uint32)
         self._delete(ordinals)
         return len(ordinals)
@@ -292,8 +286,7 @@ class WriteTransaction(Queries):
         """Ids that are free, and the metadata that goes with them."""
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
-        view = self._writing.view()
-        existing = view.find(encoded.offsets, encoded.content, encoded.hashes, self._writing.source)
+        existing = self._writing.current().find(encoded.offsets, encoded.content, encoded.hashes)
         if (existing >= 0).any():
             at = int(np.flatnonzero(existing >= 0)[0])
             raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
@@ -301,28 +294,14 @@ class WriteTransaction(Queries):
 
     def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
         if len(ordinals):
-            states = self._writing.view().column(layout.STATE, ordinals, self._writing.source)
+            states = self._writing.current().column(layout.STATE, ordinals)
             self._writing.staging.delete(ordinals, states)
 
-    def _enter(self) -> Use:
-        return self._writing.use()
+    def _state(self) -> State:
+        return self._writing.state()
 
-    def _hold(self) -> Use:
+    def _hold(self) -> State:
         return self._writing.hold()
 
-    def _lasting(self) -> tuple[Groupings, None]:
+    def _lasting(self) -> tuple[Reading, None]:
         return self, None
-
-    def _counts(self, source: Source) -> Counts:
-        return self._writing.staging
-
-    def _membership(self, source: Source) -> Membership:
-        return self._writing.settle() or super()._membership(source)
-
-    def _metadata(self, ordinal: int, source: Source) -> Any:
-        staged = self._writing.staging.metadata_of(ordinal)
-        return staged if staged is not None else super()._metadata(ordinal, source)
-
-    def _all_metadata(self, source: Source) -> Iterator[tuple[int, bytes]]:
-        yield from super()._all_metadata(source)
-        yield from self._writing.staging.metadata

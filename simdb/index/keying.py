@@ -13,7 +13,7 @@ Keying = Permutations | Bands
 
 def keying_of(options: Options) -> Keying:
     """Block permutations of fingerprints, or bands of signatures, which are `settled`."""
-    if options.is_signed:
+    if options.is_minhash:
         return bands_of(options)
     return Permutations(options.blocks, options.leading)
 

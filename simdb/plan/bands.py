@@ -4,10 +4,15 @@ Bands find documents with a probability that depends on their similarity alone, 
 plan is known before anything is stored.  Costs are seconds of one core with AVX-512.
 """
 
+from collections.abc import Callable, Sequence
+
 from simdb.errors import OptionError
-from simdb.plan.question import BandedPopulation, Criterion
+from simdb.options import BANDING, EXHAUSTIVE
+from simdb.plan.problem import BandedPopulation, Criterion
+from simdb.plan.way import Problem
 from simdb.reports import Plan
 
+METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query
 MEASURED_SECONDS = 150e-9  # fetching and comparing one candidate
 SCANNED_BYTE_SECONDS = 0.05e-9  # comparing signatures that follow each other
@@ -15,16 +20,17 @@ SORTED_SECONDS = 20e-9  # putting one document in its place in a table, and find
 UNLIMITED_DISTANCE = 64
 
 
-def ways(criterion: Criterion, population: BandedPopulation) -> list[Plan]:
-    """Both plans, whether they reach the recall or not."""
-    return [_by_bands(criterion, population), _exhaustive(criterion, population)]
+def plans(problem: Problem[BandedPopulation]) -> list[Plan]:
+    """Return the plan by bands and the one that compares with everything."""
+    return [_by_bands(problem), _exhaustive(problem)]
 
 
-def named(criterion: Criterion, population: BandedPopulation) -> Plan:
-    """The plan by `criterion.method`; the best there is where it does not reach the recall."""
-    if criterion.method == "exhaustive":
-        return _exhaustive(criterion, population)
-    plan = _by_bands(criterion, population)
+def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan]) -> Plan:
+    """Return the plan by the method that the criterion names, even if it misses the recall."""
+    criterion = problem.criterion
+    if criterion.method == EXHAUSTIVE:
+        return _exhaustive(problem)
+    plan = _by_bands(problem)
     if criterion.recall >= 1.0 and plan.recall < 1.0:
         raise OptionError(
             f"method='banding' cannot promise to find every document at"
@@ -34,7 +40,13 @@ def named(criterion: Criterion, population: BandedPopulation) -> Plan:
     return plan
 
 
-def _by_bands(criterion: Criterion, population: BandedPopulation) -> Plan:
+def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
+    """Return "": both plans are always there."""
+    return ""
+
+
+def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
+    criterion, population = problem.criterion, problem.population
     curve, count = population.curve, population.count
     assert criterion.similarity is not None
     candidates = curve.candidates(count)
@@ -43,7 +55,7 @@ def _by_bands(criterion: Criterion, population: BandedPopulation) -> Plan:
         cost = curve.table_count * SORTED_SECONDS + candidates / 2 * MEASURED_SECONDS
     recall = curve.recall(criterion.similarity)
     return Plan(
-        "banding", curve.table_count, 0, curve.table_count, UNLIMITED_DISTANCE,
+        BANDING, curve.table_count, 0, curve.table_count, UNLIMITED_DISTANCE,
         criterion.similarity, recall, cost,
         f"{curve.table_count} bands of {curve.rows} minima find"
         f" {curve.reach(criterion.similarity):.4f} of the documents at similarity"
@@ -54,11 +66,12 @@ def _by_bands(criterion: Criterion, population: BandedPopulation) -> Plan:
     )  # fmt: skip
 
 
-def _exhaustive(criterion: Criterion, population: BandedPopulation) -> Plan:
+def _exhaustive(problem: Problem[BandedPopulation]) -> Plan:
+    criterion, population = problem.criterion, problem.population
     count = -(-population.count // 2) if population.is_swept else population.count
     cost = count * population.vector_bytes * SCANNED_BYTE_SECONDS
     return Plan(
-        "exhaustive", 0, 0, 0, UNLIMITED_DISTANCE, criterion.similarity, 1.0, cost,
+        EXHAUSTIVE, 0, 0, 0, UNLIMITED_DISTANCE, criterion.similarity, 1.0, cost,
         f"every stored signature is measured ({population.count} documents)",
         bytes_per_document=population.bytes_of(0),
     )  # fmt: skip

@@ -11,22 +11,27 @@ less.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import bits
+from simdb.errors import OptionError
+from simdb.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration, Evidence, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays
-from simdb.plan.question import Criterion, Population
+from simdb.plan.problem import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
+from simdb.plan.way import Problem, candidate_distances
 from simdb.reports import Plan
 from simdb.values import Probing
 
+METHODS = PROBING_METHODS
 # A query that would have to ask for more headers than this in one table is better off comparing.
 CAP = 4096
 # Enough queries to tell the mean number of probes to a few per cent.
@@ -67,6 +72,50 @@ class Comparing:
 
 
 NOTHING = Comparing(0, 0.0, 1.0, "")
+
+
+def plans(problem: Problem[Population]) -> list[Plan]:
+    """Return the plans by one table or several that reach the recall."""
+    return [
+        plan
+        for limit in candidate_distances(problem.criterion)
+        for plan in _by_probing(problem, limit)
+    ]
+
+
+def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
+    """Return the cheapest plan by "psm" or "multiprobe", or an exact one if none is able.
+
+    The reason of an exact one says so.
+    """
+    criterion, delays = problem.criterion, problem.delays
+    if not criterion.is_weighted:
+        raise OptionError(
+            f"method={criterion.method!r} needs queries with weights, and a ready fingerprint has"
+            " none; give simdb.Fingerprint with weights, or ask with method='bphs'"
+        )
+    cheapest = min(plans(problem), key=lambda plan: plan.cost_seconds, default=None)
+    if cheapest is not None and not is_mostly_comparing(cheapest, delays):
+        return cheapest
+    exact = best(replace(criterion, method=AUTO, is_weighted=False))
+    why = f"cannot reach recall {criterion.recall:g}"
+    if cheapest is not None:
+        if cheapest.cost_seconds <= exact.cost_seconds:
+            return cheapest
+        why = f"would compare {cheapest.compared:,} documents that the calibration does not cover"
+    reason = f"{criterion.method} {why}, so: {exact.reason}"
+    return replace(exact, reason=reason)
+
+
+def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
+    """Return why nothing is probed, if that is so."""
+    if criterion.recall >= 1.0:
+        return "; probing by volatility is never certain"
+    if not criterion.is_weighted:
+        return "; without weights nothing can be probed by volatility"
+    if not any(plan.method in METHODS for plan in plans):
+        return "; probing by volatility does not reach it"
+    return ""
 
 
 @lru_cache(256)
@@ -114,17 +163,12 @@ def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
     return found
 
 
-def by_probing(
-    criterion: Criterion,
-    population: Population,
-    limit: int,
-    calibration: Calibration | None,
-    delays: Delays,
-) -> list[Plan]:
+def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
     """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
+    criterion, population, delays = problem.criterion, problem.population, problem.delays
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
-    known = _evidence(criterion, calibration)
+    known = _evidence(criterion, problem.calibration)
     if not known.is_measured or not population.unseen:
         return _by_evidence(criterion, population, limit, known, NOTHING, delays)
     comparing = _comparing(criterion, population, limit, delays)
@@ -178,7 +222,7 @@ def _by_evidence(
     # Synthetic pairs are not those of the collection, so they are to be reached more surely.
     lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
     masks = bits.leading_masks(population.blocks, population.leading)
-    most = 1 if criterion.method == "psm" else population.tables
+    most = 1 if criterion.method == PSM else population.tables
     plans = []
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
         cheapest = math.inf
@@ -224,7 +268,7 @@ def _probing_plan(
         f" {found.recall_bound:.3f} or more with 95 % confidence{comparing.words}"
     )
     return Plan(
-        "psm" if probing.tables == 1 else "multiprobe", probing.tables, 0, round(found.probes),
+        PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),
         limit, criterion.similarity, min(found.recall, comparing.share), cost, why,
         theta=probing.theta / COST_UNIT, probing=probing, header_bits=probing.header_bits,
         compared=comparing.count,

@@ -9,16 +9,21 @@ anywhere.  Where the calibration does not cover all documents, pairs made up for
 and the worse of the two predictions is believed.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, rotated, rotation_amounts
 from simdb.checks import is_one_of, shown
 from simdb.errors import OptionError
+from simdb.options import ROTATION
 from simdb.plan.calibration import Calibration, evidence
-from simdb.plan.question import Criterion, Population
+from simdb.plan.problem import Criterion, Population
+from simdb.plan.way import Problem, candidate_distances
 from simdb.reports import Plan
 
+METHODS = (ROTATION,)
 WINDOW = 16  # neighbours that each is compared with; so many cost about as much as sorting
 ROTATIONS_MAX = FINGERPRINT_BITS
 SAMPLED = 8192  # pairs whose chances are averaged: to about .005
@@ -36,20 +41,33 @@ def check_rotations(method: object, rotations: object) -> None:
     is_whole = isinstance(rotations, int | np.integer) and not isinstance(rotations, bool)
     if not is_whole or not 1 <= rotations <= ROTATIONS_MAX:  # type: ignore[operator]
         raise OptionError(f"rotations is 1 .. {ROTATIONS_MAX}, not {shown(rotations)}")
-    if not is_one_of(method, ("rotation",)):
+    if not is_one_of(method, METHODS):
         raise OptionError(
             f"rotations= is of method='rotation', not {shown(method)}; give that, too"
         )
 
 
-def by_rotation(
-    criterion: Criterion, population: Population, limit: int, calibration: Calibration | None
-) -> Plan:
-    """The plan for method="rotation": of as many as asked, or the fewest that give the recall.
+def plans(problem: Problem[Population]) -> list[Plan]:
+    """Return none: pairs are found by rotation only if somebody asks for it."""
+    return []
 
-    `limit`: candidates are at most so many bits apart.  OptionError where no number of rotations
-    is asked, and none gives the recall.
+
+def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
+    """Return the plan with as many rotations as asked, or the fewest that give the recall.
+
+    OptionError where no number of rotations is asked, and none gives the recall.
     """
+    criterion, population, calibration = (
+        problem.criterion,
+        problem.population,
+        problem.calibration,
+    )
+    if not population.is_swept:
+        raise OptionError(
+            "method='rotation' finds all pairs: give it to find_all, to find_clusters with"
+            " policy='connected', or to plan with pairs=True"
+        )
+    limit = candidate_distances(criterion)[0]
     recalls, kind = _recalls(criterion, population, limit, calibration)
     able = (count for count, recall in recalls.items() if recall >= criterion.recall)
     rotations = criterion.rotations or next(able, None)
@@ -70,9 +88,14 @@ def by_rotation(
     cost = rotations * (SORTED_SECONDS + WINDOW * COMPARED_SECONDS)
     is_measured = criterion.similarity is not None
     return Plan(
-        "rotation", rotations, 0, rotations, limit, criterion.similarity, recall, cost, reason,
+        ROTATION, rotations, 0, rotations, limit, criterion.similarity, recall, cost, reason,
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
+
+
+def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
+    """Return "": this way is only taken when asked for."""
+    return ""
 
 
 def _recalls(

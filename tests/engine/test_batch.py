@@ -251,7 +251,7 @@ def test_weighted_and_bare_documents_need_a_bound_whatever_the_slices(open_datab
     database = open_database(options=TINY)
     mixed = ["", "some text", 17]
 
-    with pytest.raises(simdb.InputError, match="say similarity= or distance="):
+    with pytest.raises(simdb.InputError, match="give similarity= or distance="):
         database.insert_batch([1, 2, 3], mixed, memory_limit=limit)
 
     assert len(database) == 0
@@ -281,8 +281,8 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
     database = open_database()
     database.insert_many(range(20_000), bits)
     with database.write() as transaction:
-        with transaction._enter() as (view, source):
-            tables = [view.runs[0].table(number, source) for number in range(4)]
+        with transaction._state() as state:
+            tables = [state.runs[0].table(number, state.source) for number in range(4)]
         assert all(page_cache.is_mapped(table.keys) for table in tables)
         kept = [table.keys.copy() for table in tables]
 

@@ -16,7 +16,7 @@ import simdb
 from simdb.engine.maintenance.calibration import put_calibration
 from simdb.plan.calibration import decode_calibration, encode_calibration
 from simdb.plan.planner import choose
-from simdb.plan.question import Criterion
+from simdb.plan.problem import Criterion
 
 ASKED = {"similarity": 0.8, "recall": 0.9}
 METHODS = ("auto", "multiprobe", "psm")
@@ -198,11 +198,11 @@ def test_no_plan_costs_more_than_one_without_a_calibration(
 ):
     database = calibrated_on_others(open_database)
     criterion = Criterion(similarity, None, 0.9, method, is_weighted=True)
-    with database._enter() as (view, source):
-        population = replace(view.population(source), count=10**7, directory_bits=22)
+    with database._state() as state:
+        population = replace(state.population(), count=10**7, directory_bits=22)
 
     bare = choose(criterion, population, None)
-    grown = choose(criterion, replace(population, unseen=unseen), view.calibration)
+    grown = choose(criterion, replace(population, unseen=unseen), state.calibration)
 
     assert grown.recall >= 0.9
     assert grown.cost_seconds <= bare.cost_seconds
@@ -252,8 +252,8 @@ def test_calibrating_again_covers_what_was_inserted_since(grown):
 
 def test_a_calibration_of_before_covers_what_was_there_if_nothing_was_moved(open_database):
     database = calibrated_on_others(open_database)
-    with database._enter() as (view, _):
-        stored = encode_calibration(view.calibration)
+    with database._state() as state:
+        stored = encode_calibration(state.calibration)
     del stored["covered"]
 
     unmoved = decode_calibration(stored, is_unmoved=True)
@@ -265,8 +265,8 @@ def test_a_calibration_of_before_covers_what_was_there_if_nothing_was_moved(open
 
 def test_a_calibration_of_before_is_not_believed_once_documents_were_deleted(open_database):
     database = calibrated_on_others(open_database)
-    with database._enter() as (view, _):
-        stored = encode_calibration(view.calibration)
+    with database._state() as state:
+        stored = encode_calibration(state.calibration)
     del stored["covered"]
     database.delete_many(range(300))
     put_calibration(database._store, stored)

@@ -40,7 +40,7 @@ def test_stars_are_those_of_the_definition(
     asked = {"distance": distance, "policy": "star"}
     with pytest.MonkeyPatch.context() as patch, tables_first(prefers_tables):
         patch.setattr("simdb.engine.clusters.star.BATCH_DOCUMENTS", batch)
-        patch.setattr("simdb.engine.search.sweep.CHUNK_PAIRS", 3)
+        patch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 3)
         with open_with(tmp_path_factory, *shape) as database:
             for start in range(0, len(stored), 7):
                 part = slice(start, start + 7)

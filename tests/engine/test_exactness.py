@@ -164,6 +164,7 @@ def test_a_replaced_document_is_found_by_its_new_fingerprint_only(tmp_path_facto
 def test_batches_larger_than_a_part_are_joined_right(tmp_path_factory, monkeypatch):
     monkeypatch.setattr("simdb.engine.search.lookup.PART_QUERIES", 7)
     monkeypatch.setattr("simdb.engine.search.lookup.PART_MEASURED", 3)
+    monkeypatch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 5)
     monkeypatch.setattr("simdb.engine.search.sweep.CHUNK_PAIRS", 5)
     monkeypatch.setattr("simdb.engine.search.sweep.LOOKUP_QUERIES", 4)
     bits = neighbourhood(9, 200)

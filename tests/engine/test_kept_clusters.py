@@ -71,13 +71,13 @@ def counted(monkeypatch):
     asked = []
     reached, parts_of = split._reached, maintain.parts_of
 
-    def counting(view, source, criterion, members, chosen):
+    def counting(state, criterion, members, chosen):
         asked.append(len(chosen))
-        return reached(view, source, criterion, members, chosen)
+        return reached(state, criterion, members, chosen)
 
-    def comparing(view, source, criterion, members, numbers):
+    def comparing(state, criterion, members, numbers):
         asked.extend([len(members)] * (len(members) > 0))
-        return parts_of(view, source, criterion, members, numbers)
+        return parts_of(state, criterion, members, numbers)
 
     monkeypatch.setattr(split, "_reached", counting)
     monkeypatch.setattr(maintain, "parts_of", comparing)
@@ -285,8 +285,8 @@ def test_equal_documents_are_looked_up_once(open_database, monkeypatch):
     monkeypatch.setattr(
         links,
         "look_up",
-        lambda view, source, criterion, plan, ordinals, **others: (
-            asked.extend(ordinals) or look_up(view, source, criterion, plan, ordinals, **others)
+        lambda state, criterion, plan, ordinals, **others: (
+            asked.extend(ordinals) or look_up(state, criterion, plan, ordinals, **others)
         ),
     )
     database = open_database(options=BY_DISTANCE)
@@ -453,5 +453,5 @@ def rebuild(database):
     """Make what a test has damaged sound again."""
     with database.write() as transaction:
         keeper = transaction._writing.staging.keeper
-        keeper._sweep(transaction._writing.view(), transaction._writing.source)
+        keeper._sweep(transaction._writing.current())
         transaction.insert("more", 99 << 50)

@@ -12,7 +12,7 @@ import pytest
 from soundness import TINY, assert_sound
 
 import simdb
-from simdb.engine.search import lookup, many, sweep
+from simdb.engine.search import couples, lookup, many
 from simdb.storage.records import delta
 
 BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -100,7 +100,7 @@ def test_a_transaction_does_not_end_under_a_verb_of_another_thread(
 
 def test_pairs_that_are_read_do_not_end_under_their_reader(filled, monkeypatch, short_waits):
     # The process ended by SIGSEGV.
-    halted = Halted(monkeypatch, sweep, "as_pairs")
+    halted = Halted(monkeypatch, couples, "as_pairs")
     monkeypatch.setattr("simdb.engine.search.pairs.as_pairs", halted)
     pairs = filled.find_all(distance=30)
     running = Running(lambda: chunks_read(pairs))

@@ -158,9 +158,9 @@ def test_the_header_bits_of_a_plan_are_those_that_its_look_ups_go_by(
         for similarity in (0.95, 0.99)
     ]
 
-    with database._enter() as (view, source):
-        directory = len(view.runs[0].table(0, source).directory) - 1
-        leading_bits = min(mask.bit_count() for mask in view.permutations.masks)
+    with database._state() as state:
+        directory = len(state.runs[0].table(0, state.source).directory) - 1
+        leading_bits = min(mask.bit_count() for mask in state.kind.masks)
     most = {"bphs": leading_bits}
     for plan in plans:
         known = plan.probing.header_bits if plan.probing else most.get(plan.method, 0)

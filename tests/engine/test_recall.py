@@ -264,8 +264,8 @@ def test_compaction_calibrates_again_when_the_collection_has_doubled(open_databa
         start = len(database)
         database.insert_many(range(start, size), slice_of(world.stored, start, size))
         database.compact()
-        with database._enter() as (view, _):
-            known.append(view.calibration and view.calibration.document_count)
+        with database._state() as state:
+            known.append(state.calibration and state.calibration.document_count)
 
     assert known == [None, 1000, 1000, 2500]
 

@@ -15,7 +15,7 @@ from simdb.storage import codec, layout
 CHILD = """
 import os, signal, sys
 import simdb
-from simdb.storage import environment
+from simdb.storage.environment import environment
 
 write = environment.Environment.write
 

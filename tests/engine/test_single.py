@@ -5,6 +5,7 @@ import pytest
 
 import simdb
 from simdb.engine.search import lookup, one
+from simdb.engine.search.methods import bands, exhaustive, permuted, probing
 
 ASKED = (
     {"distance": 5, "recall": 0.9},
@@ -93,7 +94,8 @@ def test_a_document_with_many_matches_is_answered_alike(database, monkeypatch, a
     usual = [database.query(each, **asked) for each in many]
     bare = [database.query(int(each.bits), distance=9) for each in many]
 
-    monkeypatch.setattr(one, "MANY", 1)
+    for module in (one, bands, exhaustive, permuted, probing):
+        monkeypatch.setattr(module, "MANY", 1)
 
     assert [database.query(each, **asked) for each in many] == usual
     assert [database.query(each, limit=2, **asked) for each in many] == [row[:2] for row in usual]

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.bits import header_mask, leading_masks, set_bits
-from simdb.engine.explain.probe import probe_of
+from simdb.engine.search.methods.probing import find_probe
 from simdb.reports import Plan
 from simdb.values import Probing
 
@@ -106,7 +106,7 @@ def test_the_rank_is_the_place_in_the_order_of_vosh():
 
     for cost, chosen in ordered:
         stored = sum(1 << bit for bit in chosen)
-        probe = probe_of(plan, 0, stored, levels, leading_masks(1, 1))
+        probe = find_probe(plan, 0, stored, levels, leading_masks(1, 1))
         if cost > 20:
             assert probe is None
             continue
@@ -121,6 +121,6 @@ def test_a_header_beyond_the_cap_is_not_asked_for():
     masks = leading_masks(1, 1)
 
     # 9 headers differ in no bit or one; 28 more in two.
-    assert probe_of(plan, 0, 1 << 60, levels, masks).rank == 2
-    assert probe_of(plan, 0, 3 << 60, levels, masks) is None
-    assert probe_of(plan, 0, 3, levels, masks) == simdb.Probe(0, (), 1)
+    assert find_probe(plan, 0, 1 << 60, levels, masks).rank == 2
+    assert find_probe(plan, 0, 3 << 60, levels, masks) is None
+    assert find_probe(plan, 0, 3, levels, masks) == simdb.Probe(0, (), 1)

@@ -55,7 +55,7 @@ TEXTS = [
 
 def fill(path, options=OPTIONS):
     """A database with runs, a delta, tombstones, metadata and ids of every type."""
-    if options.is_signed:
+    if options.is_minhash:
         fill_signed(path, options)
         return
     with simdb.open(path, "x", options=options) as database:
@@ -90,7 +90,7 @@ def fill_signed(path, options):
 
 def answers(database):
     """Everything that the database says, in plain types."""
-    if database.options.is_signed:
+    if database.options.is_minhash:
         return signed_answers(database)
     ids = list(database)
     bits = [database.get(id).fingerprint.bits for id in ids]

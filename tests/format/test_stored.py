@@ -40,7 +40,7 @@ def test_a_stored_database_answers_as_it_did(version):
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:
-        made = [f"new {at}" for at in range(50)] if database.options.is_signed else range(50)
+        made = [f"new {at}" for at in range(50)] if database.options.is_minhash else range(50)
         database.insert_many([f"new{at}" for at in range(50)], made)
         database.delete_many([f"new{at}" for at in range(50)])
         database.compact()
@@ -52,7 +52,7 @@ def test_a_stored_database_can_be_written_and_compacted(version):
 def test_a_stored_database_can_be_calibrated(version):
     path, answers = version
     with simdb.open(path, "w") as database:
-        if database.options.is_signed:
+        if database.options.is_minhash:
             pytest.skip("bands are not calibrated")
         database.calibrate()
 

@@ -8,7 +8,7 @@ from simdb import bits
 from simdb.errors import OptionError
 from simdb.plan.chance import filter_distance, reach
 from simdb.plan.planner import choose
-from simdb.plan.question import Criterion, Population
+from simdb.plan.problem import Criterion, Population
 
 
 def population(count, *, blocks=4, leading=1, has_vectors=True):

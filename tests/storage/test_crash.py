@@ -20,8 +20,10 @@ CHILD = """
 import os, signal, sys
 import numpy as np
 import simdb
-from simdb.engine import chunks, commit, compaction, matching
-from simdb.storage import environment
+from simdb.engine.maintenance import compaction
+from simdb.engine.search import chunks, many
+from simdb.engine.write import commit
+from simdb.storage.environment import environment
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -56,7 +58,7 @@ def die_at_chunk(number):
         if count[0] == number:
             die()
         return opened(*arguments)
-    matching.opened = opened_or_die
+    many.opened = opened_or_die
 
 path, point, verb = sys.argv[1:]
 database = simdb.open(path, "w")

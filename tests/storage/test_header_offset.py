@@ -20,11 +20,8 @@ def fingerprints(count, seed):
 def directory_lengths(database):
     """Entries of the directory of the first table of each run."""
     store: Store = database._store
-    _, source = store.enter()
-    try:
-        return [len(run.table(0, source).directory) for run in store.contents(source).runs]
-    finally:
-        source.end()
+    with store.state() as state:
+        return [len(run.table(0, state.source).directory) for run in state.runs]
 
 
 @pytest.mark.parametrize("offset", OFFSETS)

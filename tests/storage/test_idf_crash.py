@@ -20,7 +20,9 @@ CHILD = """
 import os, signal, sys
 from dataclasses import replace
 import simdb
-from simdb.storage import contents, environment, idf_file
+from simdb.storage import contents
+from simdb.storage.environment import environment
+from simdb.storage.files import idf_file
 
 def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)

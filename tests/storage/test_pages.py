@@ -230,7 +230,7 @@ def test_what_lmdb_finds_damaged_is_a_corrupt_error(database, monkeypatch):
             return getattr(self.transaction, name)
 
     with database.read() as snapshot:
-        holder = snapshot._source.holder
+        holder = snapshot._base.source.holder
         holder.transaction = Damaged(holder.transaction)
         with pytest.raises(simdb.CorruptError, match="restore the database"):
             snapshot.get(3)

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from simdb.plan import planner
+from simdb.plan import exhaustive
 
 
 @contextmanager
 def tables_first(is_so=True):
     """While this lasts, comparing with everything costs more than any search by tables."""
-    exhaustive = planner._exhaustive
+    comparing = exhaustive._by_comparing
 
     def dear(*arguments):
-        return replace(exhaustive(*arguments), cost_seconds=1e9)
+        return replace(comparing(*arguments), cost_seconds=1e9)
 
     with pytest.MonkeyPatch.context() as patch:
         if is_so:
-            patch.setattr(planner, "_exhaustive", dear)
+            patch.setattr(exhaustive, "_by_comparing", dear)
         yield

@@ -26,17 +26,17 @@ def assert_sound(path):
 def stray_values(database):
     """Stored values of runs that are not live: nobody would ever remove them."""
     store = database._store
-    view, source = store.enter()
     expected = set()
-    for run in view.runs:
-        expected.update(run_keys(run, store.options.table_count, store.width))
     names = [*layout.table_names(store.options.table_count), layout.IDS]
-    found = {
-        (name, bytes(key))
-        for name in [*names, layout.DOCUMENTS, layout.VOLATILITY]
-        for key, _ in source.transaction.cursor(store.environment.subdatabase(name))
-    }
-    source.end()
+    with store.state() as state:
+        for run in state.runs:
+            expected.update(run_keys(run, store.options.table_count, store.width))
+        transaction = state.source.transaction
+        found = {
+            (name, bytes(key))
+            for name in [*names, layout.DOCUMENTS, layout.VOLATILITY]
+            for key, _ in transaction.cursor(store.environment.subdatabase(name))
+        }
     return sorted(found ^ expected)
 
 

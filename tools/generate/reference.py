@@ -27,7 +27,7 @@ FIRST = [
     "TextSketch",
 ]
 # What several classes share stands once, with the class that the reader knows.
-SHARED = {"Database": {"reading": "Queries", "groupings": "Groupings"}}
+SHARED = {"Database": {"reading": "Reading"}}
 # Classes whose options others have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `cluster`"
@@ -95,10 +95,7 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
     members = public_functions(node)
     if name in SHARED:
         yield f"`Snapshot` and `WriteTransaction` have {SHARED_VERBS}, too.\n"
-        upkeep = definition(ROOT / "simdb" / "upkeep.py", "Upkeep")
-        assert isinstance(upkeep, ast.ClassDef)
-        shared = shared_functions(SHARED[name])
-        members = [*shared, *members, *public_functions(upkeep)]
+        members = [*shared_functions(SHARED[name]), *members]
     for member in members:
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import ALL_BITS
 from simdb.engine.clusters.labels import grouped
-from simdb.engine.search.sweep import Searched, sweep_tables
+from simdb.engine.search.couples import Searched, sweep_tables
 from simdb.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_masks
 from simdb.positions import ArrayClusters, PairPositions

@@ -14,14 +14,13 @@ from simdb import kernel
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import labels_of
 from simdb.engine.clusters.links import EXACT_MAX, parts_of
-from simdb.engine.state.view import View
-from simdb.plan.question import Criterion
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
 from simdb.reports import Finding
 from simdb.storage.check import REBUILD
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.run import Source
 
 PLACE = "clusters"
 
@@ -29,18 +28,18 @@ U32 = npt.NDArray[np.uint32]
 
 
 def check_clusters(
-    view: View, source: Source, manifest: Manifest, criterion: Criterion, *, deep: bool
+    state: State, manifest: Manifest, criterion: Criterion, *, deep: bool
 ) -> Iterator[Finding]:
     """Findings where the kept clusters are damaged or, `deep`, not those of the documents."""
-    numbers, following = Membership(source).whole(view.next_ordinal)
-    problems = list(_problems(view, numbers, following, manifest))
+    numbers, following = Membership(state.source).whole(state.next_ordinal)
+    problems = list(_problems(state, numbers, following, manifest))
     if deep and not problems:
-        problems = list(_differences(view, source, numbers, criterion))
+        problems = list(_differences(state, numbers, criterion))
     for problem in problems:
         yield Finding(PLACE, problem, REBUILD)
 
 
-def _problems(view: View, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
+def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
     """What is wrong with the numbers and the rings in themselves."""
     members = np.flatnonzero(numbers).astype(np.uint32)
     count = len(np.unique(numbers)) - int(len(members) < len(numbers))
@@ -48,7 +47,7 @@ def _problems(view: View, numbers: U32, following: U32, manifest: Manifest) -> I
         yield f"cluster_count is {manifest.cluster_count}, counted {count}"
     if len(members) and numbers.max() > manifest.last_cluster:
         yield f"there is a number {numbers.max()} beyond the last one, {manifest.last_cluster}"
-    if is_deleted(view.dead, members).any():
+    if is_deleted(state.dead, members).any():
         yield "deleted documents are members"
     after = following[members]
     inside = bool((after < len(numbers)).all())
@@ -62,11 +61,11 @@ def _problems(view: View, numbers: U32, following: U32, manifest: Manifest) -> I
         yield f"the members of {count} clusters form {rings} rings, or none"
 
 
-def _differences(view: View, source: Source, numbers: U32, criterion: Criterion) -> Iterator[str]:
+def _differences(state: State, numbers: U32, criterion: Criterion) -> Iterator[str]:
     """Where the clusters are not those that the documents make."""
     kept = labels_of(numbers)
     if criterion.similarity is None or criterion.recall == 1.0:
-        wanted = connected_labels(view, source, criterion)
+        wanted = connected_labels(state, criterion)
         different = int(np.count_nonzero(kept != wanted))
         if different:
             yield f"{different} documents are in other clusters than their matches put them"
@@ -75,7 +74,7 @@ def _differences(view: View, source: Source, numbers: U32, criterion: Criterion)
     sizes = np.bincount(kept)[kept[members]]
     members = members[sizes <= EXACT_MAX]
     if len(members):
-        parts = parts_of(view, source, criterion, members, numbers[members])
+        parts = parts_of(state, criterion, members, numbers[members])
         apart = int(np.count_nonzero(members[parts] != kept[members]))
         if apart:
             yield f"{apart} documents are not connected with the first one of their cluster"

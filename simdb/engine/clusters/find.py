@@ -15,11 +15,11 @@ from simdb.clusters import Clusters
 from simdb.engine.clusters.equal import first_equal_rows
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.star import find_stars
-from simdb.engine.search.sweep import find_links, searched, table_of_equals
-from simdb.engine.state.view import View
-from simdb.plan.question import Criterion
+from simdb.engine.search.couples import searched, table_of_equals
+from simdb.engine.search.sweep import find_links
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
 from simdb.storage.records.tombstones import Bitmap, with_deleted
-from simdb.storage.runs.run import Source
 from simdb.values import object_array
 
 POLICIES = CONNECTED, STAR = ("connected", "star")
@@ -33,8 +33,7 @@ def check_policy(policy: object) -> None:
 
 
 def find_clusters(
-    view: View,
-    source: Source,
+    state: State,
     criterion: Criterion,
     *,
     policy: str = CONNECTED,
@@ -45,52 +44,50 @@ def find_clusters(
     `places`: the place of each ordinal in the order for representatives; None: by ordinal.
     """
     if policy == STAR:
-        labels = _star_labels(view, source, criterion, places)
+        labels = _star_labels(state, criterion, places)
     else:
-        labels = connected_labels(view, source, criterion)
-    return as_clusters(view, source, labels, places)
+        labels = connected_labels(state, criterion)
+    return as_clusters(state, labels, places)
 
 
-def as_clusters(view: View, source: Source, labels: U32, places: U32 | None) -> Clusters:
+def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:
     """Clusters with the users' ids; `labels`: one member of each ordinal's cluster."""
     offsets, members = grouped(labels, places)
-    return Clusters(offsets, object_array(view.identifiers(source, members).decode(members)))
+    return Clusters(offsets, object_array(state.identifiers(members).decode(members)))
 
 
-def connected_labels(view: View, source: Source, criterion: Criterion) -> U32:
+def connected_labels(state: State, criterion: Criterion) -> U32:
     """The least member of each ordinal's connected component: uint32[next ordinal]."""
-    forest, copies, left_out = _linked_copies(view, source, criterion)
+    forest, copies, left_out = _linked_copies(state, criterion)
     if len(copies):
-        left_out = with_deleted(left_out, copies, view.next_ordinal)
-    for couples in find_links(view.without(left_out), source, criterion):
+        left_out = with_deleted(left_out, copies, state.next_ordinal)
+    for couples in find_links(state.without(left_out), criterion):
         forest.join(couples.left, couples.right)
     labels: U32 = forest.labels()
     return labels
 
 
-def _linked_copies(
-    view: View, source: Source, criterion: Criterion
-) -> tuple[Any, U32, Bitmap | None]:
+def _linked_copies(state: State, criterion: Criterion) -> tuple[Any, U32, Bitmap | None]:
     """A forest with equal documents joined, all but one of each such group, and who is left out."""
     is_measured = criterion.similarity is not None
-    left_out = view.unweighted(source) if is_measured else view.dead
-    forest = kernel.Forest(view.next_ordinal)
-    copies = _link_equal(view.without(left_out), source, forest, is_measured=is_measured)
+    left_out = state.unweighted() if is_measured else state.dead
+    forest = kernel.Forest(state.next_ordinal)
+    copies = _link_equal(state.without(left_out), forest, is_measured=is_measured)
     return forest, copies, left_out
 
 
-def _link_equal(view: View, source: Source, forest: kernel.Forest, *, is_measured: bool) -> U32:
+def _link_equal(state: State, forest: kernel.Forest, *, is_measured: bool) -> U32:
     """Join equal documents; returns all but one of each such group.
 
     Equal means equal fingerprints and, where similarities count, equal volatility vectors.  (Equal
     vectors have equal fingerprints: their signs are the bits.)
     """
-    table = table_of_equals(view, source)
+    table = table_of_equals(state)
     same = table.keys[1:] == table.keys[:-1]
     left, right = table.ordinals[:-1][same], table.ordinals[1:][same]
     if is_measured and len(left):
         sharing = np.union1d(left, right)
-        vectors = view.vectors(source, sharing).gather(sharing)
+        vectors = state.vectors(sharing).gather(sharing)
         first = sharing[first_equal_rows(vectors)]
         is_copy = first != sharing
         left, right = first[is_copy], sharing[is_copy]
@@ -100,8 +97,7 @@ def _link_equal(view: View, source: Source, forest: kernel.Forest, *, is_measure
 
 
 def _star_labels(
-    view: View,
-    source: Source,
+    state: State,
     criterion: Criterion,
     places: U32 | None,
 ) -> U32:
@@ -109,16 +105,16 @@ def _star_labels(
 
     Of equal documents the first in order stands for all: the others match what it matches.
     """
-    forest, _, left_out = _linked_copies(view, source, criterion)
+    forest, _, left_out = _linked_copies(state, criterion)
     equal = forest.labels()
-    every = np.arange(view.next_ordinal, dtype=np.uint32)
+    every = np.arange(state.next_ordinal, dtype=np.uint32)
     standing = equal if places is None else _first_of_each(equal, places)
-    left_out = with_deleted(left_out, every[standing != every], view.next_ordinal)
-    distinct = view.without(left_out)
-    ordered = searched(distinct, source, is_measured=criterion.similarity is not None).ordinals
+    left_out = with_deleted(left_out, every[standing != every], state.next_ordinal)
+    distinct = state.without(left_out)
+    ordered = searched(distinct, is_measured=criterion.similarity is not None).ordinals
     if places is not None:
         ordered = ordered[np.argsort(places[ordered])]
-    owners = find_stars(distinct, source, criterion, ordered)
+    owners = find_stars(distinct, criterion, ordered)
     labels: U32 = owners[standing]
     return labels
 

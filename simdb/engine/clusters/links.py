@@ -12,61 +12,63 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.clusters.equal import first_equal
-from simdb.engine.search.lookup import bit_counts, search
+from simdb.engine.search.lookup import search
+from simdb.engine.search.measure import bit_counts
 from simdb.engine.search.sweep import find_links, look_up
 from simdb.engine.state.documents import stored_sketches
-from simdb.engine.state.view import View
-from simdb.index.bands import Bands
-from simdb.plan.question import Criterion
+from simdb.engine.state.state import State
+from simdb.engine.state.view import FINGERPRINTS, SIGNATURES, View
+from simdb.options import AUTO
+from simdb.plan.problem import Criterion
 from simdb.storage import layout
 from simdb.storage.membership import groups_of
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Loose, as_loose
 from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.run import Source, seal
+from simdb.storage.runs.run import seal
 from simdb.values import EMPTY, WEIGHTED, Sketches
 
 # So many documents and fewer are compared with each other; more get tables of their own.
 COMPARED_MAX = 128
 # A cluster by similarity of so many is taken apart exactly, a larger one with the recall asked.
 EXACT_MAX = 4096
-TWIN = Criterion(None, 0, 1.0, "auto", is_stored=True)
+TWIN = Criterion(None, 0, 1.0, AUTO, is_stored=True)
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 Links = tuple[U32, U32]
 
 
-def links_of(view: View, source: Source, criterion: Criterion, fresh: U32) -> Iterator[Links]:
+def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
     """What links each of the live documents `fresh` with others, and them with each other."""
     is_measured = criterion.similarity is not None
-    sketches = stored_sketches(view, source, fresh)
+    sketches = stored_sketches(state, fresh)
     taking = np.flatnonzero(
         sketches.states == WEIGHTED if is_measured else sketches.states != EMPTY
     )
     fresh, sketches = fresh[taking], sketches.taken(taking)
-    earlier = view.without(with_deleted(view.dead, fresh, view.next_ordinal))
+    earlier = state.without(with_deleted(state.dead, fresh, state.next_ordinal))
     first = first_equal(sketches, is_measured=is_measured)
     distinct = first == np.arange(len(fresh))
     yield fresh[first[~distinct]], fresh[~distinct]
     fresh, sketches = fresh[distinct], sketches.taken(np.flatnonzero(distinct))
-    for left, right in _links_among(view, source, criterion, sketches):
+    for left, right in _links_among(state, criterion, sketches):
         yield fresh[left], fresh[right]
-    twins = _twins(earlier, source, sketches, is_measured=is_measured)
+    twins = _twins(earlier, sketches, is_measured=is_measured)
     has_twin = twins >= 0
     yield fresh[has_twin], twins[has_twin].astype(np.uint32)
-    plan = earlier.plan(criterion, source)
+    plan = earlier.plan(criterion)
     asked = fresh[~has_twin]
-    for couples in look_up(earlier, source, criterion, plan, asked, later_only=False):
+    for couples in look_up(earlier, criterion, plan, asked, later_only=False):
         yield couples.left, couples.right
 
 
-def parts_of(view: View, source: Source, criterion: Criterion, members: U32, numbers: U32) -> I64:
+def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> I64:
     """What is still connected: for each of `members` the position of the first of its part.
 
     `numbers`: the cluster of each member.  Members of different ones are not compared.
     """
-    sketches = stored_sketches(view, source, members)
+    sketches = stored_sketches(state, members)
     first = first_equal(sketches, is_measured=criterion.similarity is not None)
     forest = kernel.Forest(len(members))
     every = np.arange(len(members))
@@ -75,25 +77,25 @@ def parts_of(view: View, source: Source, criterion: Criterion, members: U32, num
     order, offsets = groups_of(numbers[standing])
     standing, sizes = standing[order], np.diff(offsets)
     few = np.repeat(sizes <= COMPARED_MAX, sizes)
-    left, right = _compared(view, source, criterion, members, numbers, standing[few])
+    left, right = _compared(state, criterion, members, numbers, standing[few])
     forest.join(left.astype(np.uint32), right.astype(np.uint32))
     for group in np.flatnonzero(sizes > COMPARED_MAX):
         inside = standing[offsets[group] : offsets[group + 1]]
         is_exact = criterion.similarity is None or len(inside) <= EXACT_MAX
         exact = replace(criterion, recall=1.0) if is_exact else criterion
-        for one, other in _links_among(view, source, exact, sketches.taken(inside)):
+        for one, other in _links_among(state, exact, sketches.taken(inside)):
             forest.join(inside[one].astype(np.uint32), inside[other].astype(np.uint32))
     return np.asarray(forest.labels(), np.int64)
 
 
 def _compared(
-    view: View, source: Source, criterion: Criterion, members: U32, numbers: U32, chosen: I64
+    state: State, criterion: Criterion, members: U32, numbers: U32, chosen: I64
 ) -> tuple[I64, I64]:
     """Positions of members that match, each of `chosen` compared with all of its cluster.
 
     Those of one cluster stand together in `chosen`: every two are some places apart.
     """
-    bits = view.column(layout.FINGERPRINT, members, source)
+    bits = state.column(layout.FINGERPRINT, members)
     found: list[tuple[I64, I64]] = [(chosen[:0], chosen[:0])]
     group = numbers[chosen]
     for shift in range(1, len(chosen)):
@@ -105,16 +107,14 @@ def _compared(
             close = bit_counts(bits[left] ^ bits[right]) <= criterion.distance
         if criterion.similarity is not None:
             one, other = members[left], members[right]
-            similarities = view.vectors(source, members).between(one, other)
+            similarities = state.vectors(members).between(one, other)
             close = similarities >= np.float32(criterion.similarity)
         found.append((left[close], right[close]))
     lefts, rights = zip(*found, strict=True)
     return np.concatenate(lefts), np.concatenate(rights)
 
 
-def _links_among(
-    view: View, source: Source, criterion: Criterion, sketches: Sketches
-) -> Iterator[Links]:
+def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iterator[Links]:
     """Positions of sketches that match each other."""
     count = len(sketches)
     if count < 2:
@@ -124,31 +124,42 @@ def _links_among(
         sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
         np.empty(0, np.uint8),
     )  # fmt: skip
-    loose = as_loose(0, batch, view.keying)
+    loose = as_loose(0, batch, state.keying)
     runs = []
     if count > COMPARED_MAX:
-        runs.append(seal(loose, view.keying, -1, source.header_offset))
-        loose = Loose(count, source.width, view.keying).view()
-    among = View(runs, loose, None, view.keying, None)
-    for couples in find_links(among, source, criterion):
+        runs.append(seal(loose, state.keying, -1, state.source.header_offset))
+        loose = Loose(count, state.width, state.keying).view()
+    among = state.over(View(runs, loose, None, state.kind, None))
+    for couples in find_links(among, criterion):
         yield couples.left, couples.right
 
 
-def _twins(view: View, source: Source, sketches: Sketches, *, is_measured: bool) -> I64:
+def _twins(state: State, sketches: Sketches, *, is_measured: bool) -> I64:
     """The ordinal of some document of the view that equals each sketch, -1 where none is found.
 
     Where similarities count, of those with equal fingerprints, or an equal band, only one is looked
     at: the others are found with everything else that is near.
     """
     twins = np.full(len(sketches), -1, np.int64)
-    if isinstance(view.keying, Bands):
-        asked, found = view.band_tables(source).any_of_each(sketches.vectors)
-    else:
-        rows = search(view, source, sketches, TWIN, first=True)
-        asked, found = rows.queries, rows.ordinals
+    asked, found = FIND_EQUAL[state.kind.stores](state, sketches)
     if is_measured and len(found):
-        vectors = view.vectors(source, found).gather(found)
+        vectors = state.vectors(found).gather(found)
         equal = (vectors == sketches.vectors[asked]).all(axis=1)
         asked, found = asked[equal], found[equal]
     twins[asked] = found
     return twins
+
+
+def _equal_fingerprints(state: State, sketches: Sketches) -> tuple[I64, U32]:
+    """Return queries and, for each, one document with the same fingerprint."""
+    rows = search(state, sketches, TWIN, first=True)
+    return rows.queries, rows.ordinals
+
+
+def _equal_bands(state: State, sketches: Sketches) -> tuple[I64, U32]:
+    """Return queries and, for each and each band, one document with the same key."""
+    found: tuple[I64, U32] = state.tables().any_of_each(sketches.vectors)
+    return found
+
+
+FIND_EQUAL = {FINGERPRINTS: _equal_fingerprints, SIGNATURES: _equal_bands}

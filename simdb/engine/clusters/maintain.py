@@ -18,13 +18,12 @@ from simdb.engine.clusters.find import connected_labels
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.links import links_of, parts_of
 from simdb.engine.clusters.split import labels_after
-from simdb.engine.state.view import View
+from simdb.engine.state.state import State
 from simdb.errors import CorruptError, FullError
-from simdb.plan.question import Criterion
+from simdb.plan.problem import Criterion
 from simdb.storage.membership import Membership, groups_of, rings
 from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.run import Source
 from simdb.values import ORDINALS_MAX
 
 # Where at least so many documents are new, and more than are old, all are swept.
@@ -48,17 +47,17 @@ class Keeper:
         self._cluster_count = manifest.cluster_count
         self._last_cluster = manifest.last_cluster
 
-    def settle(self, view: View, source: Source, deleted: Sequence[U32]) -> None:
-        """Take in what has changed; `view` has it all, and `deleted` who was deleted, in order."""
-        start, stop = self._settled_stop, view.next_ordinal
+    def settle(self, state: State, deleted: Sequence[U32]) -> None:
+        """Take in what has changed; `state` has it all, and `deleted` who was deleted, in order."""
+        start, stop = self._settled_stop, state.next_ordinal
         gone = np.concatenate([np.empty(0, np.uint32), *deleted[self._settled_deletions :]])
         fresh = np.arange(start, stop, dtype=np.uint32)
-        fresh = fresh[~is_deleted(view.dead, fresh)]
+        fresh = fresh[~is_deleted(state.dead, fresh)]
         if len(fresh) >= SWEPT_LEAST and 2 * len(fresh) > stop:
-            self._sweep(view, source)
+            self._sweep(state)
         else:
-            self._remove(view, source, gone[gone < start])
-            self._add(view, source, fresh)
+            self._remove(state, gone[gone < start])
+            self._add(state, fresh)
         self._settled_stop, self._settled_deletions = stop, len(deleted)
 
     def is_past(self, next_ordinal: int, deletion_count: int) -> bool:
@@ -69,18 +68,18 @@ class Keeper:
         """The manifest with the clusters of now."""
         return replace(manifest, cluster_count=self._cluster_count, last_cluster=self._last_cluster)
 
-    def _sweep(self, view: View, source: Source) -> None:
+    def _sweep(self, state: State) -> None:
         """All clusters from nothing."""
-        offsets, members = grouped(connected_labels(view, source, self._criterion))
-        numbers = np.zeros(view.next_ordinal, np.uint32)
-        following = np.zeros(view.next_ordinal, np.uint32)
+        offsets, members = grouped(connected_labels(state, self._criterion))
+        numbers = np.zeros(state.next_ordinal, np.uint32)
+        following = np.zeros(state.next_ordinal, np.uint32)
         count = len(offsets) - 1
         numbers[members] = np.repeat(np.arange(1, count + 1, dtype=np.uint32), np.diff(offsets))
         following[members] = rings(members, offsets)
         self.membership.replace(numbers, following)
         self._cluster_count = self._last_cluster = count
 
-    def _remove(self, view: View, source: Source, gone: U32) -> None:
+    def _remove(self, state: State, gone: U32) -> None:
         """Take documents out of their clusters, which may fall apart."""
         gone = gone[self.membership.numbers(gone) > 0]
         if not len(gone):
@@ -95,28 +94,28 @@ class Keeper:
             else:
                 small += ring
         for number in large:
-            self._shrink(view, source, number, gone[self.membership.numbers(gone) == number])
+            self._shrink(state, number, gone[self.membership.numbers(gone) == number])
         members = np.array(small, np.uint32)
-        members = members[~is_deleted(view.dead, members)]
+        members = members[~is_deleted(state.dead, members)]
         nothing = np.zeros(len(gone), np.uint32)
         before = self.membership.numbers(members)
         self.membership.write(gone, numbers=nothing, following=nothing)
         self._cluster_count -= len(touched) - len(large)
         if len(members):
-            parts = parts_of(view, source, self._criterion, members, before)
+            parts = parts_of(state, self._criterion, members, before)
             self._write_parts(members, before, parts)
 
-    def _shrink(self, view: View, source: Source, number: np.uint32, gone: U32) -> None:
+    def _shrink(self, state: State, number: np.uint32, gone: U32) -> None:
         """Take documents out of one large cluster, and write only what that changes."""
-        numbers, following = self.membership.whole(view.next_ordinal)
+        numbers, following = self.membership.whole(state.next_ordinal)
         members = np.flatnonzero(numbers == number).astype(np.uint32)
-        members = members[~is_deleted(view.dead, members)]
+        members = members[~is_deleted(state.dead, members)]
         if len(members) + len(gone) <= WHOLE_MAX:
             raise CorruptError(f"cluster {number} is no ring: it does not come back to {gone[0]}")
-        parts = labels_after(view, source, self._criterion, members, gone)
+        parts = labels_after(state, self._criterion, members, gone)
         if parts is None:
             alike = np.ones(len(members), np.uint32)
-            parts = parts_of(view, source, self._criterion, members, alike)
+            parts = parts_of(state, self._criterion, members, alike)
         order, offsets = groups_of(parts)
         largest = int(np.argmax(np.diff(offsets))) if len(members) else 0
         stays = order[offsets[largest] : offsets[largest + 1]] if len(members) else order
@@ -172,11 +171,11 @@ class Keeper:
         following[np.repeat(~is_cluster, sizes)] = 0
         self.membership.write(members, numbers=np.repeat(numbers, sizes), following=following)
 
-    def _add(self, view: View, source: Source, fresh: U32) -> None:
+    def _add(self, state: State, fresh: U32) -> None:
         """Put new documents into the clusters of what matches them."""
         if not len(fresh):
             return
-        found = links_of(view, source, self._criterion, fresh)
+        found = links_of(state, self._criterion, fresh)
         links = [self._thinned(left, right) for left, right in found]
         left = np.concatenate([link[0] for link in links])
         right = np.concatenate([link[1] for link in links])

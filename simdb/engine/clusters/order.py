@@ -4,56 +4,50 @@ Documents without the field, and with None or a number that is none (NaN) there,
 are broken by insertion.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import shown
-from simdb.engine.state.view import View
+from simdb.engine.state.state import State
 from simdb.errors import InputError, OptionError
 from simdb.storage import codec
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.run import Source
 
 FIRST = "first"  # instead of a field: the document that was inserted first
 
 U32 = npt.NDArray[np.uint32]
 
 
-def places_by_field(
-    view: View, source: Source, entries: Iterable[tuple[int, bytes]], field: str
-) -> U32:
+def places_by_field(state: State, field: str) -> U32:
     """The place of every ordinal in the order by `field`: uint32[next ordinal].
 
-    `entries`: ordinals and packed metadata.  Raises OptionError when no live document has the
+    Raises OptionError when no live document has the
     field, InputError for values that cannot be compared with each other.
     """
-    ordinals, values = _field_values(view, source, entries, field)
-    if not values and len(view.live()):
+    ordinals, values = _field_values(state, field)
+    if not values and len(state.live()):
         raise OptionError(
             f"no document has {shown(field)} in its metadata, so it cannot choose representatives;"
             f" give another field, or {FIRST!r}"
         )
     order = sorted(range(len(values)), key=lambda at: (values[at], ordinals[at]))
     ranked = np.array(ordinals, np.uint32)[order]
-    others = np.ones(view.next_ordinal, np.bool_)
+    others = np.ones(state.next_ordinal, np.bool_)
     others[ranked] = False
-    places = np.empty(view.next_ordinal, np.uint32)
+    places = np.empty(state.next_ordinal, np.uint32)
     places[ranked] = np.arange(len(ranked), dtype=np.uint32)
-    places[others] = np.arange(len(ranked), view.next_ordinal, dtype=np.uint32)
+    places[others] = np.arange(len(ranked), state.next_ordinal, dtype=np.uint32)
     return places
 
 
-def _field_values(
-    view: View, source: Source, entries: Iterable[tuple[int, bytes]], field: str
-) -> tuple[list[int], list[Any]]:
+def _field_values(state: State, field: str) -> tuple[list[int], list[Any]]:
     """Live documents with a value, and their values, which are all of one kind."""
-    live = ~is_deleted(view.dead, np.arange(view.next_ordinal, dtype=np.uint32))
+    live = ~is_deleted(state.dead, np.arange(state.next_ordinal, dtype=np.uint32))
     ordinals: list[int] = []
     values: list[Any] = []
-    for ordinal, packed in entries:
+    for ordinal, packed in state.all_metadata():
         if not live[ordinal]:
             continue
         metadata = codec.unpack(packed, f"metadata of ordinal {ordinal}")
@@ -62,7 +56,7 @@ def _field_values(
             continue
         kind = _kind(value)
         if kind is None or (values and kind != _kind(values[0])):
-            raise _unordered(view, source, field, ordinal, value, values[:1])
+            raise _unordered(state, field, ordinal, value, values[:1])
         ordinals.append(ordinal)
         values.append(value)
     return ordinals, values
@@ -75,11 +69,9 @@ def _kind(value: Any) -> str | None:
     return type(value).__name__ if isinstance(value, str | bytes) else None
 
 
-def _unordered(
-    view: View, source: Source, field: str, ordinal: int, value: Any, others: list[Any]
-) -> InputError:
+def _unordered(state: State, field: str, ordinal: int, value: Any, others: list[Any]) -> InputError:
     seen = f", and {type(others[0]).__name__} in others" if others else ""
     return InputError(
         f"documents are ordered by numbers, or by text, or by bytes; the field {field!r} of"
-        f" document {view.id_of(ordinal, source)!r} holds {type(value).__name__}{seen}"
+        f" document {state.id_of(ordinal)!r} holds {type(value).__name__}{seen}"
     )

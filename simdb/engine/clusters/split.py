@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.clusters.links import EXACT_MAX, parts_of
-from simdb.engine.search.lookup import bit_counts, search
+from simdb.engine.search.lookup import search
+from simdb.engine.search.measure import bit_counts
 from simdb.engine.state.documents import stored_sketches
-from simdb.engine.state.view import View
-from simdb.plan.question import Criterion
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
 from simdb.storage import layout
-from simdb.storage.runs.run import Source
 
 # More members that go at once are left to a comparison of all that stay.
 GONE_MAX = 16
@@ -37,9 +37,7 @@ U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
 
-def labels_after(
-    view: View, source: Source, criterion: Criterion, members: U32, gone: U32
-) -> I64 | None:
+def labels_after(state: State, criterion: Criterion, members: U32, gone: U32) -> I64 | None:
     """The part of each of `members` after the cluster has lost `gone`: equal labels, one part.
 
     `members`: all that are left, ascending.  None when that cannot be told by a short search.
@@ -47,11 +45,11 @@ def labels_after(
     if len(gone) > GONE_MAX:
         return None
     found: list[set[int]] = []
-    together = parts_of(view, source, criterion, gone, np.ones(len(gone), np.uint32))
+    together = parts_of(state, criterion, gone, np.ones(len(gone), np.uint32))
     for first in np.unique(together):
-        near = _neighbours(view, source, criterion, members, gone[together == first])
-        sides = _groups(view, source, criterion, near)
-        parts = _search(view, source, criterion, members, sides)
+        near = _neighbours(state, criterion, members, gone[together == first])
+        sides = _groups(state, criterion, near)
+        parts = _search(state, criterion, members, sides)
         # Two searches that both find parts may each take what the other leaves for the same rest.
         if parts is None or (parts and found):
             return None
@@ -62,17 +60,17 @@ def labels_after(
     return labels
 
 
-def _neighbours(view: View, source: Source, criterion: Criterion, members: U32, gone: U32) -> U32:
+def _neighbours(state: State, criterion: Criterion, members: U32, gone: U32) -> U32:
     """The members that match one of `gone`, the nearest first."""
     if criterion.similarity is None:
         exact = replace(criterion, recall=1.0, method="auto")
-        rows = search(view, source, stored_sketches(view, source, gone), exact)
+        rows = search(state, stored_sketches(state, gone), exact)
         near, far = rows.ordinals, rows.distances.astype(np.float32)
         inside = np.isin(near, members)
         near, far = near[inside], far[inside]
     else:
         each = [
-            view.vectors(source, members).between(np.full(len(members), one, np.uint32), members)
+            state.vectors(members).between(np.full(len(members), one, np.uint32), members)
             for one in gone
         ]
         far = np.negative(np.concatenate(each))
@@ -83,13 +81,13 @@ def _neighbours(view: View, source: Source, criterion: Criterion, members: U32, 
     return ordered
 
 
-def _groups(view: View, source: Source, criterion: Criterion, near: U32) -> list[set[int]]:
+def _groups(state: State, criterion: Criterion, near: U32) -> list[set[int]]:
     """The neighbours in groups, connected by what some of them match; or all that is told."""
     forest = kernel.Forest(len(near))
     every = np.arange(len(near), dtype=np.uint32)
     labels = every
     for hub in range(min(HUBS_MAX, len(near))):
-        close = np.flatnonzero(_is_close(view, source, criterion, near, hub)).astype(np.uint32)
+        close = np.flatnonzero(_is_close(state, criterion, near, hub)).astype(np.uint32)
         forest.join(np.full(len(close), hub, np.uint32), close)
         labels = forest.labels()
         if not labels.any():
@@ -97,23 +95,21 @@ def _groups(view: View, source: Source, criterion: Criterion, near: U32) -> list
     return [set(near[labels == label].tolist()) for label in np.unique(labels)[: SIDES_MAX + 1]]
 
 
-def _is_close(
-    view: View, source: Source, criterion: Criterion, near: U32, hub: int
-) -> npt.NDArray[np.bool_]:
+def _is_close(state: State, criterion: Criterion, near: U32, hub: int) -> npt.NDArray[np.bool_]:
     """Whether each of `near` matches the one at position `hub`."""
     close = np.ones(len(near), np.bool_)
     if criterion.distance is not None:
-        bits = view.column(layout.FINGERPRINT, near, source)
+        bits = state.column(layout.FINGERPRINT, near)
         close &= bit_counts(bits ^ bits[hub]) <= criterion.distance
     if criterion.similarity is not None:
         one = np.full(len(near), near[hub], np.uint32)
-        similarities: F32 = view.vectors(source, near).between(one, near)
+        similarities: F32 = state.vectors(near).between(one, near)
         close &= similarities >= np.float32(criterion.similarity)
     return close
 
 
 def _search(
-    view: View, source: Source, criterion: Criterion, members: U32, sides: list[set[int]]
+    state: State, criterion: Criterion, members: U32, sides: list[set[int]]
 ) -> list[set[int]] | None:
     """All parts but one, when each of `sides` goes on to what it reaches; None if that is far."""
     parts: list[set[int]] = []
@@ -131,7 +127,7 @@ def _search(
             waiting.pop(at)
             continue
         asked, waiting[at] = waiting[at][:ASKED_AT_ONCE], waiting[at][ASKED_AT_ONCE:]
-        reached = _reached(view, source, criterion, members, asked)
+        reached = _reached(state, criterion, members, asked)
         rounds, room = rounds - 1, room - len(reached)
         if min(rounds, room) < 0:
             return None
@@ -147,12 +143,10 @@ def _is_sure(criterion: Criterion, members: U32) -> bool:
     return criterion.recall == 1.0 or criterion.similarity is None or len(members) > EXACT_MAX
 
 
-def _reached(
-    view: View, source: Source, criterion: Criterion, members: U32, asked: list[int]
-) -> U32:
+def _reached(state: State, criterion: Criterion, members: U32, asked: list[int]) -> U32:
     """The members that match one of `asked`."""
-    sketches = stored_sketches(view, source, np.array(asked, np.uint32))
-    rows = search(view, source, sketches, criterion)
+    sketches = stored_sketches(state, np.array(asked, np.uint32))
+    rows = search(state, sketches, criterion)
     reached: U32 = rows.ordinals[np.isin(rows.ordinals, members)]
     return reached
 

@@ -1,22 +1,25 @@
-"""Explanation: why two documents match or not, to the bits and the features behind them."""
+"""Explanations by fingerprints: why two documents match or not, to the bits and the features."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
-from simdb.engine.explain.probe import is_reached, probe_of
 from simdb.engine.search.measure import levels_of
-from simdb.engine.state.documents import fingerprint_of, known_ordinals, stored_sketches
-from simdb.engine.state.view import View
+from simdb.engine.search.method import Method
+from simdb.engine.search.methods.register import method_of
+from simdb.engine.search.question import Question
+from simdb.engine.state.documents import known_ordinals, stored_sketches
+from simdb.engine.state.fingerprint_kind import fingerprint_of
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
 from simdb.options import Options
-from simdb.plan.question import Criterion
+from simdb.plan.problem import Criterion
 from simdb.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
 from simdb.sketch.sketcher import Sketcher
-from simdb.storage.runs.run import Source
 from simdb.values import Id, NamedFeatures
 
 # How many features each differing bit comes with; all of them are in the whole list.
@@ -50,12 +53,46 @@ class Side:
         return self.is_empty or self.measured is not None
 
 
+def explain_stored(
+    store: Store,
+    state: State,
+    id: Id,
+    other_id: Id | None,
+    document: Any,
+    question: Question,
+    errors: str,
+) -> Explanation:
+    """Return why the stored `id` matches the stored `other_id`, or a document, or does not."""
+    left = stored_side(state, id)
+    if other_id is not None:
+        right = stored_side(state, other_id)
+    else:
+        right = given_side(cast(Sketcher, store.sketcher), document, errors)
+    criterion = question.criterion(
+        store.options,
+        is_weighted=left.has_weights and right.has_weights,
+        is_stored=other_id is not None,
+    )
+    plan = state.plan(criterion)
+    method = method_of(state, plan)
+    return explain(
+        left, right, options=store.options, criterion=criterion, plan=plan, method=method
+    )
+
+
 def explain(
-    left: Side, right: Side, *, options: Options, criterion: Criterion, plan: Plan | None
+    left: Side,
+    right: Side,
+    *,
+    options: Options,
+    criterion: Criterion,
+    plan: Plan | None = None,
+    method: Method | None = None,
 ) -> Explanation:
     """Why the two match by `criterion`, or do not.
 
-    `plan`: how a query would be answered, for the one that is not stored or else the left one.
+    `plan` and the `method` that carries it out: how a query would be answered, by the document that
+    is not stored, or else by the left one.
     """
     differing = left.bits ^ right.bits
     similarity = _similarity(left.measured, right.measured)
@@ -64,9 +101,12 @@ def explain(
     distance = differing.bit_count()
     faults = _faults(left, right, criterion, distance, similarity)
     asking, stored = (right, left) if right.id is None else (left, right)
-    probe = probe_of(plan, asking.bits, stored.bits, asking.levels, masks)
-    is_compared = plan is not None and plan.compared > 0 and stored.is_uncovered
-    reached = is_reached(plan, distance, probe, is_compared=is_compared)
+    probe, reached = None, True
+    if plan is not None and method is not None:
+        if method.find_probe is not None:
+            probe = method.find_probe(plan, asking.bits, stored.bits, asking.levels, masks)
+        is_compared = method.compares_all or (plan.compared > 0 and stored.is_uncovered)
+        reached = distance <= plan.distance and (is_compared or probe is not None)
     features, shared_count = differences(left.features, right.features)
     assumed = criterion.similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
@@ -90,21 +130,21 @@ def explain(
     )
 
 
-def stored_side(view: View, source: Source, id: Id) -> Side:
+def stored_side(state: State, id: Id) -> Side:
     """A stored document; NotFoundError when there is none."""
-    ordinals = known_ordinals(view, source, [id])
-    sketches = stored_sketches(view, source, ordinals)
-    stored = fingerprint_of(sketches, 0, view.keying)
+    ordinals = known_ordinals(state, [id])
+    sketches = stored_sketches(state, ordinals)
+    stored = state.kind.fingerprint_of(sketches, 0)
     weights = stored.weights
     levels = None if weights is None else levels_of(sketches)[0]
-    is_uncovered = int(ordinals[0]) >= view.uncovered_from
+    is_uncovered = int(ordinals[0]) >= state.uncovered_from
     return Side(id, stored.bits, stored.is_empty, weights, weights, None, levels, is_uncovered)
 
 
 def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
     """A document at hand, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors, is_query=True)
-    sketched = fingerprint_of(sketches, 0, None)
+    sketched = fingerprint_of(sketches, 0)
     features = sketcher.features(document, errors=errors)
     weights = sketched.weights
     if features is not None:

@@ -1,26 +1,30 @@
-"""Resemblance: why two documents match by their signatures or not."""
+"""Explanations by signatures: why two documents match or do not, to the bands that agree."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.explain.fingerprints import differences
+from simdb.engine.search.method import Method
+from simdb.engine.search.methods.register import method_of
+from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
-from simdb.engine.state.view import View
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
 from simdb.index.bands import Bands
-from simdb.plan.question import Criterion
+from simdb.index.keying import bands_of
+from simdb.plan.problem import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.signatures import differing, estimates
 from simdb.sketch.minhash_sketcher import SignatureSketcher
-from simdb.storage.runs.run import Source
 from simdb.values import EMPTY, Id, NamedFeatures, Sketches
 
 
 @dataclass(frozen=True, slots=True)
-class SignedSide:
+class Side:
     """One of the two documents: its packed signature uint8[width], and its features if known."""
 
     id: Id | None
@@ -29,21 +33,51 @@ class SignedSide:
     features: NamedFeatures | None = None
 
 
-def stored_signature(view: View, source: Source, id: Id) -> SignedSide:
+def explain_stored(
+    store: Store,
+    state: State,
+    id: Id,
+    other_id: Id | None,
+    document: Any,
+    question: Question,
+    errors: str,
+) -> Explanation:
+    """Return why the stored `id` matches the stored `other_id`, or a document, or does not."""
+    left = stored_signature(state, id)
+    if other_id is not None:
+        right = stored_signature(state, other_id)
+    else:
+        right = given_signature(cast(SignatureSketcher, store.sketcher), document, errors)
+    criterion = question.criterion(store.options, is_weighted=True, is_stored=other_id is not None)
+    plan = state.plan(criterion)
+    bands = bands_of(store.options)
+    return explain(left, right, bands, criterion, plan=plan, method=method_of(state, plan))
+
+
+def stored_signature(state: State, id: Id) -> Side:
     """A stored document; NotFoundError when there is none."""
-    return _side(id, stored_sketches(view, source, known_ordinals(view, source, [id])), None)
+    return _side(id, stored_sketches(state, known_ordinals(state, [id])), None)
 
 
-def given_signature(sketcher: SignatureSketcher, document: Any, errors: str) -> SignedSide:
+def given_signature(sketcher: SignatureSketcher, document: Any, errors: str) -> Side:
     """A document at hand, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors)
     return _side(None, sketches, sketcher.features(document, errors=errors))
 
 
-def resemblance(
-    left: SignedSide, right: SignedSide, bands: Bands, criterion: Criterion, plan: Plan | None
+def explain(
+    left: Side,
+    right: Side,
+    bands: Bands,
+    criterion: Criterion,
+    *,
+    plan: Plan | None = None,
+    method: Method | None = None,
 ) -> Explanation:
-    """Why the two match by `criterion`, or do not; `plan`: how a query would be answered."""
+    """Return why the two match by `criterion`, or do not.
+
+    `plan` and the `method` that carries it out: how a query would be answered.
+    """
     sketch = bands.sketch
     minima = bands.minima_of(left.vector[None]), bands.minima_of(right.vector[None])
     is_empty = left.is_empty or right.is_empty
@@ -52,7 +86,7 @@ def resemblance(
     same = bands.agreeing(left.vector[None], right.vector[None])[0]
     tables = () if is_empty else tuple(np.flatnonzero(same).tolist())
     is_match = not is_empty and bool(similarity >= np.float32(criterion.similarity))
-    is_reached = plan is None or plan.method == "exhaustive" or bool(tables)
+    is_reached = method is None or method.compares_all or bool(tables)
     features, shared_count = differences(left.features, right.features)
     return Explanation(
         left=left.id,
@@ -68,7 +102,9 @@ def resemblance(
         is_found=is_match and is_reached,
         plan=plan,
         probe=None,
-        reason=_reason(left, right, agreeing, float(similarity), tables, bands, criterion, plan),
+        reason=_reason(
+            left, right, agreeing, float(similarity), tables, bands, criterion, plan, is_reached
+        ),
         features=features,
         shared_count=shared_count,
         agreeing=agreeing,
@@ -76,19 +112,20 @@ def resemblance(
     )
 
 
-def _side(id: Id | None, sketches: Sketches, features: NamedFeatures | None) -> SignedSide:
-    return SignedSide(id, sketches.vectors[0], bool(sketches.states[0] == EMPTY), features)
+def _side(id: Id | None, sketches: Sketches, features: NamedFeatures | None) -> Side:
+    return Side(id, sketches.vectors[0], bool(sketches.states[0] == EMPTY), features)
 
 
 def _reason(
-    left: SignedSide,
-    right: SignedSide,
+    left: Side,
+    right: Side,
     agreeing: int,
     similarity: float,
     tables: tuple[int, ...],
     bands: Bands,
     criterion: Criterion,
     plan: Plan | None,
+    is_reached: bool,
 ) -> str:
     empty = [name for name, side in (("left", left), ("right", right)) if side.is_empty]
     if empty:
@@ -101,6 +138,6 @@ def _reason(
     reason = f"a match: {counts} is at least {criterion.similarity:g}; {shared}"
     if plan is None:
         return reason
-    if tables or plan.method == "exhaustive":
+    if is_reached:
         return f"{reason}; a query ({plan.method}) finds it"
     return f"{reason}; a query ({plan.method}) misses it, as {1 - plan.recall:.2g} of all matches"

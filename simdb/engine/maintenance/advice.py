@@ -11,15 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.engine.maintenance.calibration import is_worth
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
 from simdb.reports import Advice
 from simdb.sketch.packages import CONCERNS, installed_versions
 from simdb.storage.contents import read_resources
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
 from simdb.storage.records.manifest import Manifest
-from simdb.storage.runs.run import Source
 
 # A reader that many commits have passed by is no query; it keeps all pages freed since.
 LAG_COMMITS = 100
@@ -42,17 +41,14 @@ def advice(store: Store) -> Iterator[Advice]:
     yield from advice_on_place(path)
     yield from _on_modes(path)
     yield from _on_packages(store)
-    view, source = store.enter()
-    try:
-        contents = store.contents(source)
-        file_bytes, live_bytes, map_bytes = store.environment.sizes(source.transaction)
+    with store.state() as state:
+        contents = store.contents(state.source)
+        file_bytes, live_bytes, map_bytes = store.environment.sizes(state.source.transaction)
         yield from _on_readers(store, contents.transaction_number)
         yield from _on_sizes(path, file_bytes, live_bytes, map_bytes)
         yield from _on_runs(path, contents.manifest)
-        yield from _on_headers(store, view, source)
-        yield from _on_calibration(store, view, contents.manifest)
-    finally:
-        source.end()
+        yield from _on_headers(store, state)
+        yield from _on_calibration(store, state, contents.manifest)
 
 
 def advice_on_place(path: str) -> Iterator[Advice]:
@@ -179,34 +175,34 @@ def _on_runs(path: str, manifest: Manifest) -> Iterator[Advice]:
         )
 
 
-def _on_headers(store: Store, view: View, source: Source) -> Iterator[Advice]:
+def _on_headers(store: Store, state: State) -> Iterator[Advice]:
     """Advice when one header has so many documents that look-ups by it are slow."""
     worst, where = HEADER_DOCUMENTS, ""
-    for run in view.runs:
+    for run in state.runs:
         for number in range(store.options.table_count):
-            directory = run.table(number, source).directory
+            directory = run.table(number, state.source).directory
             most = int(np.diff(directory).max()) if len(directory) > 2 else 0
             if most > worst:
                 worst, where = most, f"table {number} of run {run.info.number}"
     if where:
-        near = " --similarity 1" if store.options.is_signed else " --distance 0"
         yield Advice(
             "headers",
             f"{worst} documents share one header in {where}",
             "a query whose header it is compares all of them: there is a large group of equal or"
             " nearly equal documents",
-            f"simdb clusters {store.environment.path}{near}, and insert by add_if_new",
+            f"simdb clusters {store.environment.path} {store.kind.equal_option}, and insert by"
+            " add_if_new",
         )
 
 
-def _on_calibration(store: Store, view: View, manifest: Manifest) -> Iterator[Advice]:
-    if not is_worth(store, view, manifest):
+def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[Advice]:
+    if not is_worth(store, state, manifest):
         return
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
     what = f"{weighted} documents were never calibrated on"
     why = "queries by similarity ask for more than they have to"
-    if view.calibration is not None:
-        unseen = view.next_ordinal - view.uncovered_from
+    if state.calibration is not None:
+        unseen = state.next_ordinal - state.uncovered_from
         what = f"{unseen} documents were inserted since the calibration, or it does not know them"
         why = "each query by similarity compares them one by one, or asks for more than it has to"
     yield Advice(

@@ -15,9 +15,10 @@ from simdb.checks import whole
 from simdb.engine.maintenance.timing import measured_delays
 from simdb.engine.search.measure import levels_of
 from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.incoming import sketch_queries
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
-from simdb.errors import CorruptError, FormatError
+from simdb.errors import CorruptError, FormatError, OptionError
 from simdb.plan import volatility
 from simdb.plan.calibration import (
     QUERIES_LEAST,
@@ -30,7 +31,6 @@ from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
 from simdb.storage.records.manifest import Manifest
-from simdb.storage.runs.run import Source
 from simdb.values import WEIGHTED, Sketches, offsets_of
 
 # Documents of cosine .8 are 13 bits apart in the mean and seldom more than 20.
@@ -69,28 +69,19 @@ class Sample:
     right: npt.NDArray[np.float32]
 
 
-def is_due(store: Store) -> bool:
-    """Whether there is enough to learn from, and much that was inserted since it was done last."""
-    view, source = store.enter()
-    try:
-        return is_worth(store, view, store.contents(source).manifest)
-    finally:
-        source.end()
-
-
-def is_worth(store: Store, view: View, manifest: Manifest) -> bool:
+def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     """The same of one state.
 
     Documents inserted since are compared one by one, which costs more than learning anew once
     they are a share of `DUE_SHARE` of what the calibration knows.
     """
-    if store.options.is_signed or not store.width:
+    if store.options.is_minhash or not store.width:
         return False
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
-    if view.calibration is None:
+    if state.calibration is None:
         return weighted >= DUE_DOCUMENTS
-    least = max(DUE_DOCUMENTS, int(DUE_SHARE * view.calibration.document_count))
-    return min(view.next_ordinal - view.uncovered_from, weighted) >= least
+    least = max(DUE_DOCUMENTS, int(DUE_SHARE * state.calibration.document_count))
+    return min(state.next_ordinal - state.uncovered_from, weighted) >= least
 
 
 def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
@@ -109,16 +100,43 @@ def default_count(document_count: int) -> int:
     return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
 
 
-def calibrate(store: Store, count: int | None, given: Sketches | None, seed: int) -> Calibration:
-    """Learn from `count` stored documents, drawn at random, and from `given` ones, and store it.
+def calibrate(store: Store, sample: Any, seed: int, *, errors: str) -> Calibration:
+    """Learn from a sample, and store what was learnt; see `Database.calibrate`."""
+    if store.options.is_minhash:
+        raise OptionError(
+            "calibrate is for databases of fingerprints; what bands of signatures find follows"
+            " from the similarity alone"
+        )
+    count, given = None, None
+    if sample is None:
+        pass
+    elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
+        if sample < 1:
+            raise OptionError(f"sample is a number from 1 on, or documents, not {sample!r}")
+        count = int(sample)
+    else:
+        given = sketch_queries(store.sketcher, sample, errors)
+    if not store.width and given is None:
+        raise OptionError(
+            "this database stores no volatility, so its documents cannot tell how they differ;"
+            " give documents like your queries as sample=, or create it with"
+            " Simhash(store_volatility=True)"
+        )
+    return _calibrate(store, count, given, seed)
 
-    `count` is None for as many as take about a second.
-    """
-    view, source = store.enter()
-    try:
-        made = _learn(store, view, source, count, given, seed)
-    finally:
-        source.end()
+
+def calibrate_if_due(store: Store) -> None:
+    """Calibrate if there is enough to learn from, and much was inserted since it was done last."""
+    with store.state() as state:
+        is_due = is_worth(store, state, store.contents(state.source).manifest)
+    if is_due:
+        _calibrate(store, None, None, seed=0)
+
+
+def _calibrate(store: Store, count: int | None, given: Sketches | None, seed: int) -> Calibration:
+    """Learn from `count` stored documents, None for a second's worth, and from `given` ones."""
+    with store.state() as state:
+        made = _learn(store, state, count, given, seed)
     put_calibration(store, encode_calibration(made))
     return made
 
@@ -147,21 +165,21 @@ def problem_of(stored: Any) -> str | None:
 
 
 def _learn(
-    store: Store, view: View, source: Source, count: int | None, given: Sketches | None, seed: int
+    store: Store, state: State, count: int | None, given: Sketches | None, seed: int
 ) -> Calibration:
     whole("seed", int(seed) if isinstance(seed, np.integer) else seed, 0, SEED_MAX)
     generator = np.random.default_rng(seed)
-    live = view.live()
+    live = state.live()
     if count is None:
         count = default_count(len(live))
     chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
     groups = []
-    if source.width:
-        own = stored_sketches(view, source, chosen.astype(np.uint32))
-        groups.append((_matches(view, source, own, chosen), own, True))
+    if state.width:
+        own = stored_sketches(state, chosen.astype(np.uint32))
+        groups.append((_matches(state, own, chosen), own, True))
     if given is not None:
-        groups.append((_matches(view, source, given, None), given, False))
-    samples = [_pairs(view, source, found, asked, generator) for found, asked, _ in groups]
+        groups.append((_matches(state, given, None), given, False))
+    samples = [_pairs(state, found, asked, generator) for found, asked, _ in groups]
     kinds = zip(samples, groups, strict=True)
     pairs = SampledPairs(
         np.concatenate([sample.pairs.queries for sample in samples]),
@@ -175,34 +193,34 @@ def _learn(
         np.concatenate([np.full(len(sample.pairs), group[2]) for sample, group in kinds]),
         len(live),
         sum(len(asked) for _, asked, _ in groups),
-        view.next_ordinal,
+        state.next_ordinal,
         measured_delays(),
     )
 
 
-def _matches(view: View, source: Source, asked: Sketches, own: U32 | None) -> Found:
+def _matches(state: State, asked: Sketches, own: U32 | None) -> Found:
     """Stored documents that are similar to those asked for; not themselves.
 
     Where no weights are stored only those that are near, of similarity NaN.
     """
     places, ordinals, similarities = [], [], []
-    limit = NEAR_DISTANCE if source.width else DISTANCE_LEAST
+    limit = NEAR_DISTANCE if state.width else DISTANCE_LEAST
     for start in range(0, len(asked), PART_QUERIES):
         part = asked.taken(slice(start, start + PART_QUERIES))
-        offsets, found, distances = view.tables(source).scan(
+        offsets, found, distances = state.tables().scan(
             part.bits, distance=limit, first=False, after=None
         )
         at = np.repeat(np.arange(len(part)), np.diff(offsets))
         kept = (part.states == WEIGHTED)[at]
-        if source.width:
-            kept &= view.column(layout.STATE, found, source) == WEIGHTED
+        if state.width:
+            kept &= state.column(layout.STATE, found) == WEIGHTED
         if own is not None:
             kept &= found != own[start + at]
         at, found, distances = at[kept], found[kept], distances[kept]
         measured = np.full(len(found), np.nan, np.float32)
-        if source.width:
+        if state.width:
             offsets = offsets_of(np.bincount(at, minlength=len(part)))
-            measured = view.vectors(source, found).similarity(part.vectors, offsets, found)
+            measured = state.vectors(found).similarity(part.vectors, offsets, found)
         near = (measured >= SIMILARITY_LEAST) | (distances <= DISTANCE_LEAST)
         places.append(at[near] + start)
         ordinals.append(found[near])
@@ -214,15 +232,13 @@ def _matches(view: View, source: Source, asked: Sketches, own: U32 | None) -> Fo
     )
 
 
-def _pairs(
-    view: View, source: Source, found: Found, asked: Sketches, generator: np.random.Generator
-) -> Sample:
+def _pairs(state: State, found: Found, asked: Sketches, generator: np.random.Generator) -> Sample:
     """At most PAIRS_MAX of the pairs, drawn at random, with the weights of both sides."""
     taken = np.arange(len(found.places))
     if len(taken) > PAIRS_MAX:
         taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
     queries = asked.taken(found.places[taken])
-    others = stored_sketches(view, source, found.ordinals[taken])
+    others = stored_sketches(state, found.ordinals[taken])
     return Sample(
         SampledPairs(queries.bits, levels_of(queries), others.bits),
         found.similarities[taken],

@@ -111,8 +111,8 @@ def _copy_into(store: Store, directory: str) -> None:
 
 def _rewrite(store: Store) -> None:
     """Write everything as one run, unless it is; `MapFull` when the map has no room for it."""
-    _, source = store.enter()
-    try:
+    with store.state() as state:
+        source = state.source
         base = store.contents(source)
         is_compact = (
             len(base.runs) <= 1 and not len(base.loose.batch) and not base.manifest.deleted_count
@@ -121,8 +121,6 @@ def _rewrite(store: Store) -> None:
             store.environment.write(
                 lambda transaction: _write_one_run(Writer(store, transaction), base, source)
             )
-    finally:
-        source.end()
 
 
 def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:

@@ -69,16 +69,14 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
 
 
 def _dump_to(store: Store, stream: BinaryIO, progress: Progress | None) -> int:
-    _, source = store.enter()
-    try:
+    with store.state() as state:
+        source = state.source
         contents = store.contents(source)
         writer = FrameWriter(stream)
         _write_head(store, source, contents, writer)
         count = _write_documents(store, source, contents, writer, progress)
         writer.write(END, codec.pack({"documents": count}))
         return count
-    finally:
-        source.end()
 
 
 def _write_head(store: Store, source: Source, contents: Contents, writer: FrameWriter) -> None:

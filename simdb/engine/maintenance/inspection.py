@@ -7,10 +7,10 @@ import numpy as np
 
 from simdb.engine.clusters.check import check_clusters
 from simdb.engine.maintenance.calibration import problem_of
-from simdb.engine.search.question import of_kept
-from simdb.engine.search.sweep import searched
+from simdb.engine.search.couples import searched
+from simdb.engine.search.question import of_maintained
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
 from simdb.errors import CorruptError, FormatError, ReplacedError
 from simdb.options import encode_options
 from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
@@ -41,11 +41,10 @@ CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 
 def statistics(store: Store) -> Statistics:
     """Counts, sizes, runs and readers."""
-    view, source = store.enter()
-    try:
-        contents = store.contents(source)
+    with store.state() as state:
+        contents = store.contents(state.source)
         manifest = contents.manifest
-        sizes = store.environment.sizes(source.transaction)
+        sizes = store.environment.sizes(state.source.transaction)
         return Statistics(
             path=store.environment.path,
             format_version=codec.FORMAT_VERSION,
@@ -57,17 +56,15 @@ def statistics(store: Store) -> Statistics:
             file_bytes=sizes[0],
             live_bytes=sizes[1],
             map_bytes=sizes[2],
-            calibrated_count=_calibrated_count(view, contents),
+            calibrated_count=_calibrated_count(state, contents),
             transaction=contents.transaction_number,
-            largest_group=_largest_group(view, source),
+            largest_group=_largest_group(state),
             cluster_count=manifest.cluster_count if store.options.keeps_clusters else None,
-            section_bytes=_section_bytes(store, source),
-            runs=tuple(_run_statistics(store, run, source) for run in contents.runs),
+            section_bytes=_section_bytes(store, state.source),
+            runs=tuple(_run_statistics(store, run, state.source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
             options=encode_options(store.options, _idf_in_numbers(store)),
         )
-    finally:
-        source.end()
 
 
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:
@@ -76,7 +73,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     `deep` reads every byte; without it only sizes, counts, small values and the IDF table are
     looked at.
     """
-    source = Source(store.environment, store.width, store.options.header_offset)
+    source = store.source()
     transaction = source.transaction
     try:
         names = all_names(store.options)
@@ -106,9 +103,9 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 store.environment.path, idf_checksum(store.environment, transaction)
             )
             if store.options.keeps_clusters and not broken:
-                view = store.view_of(contents)
+                state = State(store.view_of(contents), source, contents.manifest)
                 yield from check_clusters(
-                    view, source, contents.manifest, of_kept(store.options), deep=deep
+                    state, contents.manifest, of_maintained(store.options), deep=deep
                 )
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
@@ -121,11 +118,11 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
         source.end()
 
 
-def _calibrated_count(view: View, contents: Contents) -> int | None:
+def _calibrated_count(state: State, contents: Contents) -> int | None:
     """How many live documents the calibration covers; None without any."""
-    if view.calibration is None:
+    if state.calibration is None:
         return None
-    return live_count(contents.dead, min(view.uncovered_from, view.next_ordinal))
+    return live_count(contents.dead, min(state.uncovered_from, state.next_ordinal))
 
 
 def _idf_in_numbers(store: Store) -> dict[str, int] | None:
@@ -137,9 +134,9 @@ def _idf_in_numbers(store: Store) -> dict[str, int] | None:
     return {"features": len(idf), "documents": idf.document_count, "bytes": idf.size_bytes}
 
 
-def _largest_group(view: View, source: Source) -> int:
+def _largest_group(state: State) -> int:
     """Most documents that share a fingerprint."""
-    bits = np.sort(searched(view, source, is_measured=False).fingerprints)
+    bits = np.sort(searched(state, is_measured=False).fingerprints)
     if not len(bits):
         return 0
     starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))

@@ -27,8 +27,8 @@ from simdb.engine.maintenance.dump import (
     METADATA,
     Progress,
 )
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
 from simdb.engine.write.commit import Writer, write_staged
 from simdb.engine.write.replace_clusters import put_clusters
 from simdb.engine.write.staging import Staging
@@ -276,18 +276,16 @@ class _Filling:
 
     def _try_to_commit(self) -> None:
         """Commit; `MapFull` when the map has no room for it."""
-        view, source = self._store.enter()
-        try:
+        with self._store.state() as state:
+            source = state.source
             staging = Staging(self._store, self._store.contents(source), source)
             if self._document_count:
                 batch = concatenate(self._batches)
-                self._check_ids(batch, view, source)
+                self._check_ids(batch, state)
                 staging.insert(batch, [])
             self._store.environment.write(
                 lambda transaction: self._write(transaction, staging, source)
             )
-        finally:
-            source.end()
 
     def _write(self, transaction: Any, staging: Staging, source: Source) -> None:
         writer = Writer(self._store, transaction)
@@ -297,9 +295,9 @@ class _Filling:
         for key, value in encode_blocks(self._metadata):
             writer.put(layout.METADATA, key, value)
 
-    def _check_ids(self, batch: Batch, view: View, source: Source) -> None:
+    def _check_ids(self, batch: Batch, state: State) -> None:
         """Raise CorruptError when one of the ids was there before, or stands twice."""
-        known = view.find(batch.offsets, batch.content, batch.hashes, source) >= 0
+        known = state.find(batch.offsets, batch.content, batch.hashes) >= 0
         _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
         seen: set[bytes] = set()
         for at in np.flatnonzero(known | (counts[positions] > 1)).tolist():

@@ -19,7 +19,8 @@ from simdb import kernel
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.maintenance.calibration import covered_of, covering, problem_of
 from simdb.engine.maintenance.compaction import file_bytes, renumber_metadata, shrink
-from simdb.engine.search.question import of_kept
+from simdb.engine.search.question import of_maintained
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.engine.write.commit import Writer
@@ -68,7 +69,7 @@ def _shrink(store: Store, right: WriteRight) -> str:
 
 def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
     """What was done; `MapFull` when the map has no room for it."""
-    source = Source(store.environment, store.width, store.options.header_offset)
+    source = store.source()
     try:
         found = survey(store.environment, source)
         if found.losses and not drop_damaged:
@@ -176,7 +177,7 @@ def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)
     manifest = _keep_calibration(writer, source, manifest, kept)
-    count = _write_clusters(writer, source, rows, numbers) if store.options.keeps_clusters else 0
+    count = _write_clusters(writer, manifest, rows, numbers) if store.options.keeps_clusters else 0
     writer.put_manifest(
         replace(
             renumbered(manifest, rows, len(kept)),
@@ -279,7 +280,7 @@ def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -
     Clusters that the documents alone decide always are, and so are those that lose a member.
     """
     options = store.options
-    is_decided = of_kept(options).similarity is None or options.recall == 1.0
+    is_decided = of_maintained(options).similarity is None or options.recall == 1.0
     if not options.keeps_clusters or is_decided or found.losses:
         return None
     try:
@@ -292,23 +293,21 @@ def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -
 
 
 def _write_clusters(
-    writer: Writer, source: Source, rows: Sequence[RunInfo], numbers: U32 | None
+    writer: Writer, manifest: Manifest, rows: Sequence[RunInfo], numbers: U32 | None
 ) -> int:
     """Store the clusters of the new run, found in it where `numbers` is None; how many there are.
 
     The run is read through the transaction that has just written it.
     """
     store = writer.store
-    written = Source(
-        store.environment, store.width, store.options.header_offset, inside=writer.transaction
-    )
+    written = store.source(inside=writer.transaction)
     if numbers is None:
         count = rows[0].stop if rows else 0
         loose = Loose(count, store.width, store.keying).view()
         stored = _sound_calibration(written)
         calibration = None if stored is None else decode_calibration(stored)
-        view = View([Run(info) for info in rows], loose, None, store.keying, calibration)
-        labels = connected_labels(view, written, of_kept(store.options))
+        view = View([Run(info) for info in rows], loose, None, store.kind, calibration)
+        labels = connected_labels(State(view, written, manifest), of_maintained(store.options))
         sizes = np.bincount(labels, minlength=len(labels))
         numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)
     return write_anew(writer, written, numbers)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simdb.engine.state.view import View
+from simdb.engine.search.methods.register import method_of
+from simdb.engine.state.state import State
 from simdb.reports import Plan
 from simdb.storage.records.delta import Loose
 from simdb.storage.runs import page_cache
@@ -32,33 +33,28 @@ class Chunk:
     segment: int | None = None
 
 
-def chunks_of(view: View, source: Source, plan: Plan, size_bytes: int) -> list[Chunk]:
-    """Everything that `view` holds, in chunks of which the tables or vectors take `size_bytes`.
+def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
+    """Everything that `state` holds, in chunks of which the tables or vectors take `size_bytes`.
 
     A chunk is larger where one header, or one segment, is.
     """
     found: list[Chunk] = []
-    for run in view.runs:
-        if measures_everything(plan) or _is_compared(view, run, plan):
+    for run in state.runs:
+        if method_of(state, plan).scans_vectors(plan) or _is_compared(state, run, plan):
             found += _segments(run, run.info.start)
             continue
-        windows = list(_windows(view, run, source, plan, size_bytes))
+        windows = list(_windows(state, run, plan, size_bytes))
         found += [Chunk(run, each) for each in windows]
         if plan.compared and windows != [None]:
-            found += _segments(run, view.uncovered_from)
-    if len(view.loose.batch):
+            found += _segments(run, state.uncovered_from)
+    if len(state.loose.batch):
         found.append(Chunk())
     return found
 
 
-def measures_everything(plan: Plan) -> bool:
-    """Whether every stored vector is measured, without a look at the tables."""
-    return plan.method == "exhaustive" and plan.distance == 64 and plan.similarity is not None
-
-
-def _is_compared(view: View, run: Run, plan: Plan) -> bool:
+def _is_compared(state: State, run: Run, plan: Plan) -> bool:
     """Whether all of a run is compared, since the calibration covers none of it."""
-    return plan.compared > 0 and run.info.start >= view.uncovered_from
+    return plan.compared > 0 and run.info.start >= state.uncovered_from
 
 
 def _segments(run: Run, first: int) -> list[Chunk]:
@@ -68,41 +64,36 @@ def _segments(run: Run, first: int) -> list[Chunk]:
 
 
 @contextmanager
-def opened(chunk: Chunk, view: View, source: Source, plan: Plan) -> Iterator[View]:
-    """A view of one chunk of `view`, its pages in memory until the end of a `with` statement."""
+def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
+    """One chunk of `state`, with its pages in memory, for a `with` statement."""
     if chunk.run is None:
-        yield view.only([], view.loose)
+        yield state.only([], state.loose)
         return
-    nothing = Loose(view.loose.stop, source.width, view.keying).view()
-    part = view.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
+    nothing = Loose(state.loose.stop, state.width, state.keying).view()
+    part = state.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
     try:
         if chunk.window is not None:
-            _fetch(chunk.run, chunk.window, _tables_of(view, plan), source)
+            _fetch(
+                chunk.run, chunk.window, method_of(state, plan).tables(state, plan), state.source
+            )
         yield part
     finally:
         chunk.run.give_back()
 
 
-def give_back(view: View) -> None:
+def give_back(state: State) -> None:
     """Take everything that is mapped out of the memory of this process."""
-    for run in view.runs:
+    for run in state.runs:
         run.give_back()
 
 
-def _tables_of(view: View, plan: Plan) -> Sequence[int]:
-    """The tables that a plan looks at."""
-    if plan.probing is not None:
-        return range(plan.probing.tables)
-    return range(1 if plan.method == "exhaustive" else view.keying.table_count)
-
-
 def _windows(
-    view: View, run: Run, source: Source, plan: Plan, size_bytes: int
+    state: State, run: Run, plan: Plan, size_bytes: int
 ) -> Iterator[tuple[int, int] | None]:
     """Windows of a run, each with so many entries that those of all tables take `size_bytes`."""
     directories = []
-    for table in _tables_of(view, plan):
-        directories.append(run.table(table, source).directory)
+    for table in method_of(state, plan).tables(state, plan):
+        directories.append(run.table(table, state.source).directory)
         run.give_back()  # fetching it has touched all of it
     share = size_bytes // len(directories)
     headers, entries = len(directories[0]) - 1, run.info.entry_count

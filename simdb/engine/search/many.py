@@ -8,7 +8,7 @@ sorted and have directories, so a chunk is searched as it lies in the file.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,16 +17,15 @@ import numpy.typing as npt
 from simdb.checks import called, is_one_of, shown
 from simdb.engine.search import lookup
 from simdb.engine.search.chunks import chunks_of, give_back, opened
-from simdb.engine.search.lookup import Asked
+from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.engine.search.rows import Rows, joined, no_rows
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import Progress
+from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
 from simdb.errors import OptionError
-from simdb.plan.question import Criterion
-from simdb.storage.runs.run import Source
+from simdb.plan.problem import Criterion
 from simdb.values import EMPTY, Sketches, offsets_of
 
 MATCHED = ("first", "all")
@@ -74,10 +73,9 @@ def room_of(memory_limit: object) -> Room | None:
 
 def match_batch(
     store: Store,
-    view: View,
-    source: Source,
+    state: State,
     slices: Iterable[Sketches],
-    asked: Asked,
+    question: Question,
     *,
     first: bool,
     room: Room | None,
@@ -92,20 +90,16 @@ def match_batch(
             kept.append(incoming.as_inserted(store.sketcher, sketches))
             yield sketches
 
-    rows = of_slices(
-        store, view, source, keeping(), asked, limit=None, first=first, room=room, progress=progress
-    )
+    rows = of_slices(store, state, keeping(), question, first=first, room=room, progress=progress)
     return rows, incoming.joined(store.sketcher, kept)
 
 
 def of_slices(
     store: Store,
-    view: View,
-    source: Source,
+    state: State,
     slices: Iterable[Sketches],
-    asked: Asked,
+    question: Question,
     *,
-    limit: int | None,
     first: bool,
     room: Room | None,
     progress: Progress | None = None,
@@ -115,14 +109,14 @@ def of_slices(
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:
-        criterion = lookup.criterion_of(store.options, sketches, asked)
+        criterion = criterion_of(store.options, sketches, question)
         if (sketches.states != EMPTY).any():
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:
-            lookup.refuse_mixed()
+            refuse_mixed()
         tell = None if progress is None else partial(_tell, progress, done)
         rows = match_stored(
-            view, source, sketches, criterion, limit=limit, first=first, room=room, progress=tell
+            state, sketches, criterion, limit=question.limit, first=first, room=room, progress=tell
         )
         found.append(rows)
         done += len(sketches)
@@ -131,30 +125,28 @@ def of_slices(
 
 def of_stored(
     store: Store,
-    view: View,
-    source: Source,
+    state: State,
     ordinals: npt.NDArray[np.uint32],
-    asked: Asked,
+    question: Question,
     *,
-    limit: int | None,
     room: Room | None,
 ) -> Rows:
     """The matches of stored documents, themselves left out."""
     size = max(len(ordinals), 1) if room is None else room.query_count(store.width)
     slices = (
-        stored_sketches(view, source, ordinals[start : start + size])
+        stored_sketches(state, ordinals[start : start + size])
         for start in range(0, max(len(ordinals), 1), size)
     )
     # Each would find itself.
-    wanted = None if limit is None else limit + 1
-    rows = of_slices(store, view, source, slices, asked, limit=wanted, first=False, room=room)
+    limit = question.limit
+    wanted = question if limit is None else replace(question, limit=limit + 1)
+    rows = of_slices(store, state, slices, wanted, first=False, room=room)
     rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
     return rows if limit is None else rows.limited(limit)
 
 
 def match_stored(
-    view: View,
-    source: Source,
+    state: State,
     sketches: Sketches,
     criterion: Criterion,
     *,
@@ -169,22 +161,20 @@ def match_stored(
     would be done, if they were done one after the other.
     """
     if room is None:
-        rows = lookup.search(view, source, sketches, criterion, limit=limit, first=first)
+        rows = lookup.search(state, sketches, criterion, limit=limit, first=first)
         if progress is not None:
             progress(len(sketches))
         return rows
-    plan = view.plan(criterion, source)
-    chunks = chunks_of(view, source, plan, room.chunk_bytes)
-    give_back(view)
+    plan = state.plan(criterion)
+    chunks = chunks_of(state, plan, room.chunk_bytes)
+    give_back(state)
     found = _Found(sketches, first)
     for number, chunk in enumerate(chunks):
         if not len(found.asking):
             break
-        with opened(chunk, view, source, plan) as part:
+        with opened(chunk, state, plan) as part:
             queries = found.queries
-            found.add(
-                lookup.search(part, source, queries, criterion, limit=limit, first=first, plan=plan)
-            )
+            found.add(lookup.search(part, queries, criterion, limit=limit, first=first, plan=plan))
         if progress is not None and number + 1 < len(chunks):
             progress(len(sketches) * (number + 1) // len(chunks))
     if progress is not None:

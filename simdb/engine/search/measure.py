@@ -1,44 +1,67 @@
-"""Candidates: the stored documents within a distance of given sketches, found as a plan says.
+"""Measuring: from candidates to matches, by distance and by stored volatility vectors."""
 
-Where a plan goes by a calibration that does not cover all documents, the others are compared one
-by one in the same call of the kernel.
-"""
-
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.state.view import View
+from simdb.bits import is_set
+from simdb.engine.search.method import Search
+from simdb.engine.search.rows import Rows
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
 from simdb.reports import Plan
-from simdb.storage.runs.run import Source
-from simdb.values import Probing, Sketches
+from simdb.values import WEIGHTED, Sketches
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+F32 = npt.NDArray[np.float32]
 # Offsets of each query's candidates, their ordinals and distances.
 Candidates = tuple[I64, U32, U8]
+FindCandidates = Callable[[State, Sketches, Plan, bool, U32 | None], Candidates]
 
 
-def find_candidates(
-    view: View, source: Source, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
-) -> Candidates:
-    """Stored documents within the plan's distance, by distance and ordinal."""
-    if plan.compared:
-        return _covered_candidates(view, source, sketches, plan, first, after)
-    tables = view.tables(source)
-    if plan.method == "exhaustive":
-        found = tables.scan(sketches.bits, distance=plan.distance, first=first, after=after)
-    elif plan.probing is not None:
-        found = _probed(tables, sketches, plan, plan.probing, first, after)
-    else:
-        found = tables.lookup(
-            sketches.bits, distance=plan.distance, flips=plan.flips, first=first, after=after
-        )
-    offsets, ordinals, distances = found
-    return offsets, ordinals, distances
+def by_candidates(find: FindCandidates) -> Search:
+    """Return a search that measures the candidates that `find` gives, by distance and ordinal."""
+
+    def search(
+        state: State,
+        sketches: Sketches,
+        criterion: Criterion,
+        plan: Plan,
+        first: bool,
+        after: U32 | None,
+    ) -> Rows:
+        is_measured = criterion.similarity is not None
+        offsets, ordinals, distances = find(state, sketches, plan, first and not is_measured, after)
+        unknown = np.empty(len(ordinals), np.float32)
+        rows = Rows(offsets, ordinals, distances, unknown)
+        return measured_rows(state, sketches, criterion, rows) if is_measured else rows
+
+    return search
+
+
+def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: Rows) -> Rows:
+    """Return those candidates that are as similar as the criterion asks, the most similar first."""
+    rows.similarities = estimates(state, sketches, rows.offsets, rows.ordinals)
+    chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.similarity))
+    far = -rows.similarities[chosen].astype(np.float64)
+    order = np.lexsort((rows.ordinals[chosen], far, rows.queries[chosen]))
+    return rows.chosen(chosen[order])
+
+
+def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> F32:
+    """Similarities by stored volatility; NaN where either side has no weights."""
+    if not state.width or not (sketches.states == WEIGHTED).any() or not len(ordinals):
+        return np.full(len(ordinals), np.nan, np.float32)
+    vectors = state.vectors(ordinals)
+    similarities: F32 = vectors.similarity(sketches.vectors, offsets, ordinals)
+    lacking = is_set(state.unweighted(), ordinals)
+    lacking |= np.repeat(sketches.states != WEIGHTED, np.diff(offsets))
+    similarities[lacking] = np.nan
+    return similarities
 
 
 def levels_of(sketches: Sketches) -> U8:
@@ -48,35 +71,7 @@ def levels_of(sketches: Sketches) -> U8:
     return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
 
 
-def _probed(
-    tables: Any, sketches: Sketches, plan: Plan, probing: Probing, first: bool, after: U32 | None
-) -> Candidates:
-    found: Candidates = tables.probe(
-        sketches.bits,
-        levels_of(sketches),
-        costs=probing.costs,
-        theta=probing.theta,
-        cap=probing.cap,
-        distance=plan.distance,
-        first=first,
-        after=after,
-        tables=probing.tables,
-        header_bits=probing.header_bits,
-    )
-    return found
-
-
-def _covered_candidates(
-    view: View, source: Source, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
-) -> Candidates:
-    """The same where the calibration does not cover all: each candidate once."""
-    assert plan.probing is not None
-    tables = view.covered_tables(source)
-    offsets, ordinals, distances = _probed(tables, sketches, plan, plan.probing, first, after)
-    # What was probed and compared stands twice, one after the other.
-    again = np.flatnonzero(ordinals[1:] == ordinals[:-1]) + 1
-    again = again[~np.isin(again, offsets)]
-    if not len(again):
-        return offsets, ordinals, distances
-    fewer = np.searchsorted(again, offsets)
-    return offsets - fewer, np.delete(ordinals, again), np.delete(distances, again)
+def bit_counts(words: npt.NDArray[np.uint64]) -> U8:
+    """How many bits of each word are set: uint8[n]."""
+    each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
+    return np.asarray(each.sum(axis=1), np.uint8)

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import arrow
-from simdb.engine.search.sweep import as_pairs, find_couples
-from simdb.engine.state.state import OwnUse, Use
-from simdb.engine.state.view import View
+from simdb.engine.search.couples import as_pairs
+from simdb.engine.search.sweep import find_couples
+from simdb.engine.state.state import State
 from simdb.errors import ClosedError
-from simdb.plan.question import Criterion
+from simdb.plan.problem import Criterion
 from simdb.reports import Plan
-from simdb.storage.runs.run import Source
 from simdb.values import Pair, PairArrays
 
 
@@ -26,20 +25,18 @@ class PairStream:
 
     def __init__(
         self,
-        view: View,
-        source: Source,
+        state: State,
         criterion: Criterion,
         *,
-        hold: Callable[[], Use | OwnUse],
+        hold: Callable[[], State],
         end: Callable[[], None] | None,
     ) -> None:
-        """`hold` keeps the state of `view` and `source` from ending while a chunk is made.
+        """`hold` keeps `state` from ending while a chunk is made.
 
         `end` ends it after the last chunk, None where that is for others to do.
         """
-        self._view = view
-        self._source = source
-        self._couples = find_couples(view, source, criterion)
+        self._state = state
+        self._couples = find_couples(state, criterion)
         self._hold = hold
         self._end = end
         self._is_done = False
@@ -56,8 +53,8 @@ class PairStream:
                 raise StopIteration
             try:
                 with self._hold():
-                    self._source.check_open()
-                    return as_pairs(self._view, self._source, next(self._couples))
+                    self._state.source.check_open()
+                    return as_pairs(self._state, next(self._couples))
             except BaseException as error:
                 self._is_done = isinstance(error, StopIteration)
                 if self._end is not None:

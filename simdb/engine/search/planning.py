@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
-from simdb.engine.search.lookup import Asked, make_criterion
+from simdb.engine.search.question import Question
+from simdb.engine.state.kinds import kind_of
 from simdb.errors import OptionError
-from simdb.index.bands import Bands
-from simdb.index.keying import keying_of, settled
+from simdb.index.keying import settled
 from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, evidence
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
-from simdb.plan.question import BandedPopulation, Criterion, Population
+from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.reports import Plan
 from simdb.storage.runs.run import header_bits
 from simdb.values import ORDINALS_MAX
@@ -45,21 +45,22 @@ def planned(
 ) -> Plan:
     """The planner's choice, explained; as if `count` documents were stored where that is given."""
     if count is not None:
-        population = _supposed(population, _whole_count(count), options)
+        whole = _whole_count(count)
+        population = population.grown(whole, header_bits(whole, options.header_offset))
     delays = delays_of(calibration)
     plan = choose(criterion, population, calibration, delays)
     ways = considered(criterion, population, calibration, delays)
-    return explained(plan, criterion, ways, options.sketch)
+    return explained(plan, criterion, population, ways, options.sketch)
 
 
 def plan_without_database(
-    options: Options, documents: float, asked: Asked, *, has_weights: bool
+    options: Options, documents: float, question: Question, *, has_weights: bool
 ) -> Plan:
     """The plan for so many documents, by the prior and the usual costs."""
     count = _whole_count(documents)
     databases = max(1, -(-count // ORDINALS_MAX))
-    criterion = make_criterion(options, asked, is_weighted=has_weights)
-    population = _population_of(settled(options), has_weights=has_weights)
+    criterion = question.criterion(options, is_weighted=has_weights)
+    population = kind_of(settled(options)).empty_population(has_weights=has_weights)
     plan = planned(options, criterion, population, None, -(-count // databases))
     return plan if databases == 1 else _of_several(plan, databases)
 
@@ -70,7 +71,7 @@ def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -
     BPHS with the tables of the options, where they serve it; the fastest BPHS of a database's
     number of tables; PSM with the number of flip sets that reaches `recall` by the prior.
     """
-    if documents < 1 or options.is_signed:
+    if documents < 1 or options.is_minhash:
         return []
     distance = plan.distance if plan.similarity is None else options.distance
     delays = cost.USUAL_DELAYS
@@ -97,27 +98,6 @@ def _attempts(distance: int, recall: float, header_bits: int) -> float | None:
     known = evidence(None, None, distance, is_stored=False)
     found = reach(known, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
     return None if found is None else max(found.probes, 1.0)
-
-
-def _supposed(
-    population: Population | BandedPopulation, count: int, options: Options
-) -> Population | BandedPopulation:
-    """The same tables with so many documents in one run."""
-    bits = header_bits(count, options.header_offset)
-    if isinstance(population, BandedPopulation):
-        return replace(population, count=count, directory_bits=bits)
-    return replace(population, count=count, directory_bits=bits, unseen=0)
-
-
-def _population_of(options: Options, *, has_weights: bool) -> Population | BandedPopulation:
-    """An empty database with these options, which are settled."""
-    width = options.sketch.vector_bytes if has_weights else 0
-    keying = keying_of(options)
-    if isinstance(keying, Bands):
-        return BandedPopulation(0, keying, 0, width)
-    return Population(
-        0, options.blocks, options.leading, keying.header_bits, 0, width > 0, vector_bytes=width
-    )
 
 
 def _of_several(plan: Plan, databases: int) -> Plan:

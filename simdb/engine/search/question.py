@@ -1,85 +1,197 @@
-"""Criteria of verbs that have no queries to go by: pairs, clusters and plans."""
+"""The question: what a caller asks of a search, and the criterion that it becomes.
 
-from dataclasses import replace
-from typing import Protocol
+A verb makes a `Question` of its arguments at once.  With the options of the database, and the
+sketches that ask or the counts of what is stored, it becomes a `Criterion` for the planner.
+"""
 
-from simdb.checks import is_one_of
-from simdb.engine.search.lookup import Asked, make_criterion
-from simdb.options import BY_DISTANCE, BY_SIMILARITY, PROBING_METHODS, Options
-from simdb.plan.question import Criterion
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from simdb.checks import is_one_of, one_of, shown
+from simdb.engine.state.state import Counts
+from simdb.errors import InputError, OptionError
+from simdb.options import (
+    AUTO,
+    BY_DISTANCE,
+    BY_SIMILARITY,
+    METHODS,
+    MINHASH_METHODS,
+    PROBING_METHODS,
+    Options,
+)
+from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
+from simdb.values import BARE, WEIGHTED, Sketches
 
 
-class Counts(Protocol):
-    """Numbers of live documents: all, those without features, those without weights."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The arguments of a search as the caller gave them; None leaves one to the database.
 
-    @property
-    def document_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def empty_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def bare_count(self) -> int: ...  # noqa: D102
-
-
-def of_any(
-    options: Options, counts: Counts, asked: Asked, rotations: int | None = None
-) -> Criterion:
-    """The criterion for a query yet unknown: by distance where no stored document has weights.
-
-    A method that goes by the weights of the query is planned for a query that has them.
-    `rotations`: refused, unless None, without method="rotation".
+    `rotations` is for all pairs by method="rotation".
     """
-    check_rotations(asked[3], rotations)
+
+    similarity: float | None = None
+    distance: int | None = None
+    recall: float | None = None
+    method: str | None = None
+    limit: int | None = None
+    rotations: int | None = None
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether it names a similarity or a distance."""
+        return self.similarity is not None or self.distance is not None
+
+    def check_limit(self) -> None:
+        """Raise OptionError unless `limit` is None or a positive whole number."""
+        if self.limit is not None and (not _is_whole(self.limit, 2**63) or self.limit < 1):
+            raise OptionError(
+                f"limit must be a whole number from 1 on, or None, got {shown(self.limit)}"
+            )
+
+    def least_similarity(self, options: Options) -> float | None:
+        """Return the least exact similarity of a match; None if only a distance was asked."""
+        return self.similarity if self.has_bound else options.similarity
+
+    def criterion(
+        self, options: Options, *, is_weighted: bool, is_stored: bool = False
+    ) -> Criterion:
+        """Return the criterion, with the database's defaults for what is left open.
+
+        Without either bound, documents with weights are matched by similarity and others by
+        distance.  OptionError for what cannot be asked.
+        """
+        similarity, distance, recall = self.similarity, self.distance, self.recall
+        if options.is_minhash:
+            self._check_minhash()
+        if not self.has_bound:
+            if is_weighted and options.sketch.vector_bytes:
+                similarity = options.similarity
+            else:
+                distance = options.distance
+        if similarity is not None:
+            _check_share("similarity", similarity)
+            if not is_weighted:
+                raise OptionError(
+                    "similarity= needs a query with weights; a ready fingerprint without weights is"
+                    " matched by distance="
+                )
+        if distance is not None and not _is_whole(distance, 64):
+            raise OptionError(
+                f"distance must be a whole number from 0 to 64, got {shown(distance)}"
+            )
+        if recall is None:
+            recall = options.recall
+        else:
+            _check_share("recall", recall)
+        method = AUTO if self.method is None else self.method
+        one_of("method", method, MINHASH_METHODS if options.is_minhash else METHODS)
+        return Criterion(similarity, distance, recall, method, is_weighted, is_stored)
+
+    def _check_minhash(self) -> None:
+        """Raise OptionError for what can be asked of fingerprints only."""
+        if self.distance is not None:
+            raise OptionError(
+                "distance= works only with fingerprints; this database stores MinHash signatures,"
+                " so use similarity="
+            )
+        if is_one_of(self.method, METHODS) and self.method not in MINHASH_METHODS:
+            raise OptionError(
+                f"method={self.method!r} works only with fingerprints; this database stores MinHash"
+                f" signatures, which have {', '.join(map(repr, MINHASH_METHODS))}"
+            )
+
+
+def criterion_of(options: Options, sketches: Sketches, question: Question) -> Criterion:
+    """Return the criterion for these queries; documents without features go with the others."""
+    has_vectors = options.sketch.vector_bytes > 0
+    is_bare = bool((sketches.states == BARE).any())
+    has_bound = not has_vectors or question.has_bound
+    if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
+        refuse_mixed()
+    is_stored = sketches.levels is None
+    is_weighted = not is_bare and (has_vectors or not is_stored)
+    return question.criterion(options, is_weighted=is_weighted, is_stored=is_stored)
+
+
+def refuse_mixed() -> NoReturn:
+    """Raise InputError: by default some documents would be asked one way and some another."""
+    raise InputError(
+        "some of these documents have weights and others have none; give similarity= or distance="
+    )
+
+
+def of_any(options: Options, counts: Counts, question: Question) -> Criterion:
+    """Return the criterion for a query yet unknown: by distance if no stored document has weights.
+
+    A method that goes by the weights of the query is planned for a query that has weights.
+    """
+    check_rotations(question.method, question.rotations)
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
-    is_weighted = not is_bare or not counts.bare_count or is_one_of(asked[3], PROBING_METHODS)
-    return make_criterion(options, asked, is_weighted=is_weighted)
+    probes = is_one_of(question.method, PROBING_METHODS)
+    is_weighted = not is_bare or not counts.bare_count or probes
+    return question.criterion(options, is_weighted=is_weighted)
 
 
-def of_pairs(
-    options: Options, counts: Counts, asked: Asked, rotations: int | None = None
-) -> Criterion:
-    """The criterion for stored documents among each other.
+def of_pairs(options: Options, counts: Counts, question: Question) -> Criterion:
+    """Return the criterion for stored documents among each other.
 
-    For a similarity those without weights are left out; by distance they ask, too.  `rotations`:
-    of method="rotation".
+    Documents without weights take part in a search by distance, and not in one by similarity.
     """
-    criterion = of_any(options, counts, asked, rotations)
+    criterion = of_any(options, counts, question)
     is_weighted = criterion.is_weighted
     if criterion.similarity is None and counts.bare_count:
         is_weighted = False
     is_weighted &= options.sketch.vector_bytes > 0
-    return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=rotations)
+    return replace(criterion, is_weighted=is_weighted, is_stored=True, rotations=question.rotations)
 
 
-def of_kept(options: Options) -> Criterion:
-    """The criterion of the clusters that are kept: by distance it is exact."""
+def of_maintained(options: Options) -> Criterion:
+    """Return the criterion of the maintained clusters: by distance it is exact."""
     if options.keep_clusters == BY_DISTANCE:
-        return Criterion(None, options.distance, 1.0, "auto", is_stored=True)
+        return Criterion(None, options.distance, 1.0, AUTO, is_stored=True)
     return Criterion(
-        options.similarity, None, options.recall, "auto", is_weighted=True, is_stored=True
+        options.similarity, None, options.recall, AUTO, is_weighted=True, is_stored=True
     )
 
 
-def asked_of_kept(options: Options, asked: Asked) -> Asked:
-    """What is asked of clusters: by the bound of those that are kept, if no other is given."""
-    similarity, distance, recall, method = asked
-    if similarity is None and distance is None:
-        similarity = options.similarity if options.keep_clusters == BY_SIMILARITY else None
-        distance = options.distance if options.keep_clusters == BY_DISTANCE else None
-    return similarity, distance, recall, method
+def bounded(options: Options, question: Question) -> Question:
+    """Return the question with the bound of the maintained clusters, if it has none itself."""
+    if question.has_bound:
+        return question
+    if options.keep_clusters == BY_SIMILARITY:
+        return replace(question, similarity=options.similarity)
+    if options.keep_clusters == BY_DISTANCE:
+        return replace(question, distance=options.distance)
+    return question
 
 
-def is_kept(options: Options, asked: Asked) -> bool:
-    """Whether the kept clusters answer this; OptionError for what cannot be asked at all."""
-    similarity, distance, recall, method = asked
-    make_criterion(options, asked, is_weighted=True)
-    if method not in (None, "auto"):
+def is_maintained(options: Options, question: Question) -> bool:
+    """Return whether the maintained clusters answer this; OptionError for a false question."""
+    question.criterion(options, is_weighted=True)
+    if question.method not in (None, AUTO):
         return False
     if options.keep_clusters == BY_DISTANCE:
-        return similarity is None and distance == options.distance
+        return question.similarity is None and question.distance == options.distance
     if options.keep_clusters == BY_SIMILARITY:
-        is_found = recall is None or recall <= options.recall
-        return distance is None and similarity == options.similarity and is_found
+        is_found = question.recall is None or question.recall <= options.recall
+        is_same = question.distance is None and question.similarity == options.similarity
+        return is_same and is_found
     return False
+
+
+def _is_whole(value: object, most: int) -> bool:
+    return (
+        isinstance(value, int | np.integer)
+        and not isinstance(value, bool)
+        and 0 <= int(value) <= most
+    )
+
+
+def _check_share(name: str, value: object) -> None:
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= 1:  # type: ignore[operator]
+        raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}")

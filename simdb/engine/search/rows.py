@@ -10,6 +10,9 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
+# More matches of one query than this are taken as arrays, and fewer as objects.
+MANY = 512
+
 
 class Rows:
     """Matches of consecutive queries: offsets, ordinals, distances and similarities."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, is_set
-from simdb.engine.state.signature_vectors import SignedVectors
+from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.index.bands import Bands
 from simdb.storage.records.delta import LooseView
 from simdb.storage.records.tombstones import Bitmap
@@ -27,7 +27,7 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 # Gives the signatures of at least these ordinals.
-Measure = Callable[[U32], SignedVectors]
+Measure = Callable[[U32], SignatureVectors]
 
 
 class BandTables:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import is_set
 from simdb.index.bands import Bands
-from simdb.signatures import estimates
+from simdb.signatures import differing, estimates
 from simdb.values import offsets_of
 
 U8 = npt.NDArray[np.uint8]
@@ -25,7 +25,7 @@ Flags = npt.NDArray[np.bool_]
 COMPARED_BYTES = 1 << 20
 
 
-class SignedVectors:
+class SignatureVectors:
     """Packed signatures by ordinal; the same face as `kernel.Vectors`."""
 
     def __init__(self, bands: Bands, width: int, segments: Sequence[tuple[int, U8]]) -> None:
@@ -41,9 +41,10 @@ class SignedVectors:
         return self.of_pairs(queries, asked, ordinals)
 
     def of_one(self, query: U8, ordinals: U32) -> tuple[U16, F32]:
-        """How many minima of a query uint8[1, width] agree with each, and the similarities."""
+        """How many minima of a query uint8[1, width] differ from each, and the similarities."""
         found = self._agreements(query, self.gather(ordinals))
-        return found, estimates(found, self._bands.sketch)
+        differing_counts = np.uint16(self._bands.sketch.permutations) - found
+        return differing_counts, estimates(found, self._bands.sketch)
 
     def of_pairs(self, queries: U8, asked: npt.NDArray[np.integer], ordinals: U32) -> F32:
         """Of queries[asked[i]] with ordinals[i]."""
@@ -92,6 +93,10 @@ class SignedVectors:
         ordinals, similarities = zip(none, *rows, strict=True)
         offsets = offsets_of([len(each) for each in ordinals[1:]])
         return offsets, np.concatenate(ordinals), np.concatenate(similarities)
+
+    def distances(self, similarities: F32) -> U8:
+        """The numbers of minima that differ, as far as a distance counts: uint8[n]."""
+        return differing(similarities, self._bands.sketch)
 
     def gather(self, ordinals: U32) -> U8:
         """Copies: uint8[len(ordinals), width]."""

@@ -1,53 +1,93 @@
-"""A use: one verb in progress on a consistent state.
+"""The state: everything that a verb reads, as one commit left it and a transaction has changed it.
 
-A verb of a database has a state of its own, and leaves it at its end.  Verbs of a snapshot or a
-write transaction share one state, through a gate of that: while one of them is inside, the state
-is not ended under it.
+A state is a view under a transaction.  The view (`view.py`) is shared by all readers of one commit
+and keeps the kernel's objects.  The transaction (`source`) keeps the pages that they point into.
+A verb uses one state in a `with` block; after the block no part of it may be used.
 """
 
+from collections.abc import Iterator, Sequence
 from types import TracebackType
+from typing import Any, Protocol
 
-from simdb.engine.state.view import View
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import ALL_BITS, bitmap
+from simdb.engine.state.view import Kind, View
+from simdb.errors import CorruptError
+from simdb.plan.calibration import Calibration, delays_of
+from simdb.plan.planner import choose
+from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.reports import Plan
+from simdb.storage import layout
 from simdb.storage.environment.gate import Gate, Holder
-from simdb.storage.runs.run import Source
+from simdb.storage.membership import Membership
+from simdb.storage.records.delta import Keying, LooseView
+from simdb.storage.records.metadata import read_all, read_metadata
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.columns import Pieces
+from simdb.storage.runs.run import Run, Source
+from simdb.values import WEIGHTED, offsets_of
+
+U32 = npt.NDArray[np.uint32]
 
 
-class Use:
-    """The view and the source of a state, for a `with` statement."""
+class Counts(Protocol):
+    """Numbers of live documents: all, those without features, those without weights."""
 
-    __slots__ = ("_gate", "_holder", "_source", "_view")
+    @property
+    def document_count(self) -> int: ...  # noqa: D102
 
-    def __init__(self, view: View, source: Source, gate: Gate, holder: Holder) -> None:
-        """`holder` is inside of the `gate` of the state."""
-        self._view = view
-        self._source = source
+    @property
+    def empty_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def bare_count(self) -> int: ...  # noqa: D102
+
+
+class Staged(Protocol):
+    """The staged changes that a view does not have: maintained clusters and metadata."""
+
+    def membership(self) -> Membership | None:
+        """The maintained clusters, up to date with all that is staged; None without any."""
+
+    def metadata_of(self, ordinal: int) -> Any:
+        """The metadata staged for a new document; None where there is none."""
+
+    def all_metadata(self) -> Sequence[tuple[int, bytes]]:
+        """(ordinal, packed metadata) of every new document that has any."""
+
+
+class State:
+    """One consistent state: a view and the transaction that sees it, for a `with` statement."""
+
+    __slots__ = ("_gate", "_holder", "_staged", "counts", "source", "view")
+
+    def __init__(
+        self,
+        view: View,
+        source: Source,
+        counts: Counts,
+        *,
+        gate: Gate | None = None,
+        holder: Holder | None = None,
+        staged: Staged | None = None,
+    ) -> None:
+        """`source` sees the runs of `view`, and ends with the `with` statement.
+
+        If a snapshot or write transaction owns the source, `holder` leaves its `gate` instead.
+        """
+        self.view = view
+        self.source = source
+        self.counts = counts
         self._gate = gate
         self._holder = holder
+        self._staged = staged
 
-    def __enter__(self) -> tuple[View, Source]:
-        """What to read: nothing of it may be used afterwards."""
-        return self._view, self._source
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave the state."""
-        self._gate.leave(self._holder)
-
-
-class OwnUse(Source):
-    """A use of a state of its own: the source, which ends with it, and its view."""
-
-    __slots__ = ("view",)
-
-    view: View  # set by who begins it
-
-    def __enter__(self) -> tuple[View, Source]:
-        """What to read: nothing of it may be used afterwards."""
-        return self.view, self
+    def __enter__(self) -> "State":
+        """Itself."""
+        return self
 
     def __exit__(
         self,
@@ -55,5 +95,230 @@ class OwnUse(Source):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the state."""
-        self.end()
+        """Leave the state, or end it if nobody else owns it."""
+        if self._holder is None:
+            self.source.end()
+        elif self._gate is not None:
+            self._gate.leave(self._holder)
+
+    def over(self, view: View) -> "State":
+        """Another view under the same transaction, for as long as this state lasts."""
+        return State(view, self.source, self.counts)
+
+    def without(self, left_out: Bitmap | None) -> "State":
+        """The same documents with other tombstones: a set bit leaves out the document."""
+        return self.over(self.view.without(left_out))
+
+    def only(
+        self,
+        runs: Sequence[Run],
+        loose: LooseView,
+        *,
+        window: tuple[int, int] | None = None,
+        segment: int | None = None,
+    ) -> "State":
+        """Some of the documents; see `View.only`."""
+        return self.over(self.view.only(runs, loose, window=window, segment=segment))
+
+    @property
+    def runs(self) -> list[Run]:
+        """The sealed runs, in the order of ordinals."""
+        return self.view.runs
+
+    @property
+    def loose(self) -> LooseView:
+        """The delta, and what is staged and not sealed."""
+        return self.view.loose
+
+    @property
+    def dead(self) -> Bitmap | None:
+        """The tombstones: a bit for each ordinal, None without any."""
+        return self.view.dead
+
+    @property
+    def pieces(self) -> Pieces:
+        """The columns of all documents, piece by piece."""
+        return self.view.pieces
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the database."""
+        return self.view.kind
+
+    @property
+    def keying(self) -> Keying:
+        """The keys of the tables."""
+        return self.view.kind.keying
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration, if there is one."""
+        return self.view.calibration
+
+    @property
+    def next_ordinal(self) -> int:
+        """One more than the largest ordinal."""
+        return self.view.next_ordinal
+
+    @property
+    def uncovered_from(self) -> int:
+        """The first ordinal that the calibration does not cover; the next one without any."""
+        return self.view.uncovered_from
+
+    @property
+    def width(self) -> int:
+        """Bytes of a stored volatility vector or signature; 0 if none are stored."""
+        return self.source.width
+
+    def live(self) -> U32:
+        """The ordinals of all documents that are not deleted, ascending."""
+        return self.view.live()
+
+    def membership(self) -> Membership:
+        """The maintained clusters."""
+        staged = None if self._staged is None else self._staged.membership()
+        return Membership(self.source) if staged is None else staged
+
+    def metadata_of(self, ordinal: int) -> Any:
+        """The metadata of a document; None where there is none."""
+        staged = None if self._staged is None else self._staged.metadata_of(ordinal)
+        if staged is not None:
+            return staged
+        source = self.source
+        return read_metadata(source.transaction, source.handle(layout.METADATA), ordinal)
+
+    def all_metadata(self) -> Iterator[tuple[int, bytes]]:
+        """(ordinal, packed metadata) of every document that has any, deleted or not."""
+        source = self.source
+        yield from read_all(source.transaction, source.handle(layout.METADATA))
+        if self._staged is not None:
+            yield from self._staged.all_metadata()
+
+    def tables(self) -> Any:
+        """The tables, prepared for look-up, as the kind of the database has them."""
+        view = self.view
+        if view.tables is None:
+            view.tables = view.kind.make_tables(view, self.source)
+        return view.tables
+
+    def covered_tables(self) -> Any:
+        """The tables, with documents that the calibration does not cover to be compared."""
+        view = self.view
+        if view.covered_tables is None:
+            view.covered_tables = view.kind.make_covered_tables(view, self.source)
+        return view.covered_tables
+
+    def identifiers(self, ordinals: U32 | None = None) -> Any:
+        """The ids by ordinal, of at least these `ordinals`, or of all."""
+        return self.view.identifiers.over(self.source, ordinals)
+
+    def vectors(self, ordinals: U32 | None = None) -> Any:
+        """The volatility vectors by ordinal, of at least these `ordinals`, or of all."""
+        return self.view.vectors.over(self.source, ordinals)
+
+    def known_vectors(self, ordinals: U32) -> Any:
+        """The same for ordinals that were found in a stored table; CorruptError if any is none."""
+        self.check_known(ordinals)
+        return self.vectors(ordinals)
+
+    def id_of(self, ordinal: int) -> Any:
+        """The id of one document."""
+        return self.view.identifiers.over_one(self.source, ordinal).decode_one(ordinal)
+
+    def find(
+        self,
+        offsets: npt.NDArray[np.int64],
+        content: npt.NDArray[np.uint8],
+        hashes: npt.NDArray[np.uint64],
+    ) -> npt.NDArray[np.int64]:
+        """The ordinal of each id (in its stored form, with its hash), -1 where there is none."""
+        view = self.view
+        if view.id_tables is None:
+            rows = []
+            for run in view.runs:
+                part = run.id_table(self.source)
+                rows.append([(part.keys, part.ordinals, part.directory)])
+            batch = view.loose.batch
+            every = np.arange(view.loose.start, view.loose.stop, dtype=np.uint32)
+            view.id_tables = kernel.Tables([ALL_BITS], rows, (batch.hashes, every), view.dead)
+        starts, ordinals, _ = view.id_tables.lookup(
+            hashes, distance=0, flips=0, first=False, after=None
+        )
+        found = np.full(len(hashes), -1, np.int64)
+        if len(ordinals):
+            asked = np.repeat(np.arange(len(hashes)), np.diff(starts))
+            first, last = offsets[asked], offsets[asked + 1]
+            same = self._equal_ids(ordinals, first, last, content)
+            found[asked[same]] = ordinals[same]
+        return found
+
+    def check_known(self, ordinals: U32) -> None:
+        """Raise CorruptError for ordinals, found in a stored table, that no document has."""
+        view = self.view
+        if len(ordinals) and ordinals.max() >= view.next_ordinal:
+            raise CorruptError(
+                f"a table has ordinal {ordinals.max()}, and there are {view.next_ordinal}"
+            )
+
+    def column(self, column: int, ordinals: U32) -> npt.NDArray[Any]:
+        """The values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
+        view = self.view
+        self.check_known(ordinals)
+        if len(ordinals) == 1:
+            only = view.pieces[view.pieces.which_one(int(ordinals[0]))]
+            places = ordinals - np.uint32(only.start)
+            found: npt.NDArray[Any] = only.column(column, self.source)[places]
+            return found
+        values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
+        which = view.pieces.which(ordinals)
+        for number in np.unique(which):
+            chosen = which == number
+            piece = view.pieces[number]
+            array = piece.column(column, self.source)
+            values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
+        return values
+
+    def unweighted(self) -> Bitmap:
+        """A bit per ordinal: deleted, or without a volatility vector."""
+        view = self.view
+        if view.unweighted is None:
+            without = [
+                np.flatnonzero(piece.column(layout.STATE, self.source) != WEIGHTED) + piece.start
+                for piece in view.pieces
+            ]
+            positions = np.concatenate([np.empty(0, np.int64), *without])
+            flags = bitmap(positions, view.next_ordinal)
+            if view.dead is not None:
+                flags |= view.dead[: len(flags)]
+            view.unweighted = flags
+        return view.unweighted
+
+    def plan(self, criterion: Criterion, *, is_swept: bool = False) -> Plan:
+        """The planner's choice for this state, remembered; `is_swept` for all pairs."""
+        view = self.view
+        key = (criterion, is_swept)
+        plan = view.plans.get(key)
+        if plan is None:
+            population = self.population(is_swept=is_swept)
+            plan = choose(criterion, population, view.calibration, delays_of(view.calibration))
+            view.plans[key] = plan
+        return plan
+
+    def population(self, *, is_swept: bool = False) -> Population | BandedPopulation:
+        """What the planner must know of this state; `is_swept`: all pairs are asked for."""
+        return self.view.kind.population(self.view, self.source, is_swept=is_swept)
+
+    def _equal_ids(
+        self,
+        ordinals: U32,
+        first: npt.NDArray[np.int64],
+        last: npt.NDArray[np.int64],
+        content: npt.NDArray[np.uint8],
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the id of each ordinal is content[first:last]: hashes may agree by chance."""
+        lengths = last - first
+        offsets = offsets_of(lengths)
+        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
+        wanted = np.ascontiguousarray(content[positions])
+        same = self.identifiers(ordinals).equal(ordinals, offsets, wanted)
+        return np.asarray(same, np.bool_)

@@ -10,10 +10,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from simdb.engine.state.state import OwnUse
-from simdb.engine.state.view import View
+from simdb.engine.state.kinds import kind_of
+from simdb.engine.state.state import State
+from simdb.engine.state.view import FINGERPRINTS, View
 from simdb.errors import ClosedError
-from simdb.index.keying import keying_of
 from simdb.options import Options, Simhash
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.resources import Resources
@@ -65,10 +65,11 @@ class Store:
         self.options = options
         self.timeout = timeout
         self.allowed = allowed
-        self.keying = keying_of(options)
+        self.kind = kind_of(options)
+        self.keying = self.kind.keying
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
-        self.takes_bits = not options.is_signed  # whole numbers are fingerprints
+        self.takes_bits = self.kind.stores == FINGERPRINTS  # as whole numbers
         self.width = options.sketch.vector_bytes
         self._is_closed = False
         self._lock = threading.Lock()
@@ -127,26 +128,27 @@ class Store:
             self._sketcher = self._make_sketcher(options)
             self.options = options
 
-    def enter(self) -> tuple[View, Source]:
-        """The view of the last commit and a source that sees it, which the caller ends."""
-        use = self.use()
-        return use.view, use
-
-    def use(self) -> OwnUse:
-        """The same for a `with` statement, which ends the source."""
+    def state(self) -> State:
+        """The state of the last commit, for a `with` statement."""
         if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
-        source = OwnUse(self.environment, self.width, self.options.header_offset)
+        source = Source(self.environment, self.width, self.options.header_offset)
         try:
             transaction, latest = source.transaction, self._latest
             stamp = (transaction.id(), self.environment.generation)
             if latest is None or latest[0] != stamp:
                 latest = self._refreshed(transaction)
-            source.view = latest[2]
-            return source
+            return State(latest[2], source, latest[1].manifest)
         except BaseException:
             source.end()
             raise
+
+    def source(self, *, inside: Any = None) -> Source:
+        """A source that sees the last commit, or what the write transaction `inside` has written.
+
+        The caller ends it.
+        """
+        return Source(self.environment, self.width, self.options.header_offset, inside=inside)
 
     def contents(self, source: Source) -> Contents:
         """The stored state that `source` sees."""
@@ -158,13 +160,13 @@ class Store:
             contents.runs,
             contents.loose,
             contents.dead,
-            self.keying,
+            self.kind,
             self._calibration(contents),
         )
 
     def empty_view(self) -> View:
         """A view of nothing, which points nowhere."""
-        return View([], Loose(0, self.width, self.keying).view(), None, self.keying, None)
+        return View([], Loose(0, self.width, self.keying).view(), None, self.kind, None)
 
     def begin_write(self) -> WriteRight:
         """Become the only writer, for a `with` statement; BusyError after the timeout."""

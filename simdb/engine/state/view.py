@@ -1,37 +1,34 @@
-"""A view: one consistent state of the database, prepared for the kernel.
+"""The view: what is stored at one commit, and the kernel's objects over it.
 
-It joins the sealed runs with the loose documents (the delta and, in a write transaction, what was
-staged) and the tombstones.  The kernel's objects are made when first asked for and kept, since
-making them costs more than a query.  Whoever uses a view holds a transaction that sees its runs.
+A view joins the sealed runs, the delta (with the staged documents of a write transaction) and the
+tombstones.  The kernel's objects are made when first needed and kept, since making them costs more
+than a query.  A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
+
+The kind says what depends on whether documents are found by fingerprints or by signatures.  How
+each kind is searched is in `engine/search/methods/`.
 """
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import ALL_BITS, bitmap
-from simdb.engine.state.band_tables import BandTables
-from simdb.engine.state.signature_vectors import SignedVectors
-from simdb.errors import CorruptError
-from simdb.index.bands import Bands
-from simdb.index.keying import Keying
-from simdb.index.permutation import Permutations
-from simdb.plan.calibration import Calibration, delays_of
-from simdb.plan.planner import choose
-from simdb.plan.question import BandedPopulation, Criterion, Population
+from simdb.plan.calibration import Calibration
+from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.reports import Plan
+from simdb.signatures import Signature
 from simdb.storage import layout
-from simdb.storage.records.delta import LooseView
+from simdb.storage.records.delta import Keying, LooseView
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
 from simdb.storage.runs.columns import Gathered, Piece, Pieces
-from simdb.storage.runs.run import Run, Source, Table, header_bits
-from simdb.values import WEIGHTED, offsets_of
+from simdb.storage.runs.run import Run, Source
+from simdb.values import Fingerprint, Sketches
 
 U32 = npt.NDArray[np.uint32]
+FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
 
 
 class View:
@@ -42,7 +39,7 @@ class View:
         runs: Sequence[Run],
         loose: LooseView,
         dead: Bitmap | None,
-        keying: Keying,
+        kind: "Kind",
         calibration: Calibration | None,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
@@ -54,20 +51,19 @@ class View:
         self.runs = list(runs)
         self.loose = loose
         self.dead = with_room(dead, loose.stop)
-        self.keying = keying
+        self.kind = kind
         self.calibration = calibration
-        self.bit_plans: dict[Any, Plan] = {}  # of queries by ready fingerprints, see lookup
-        self._plans: dict[tuple[Criterion, bool], Plan] = {}
-        self._tables: Any = None
-        self._covered_tables: Any = None
-        self._band_tables: BandTables | None = None
-        self._id_tables: Any = None
-        self._windows = None if window is None else [window]
-        self._is_segment = segment is not None
+        self.bit_plans: dict[Any, Any] = {}  # for ready fingerprints, see `search/one.py`
+        self.plans: dict[tuple[Criterion, bool], Plan] = {}
+        self.tables: Any = None
+        self.covered_tables: Any = None
+        self.id_tables: Any = None
+        self.windows = None if window is None else [window]
+        self.is_segment = segment is not None
         self.pieces = Pieces(self.runs, loose, segment)
-        self._identifiers = Gathered(self.pieces, _make_identifiers)
-        self._vectors = Gathered(self.pieces, partial(_make_vectors, keying))
-        self._unweighted: Bitmap | None = None
+        self.identifiers = Gathered(self.pieces, _make_identifiers)
+        self.vectors = Gathered(self.pieces, partial(_make_vectors, kind))
+        self.unweighted: Bitmap | None = None
 
     @property
     def next_ordinal(self) -> int:
@@ -75,20 +71,17 @@ class View:
         return self.loose.stop
 
     @property
-    def permutations(self) -> Permutations:
-        """The block permutations of a database of fingerprints."""
-        assert isinstance(self.keying, Permutations)
-        return self.keying
+    def uncovered_from(self) -> int:
+        """The first ordinal that the calibration does not cover; the next one without any."""
+        return self.next_ordinal if self.calibration is None else self.calibration.covered
 
-    @property
-    def bands(self) -> Bands:
-        """The bands of a database of signatures."""
-        assert isinstance(self.keying, Bands)
-        return self.keying
+    def live(self) -> U32:
+        """The ordinals of all documents that are not deleted, ascending."""
+        return live_ordinals(self.dead, 0, self.next_ordinal)
 
     def without(self, left_out: Bitmap | None) -> "View":
         """The same state with other tombstones: a bit for each ordinal that is not there."""
-        return View(self.runs, self.loose, left_out, self.keying, self.calibration)
+        return View(self.runs, self.loose, left_out, self.kind, self.calibration)
 
     def only(
         self,
@@ -103,230 +96,57 @@ class View:
         Of a single run only a `window` of its directories (`kernel.Tables`), or the columns of one
         `segment`.
         """
-        dead, keying, known = self.dead, self.keying, self.calibration
-        return View(runs, loose, dead, keying, known, window, segment)
+        dead, kind, known = self.dead, self.kind, self.calibration
+        return View(runs, loose, dead, kind, known, window, segment)
 
-    def tables(self, source: Source) -> Any:
-        """The tables of fingerprints, for look-up."""
-        if self._tables is None:
-            masks = self.permutations.masks
-            rows = []
-            for run in self.runs:
-                parts = [run.table(table, source) for table in range(len(masks))]
-                rows.append([(part.keys, part.ordinals, part.directory) for part in parts])
-            loose = (self.loose.searchable, self.loose.ordinals)
-            self._tables = kernel.Tables(masks, rows, loose, self.dead, self._windows)
-        return self._tables
 
-    def covered_tables(self, source: Source) -> Any:
-        """The tables of fingerprints, and what the calibration does not cover to be compared.
-
-        Only for look-up by probing.  What stands in a run together with documents that are covered
-        may be found twice.  A window of a run has nothing to compare, a segment nothing else.
-        """
-        if self._covered_tables is None:
-            if self.uncovered_from >= self.loose.start:
-                self._covered_tables = self.tables(source)
-            else:
-                self._covered_tables = self._make_covered(source)
-        return self._covered_tables
+class Kind(Protocol):
+    """What depends on whether documents are found by fingerprints or by signatures."""
 
     @property
-    def uncovered_from(self) -> int:
-        """The first ordinal that the calibration does not cover; the next one without any."""
-        return self.next_ordinal if self.calibration is None else self.calibration.covered
+    def stores(self) -> str:
+        """`FINGERPRINTS` or `SIGNATURES`."""
 
-    def _make_covered(self, source: Source) -> Any:
-        masks, first = self.permutations.masks, self.uncovered_from
-        probed, compared = [], []
-        for run in self.runs:
-            if run.info.start < first and not self._is_segment:
-                parts = [run.table(table, source) for table in range(len(masks))]
-                probed.append([(part.keys, part.ordinals, part.directory) for part in parts])
-        if self._windows is None:
-            tables = self.pieces.searchable_from(first, source)
-            compared = [_of_first_table(table, len(masks)) for table in tables]
-        # The window is that of the one run that has it.
-        windows = self._windows if probed else None
-        loose = (self.loose.searchable, self.loose.ordinals)
-        return kernel.Tables(masks, [*probed, *compared], loose, self.dead, windows)
+    @property
+    def keying(self) -> Keying:
+        """The keys of the tables."""
 
-    def band_tables(self, source: Source) -> BandTables:
-        """The tables of signatures, for look-up."""
-        if self._band_tables is None:
-            rows = [
-                [run.table(table, source) for table in range(self.keying.table_count)]
-                for run in self.runs
-            ]
-            self._band_tables = BandTables(self.bands, rows, self.loose, self.dead, self._windows)
-        return self._band_tables
+    @property
+    def masks(self) -> Sequence[int]:
+        """The leading bits of the key of each table."""
 
-    def identifiers(self, source: Source, ordinals: U32 | None = None) -> Any:
-        """The ids by ordinal, of at least these `ordinals`, or of all."""
-        return self._identifiers.over(source, ordinals)
+    @property
+    def methods(self) -> Sequence[str]:
+        """The names of methods that a caller can ask for."""
 
-    def vectors(self, source: Source, ordinals: U32 | None = None) -> Any:
-        """The volatility vectors by ordinal, of at least these `ordinals`, or of all."""
-        return self._vectors.over(source, ordinals)
+    @property
+    def equal_option(self) -> str:
+        """The option of the command line by which equal documents match."""
 
-    def signed(self, source: Source, ordinals: U32) -> SignedVectors:
-        """The signatures of at least these ordinals, found in a stored table."""
-        self.check_known(ordinals)
-        found: SignedVectors = self.vectors(source, ordinals)
-        return found
+    def make_vectors(
+        self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
+    ) -> Any:
+        """Return what measures stored vectors: by first ordinal, uint8[k, width] each."""
 
-    def id_of(self, ordinal: int, source: Source) -> Any:
-        """The id of one document."""
-        return self._identifiers.over_one(source, ordinal).decode_one(ordinal)
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of a view, prepared for look-up."""
 
-    def find(
-        self,
-        offsets: npt.NDArray[np.int64],
-        content: npt.NDArray[np.uint8],
-        hashes: npt.NDArray[np.uint64],
-        source: Source,
-    ) -> npt.NDArray[np.int64]:
-        """The ordinal of each id (in its stored form, with its hash), -1 where there is none."""
-        if self._id_tables is None:
-            rows = []
-            for run in self.runs:
-                part = run.id_table(source)
-                rows.append([(part.keys, part.ordinals, part.directory)])
-            batch = self.loose.batch
-            every = np.arange(self.loose.start, self.loose.stop, dtype=np.uint32)
-            self._id_tables = kernel.Tables([ALL_BITS], rows, (batch.hashes, every), self.dead)
-        starts, ordinals, _ = self._id_tables.lookup(
-            hashes, distance=0, flips=0, first=False, after=None
-        )
-        found = np.full(len(hashes), -1, np.int64)
-        if len(ordinals):
-            asked = np.repeat(np.arange(len(hashes)), np.diff(starts))
-            first, last = offsets[asked], offsets[asked + 1]
-            same = self._equal_ids(ordinals, first, last, content, source)
-            found[asked[same]] = ordinals[same]
-        return found
-
-    def check_known(self, ordinals: U32) -> None:
-        """Raise CorruptError for ordinals, found in a stored table, that no document has."""
-        if len(ordinals) and ordinals.max() >= self.next_ordinal:
-            raise CorruptError(
-                f"a table has ordinal {ordinals.max()}, and there are {self.next_ordinal}"
-            )
-
-    def column(self, column: int, ordinals: U32, source: Source) -> npt.NDArray[Any]:
-        """The values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
-        self.check_known(ordinals)
-        if len(ordinals) == 1:
-            only = self.pieces[self.pieces.which_one(int(ordinals[0]))]
-            found: npt.NDArray[Any] = only.column(column, source)[ordinals - np.uint32(only.start)]
-            return found
-        values = np.empty(len(ordinals), layout.COLUMN_TYPES[column])
-        which = self.pieces.which(ordinals)
-        for number in np.unique(which):
-            chosen = which == number
-            piece = self.pieces[number]
-            array = piece.column(column, source)
-            values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
-        return values
-
-    def live(self) -> U32:
-        """The ordinals of all documents that are not deleted, ascending."""
-        return live_ordinals(self.dead, 0, self.next_ordinal)
-
-    def unweighted(self, source: Source) -> Bitmap:
-        """A bit per ordinal: deleted, or without a volatility vector."""
-        if self._unweighted is None:
-            without = [
-                np.flatnonzero(piece.column(layout.STATE, source) != WEIGHTED) + piece.start
-                for piece in self.pieces
-            ]
-            positions = np.concatenate([np.empty(0, np.int64), *without])
-            flags = bitmap(positions, self.next_ordinal)
-            if self.dead is not None:
-                flags |= self.dead[: len(flags)]
-            self._unweighted = flags
-        return self._unweighted
-
-    def plan(self, criterion: Criterion, source: Source, *, is_swept: bool = False) -> Plan:
-        """The planner's choice for this state, remembered; `is_swept` for all pairs."""
-        key = (criterion, is_swept)
-        plan = self._plans.get(key)
-        if plan is None:
-            population = self.population(source, is_swept=is_swept)
-            plan = choose(criterion, population, self.calibration, delays_of(self.calibration))
-            self._plans[key] = plan
-        return plan
+    def make_covered_tables(self, view: View, source: Source) -> Any:
+        """Return the tables, with documents that the calibration does not cover to be compared."""
 
     def population(
-        self, source: Source, *, is_swept: bool = False
+        self, view: View, source: Source, *, is_swept: bool
     ) -> Population | BandedPopulation:
-        """What the planner needs to know of this state."""
-        counts = [run.info.entry_count for run in self.runs]
-        if isinstance(self.keying, Bands):
-            return BandedPopulation(
-                sum(counts) + len(self.loose.searchable),
-                self.keying,
-                header_bits(max(counts, default=0), source.header_offset),
-                source.width,
-                is_swept,
-            )
-        return Population(
-            sum(counts) + len(self.loose.searchable),
-            self.permutations.blocks,
-            self.permutations.leading,
-            self.permutations.header_bits,
-            header_bits(max(counts, default=0), source.header_offset),
-            source.width > 0,
-            is_swept,
-            source.width,
-            self._crowding(source) if is_swept else 1.0,
-            self._uncovered_count(),
-        )
+        """Return what the planner must know of a view; `is_swept`: all pairs are asked for."""
 
-    def _uncovered_count(self) -> int:
-        """How many documents with features the calibration does not cover, as the runs tell."""
-        first = self.uncovered_from
-        if first >= self.next_ordinal:
-            return 0
-        inside = [
-            min(run.info.stop - first, run.info.entry_count)
-            for run in self.runs
-            if run.info.stop > first
-        ]
-        return sum(inside) + int(np.count_nonzero(self.loose.ordinals >= first))
+    def empty_population(self, *, has_weights: bool) -> Population | BandedPopulation:
+        """Return the same of a database that holds nothing."""
 
-    def _crowding(self, source: Source) -> float:
-        """How many times the mean the headers hold, as stored documents meet them."""
-        found = [1.0]
-        for run in self.runs:
-            for table in range(self.keying.table_count):
-                sizes = np.diff(run.table(table, source).directory.astype(np.float64))
-                entries = float(sizes.sum())
-                if entries >= len(sizes):  # fewer say nothing
-                    found.append(float((sizes * (sizes - 1)).sum()) * len(sizes) / entries**2)
-        return max(found)
+    def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
+        """Return the stored fingerprint of one of some documents, with its weights if kept."""
 
-    def _equal_ids(
-        self,
-        ordinals: U32,
-        first: npt.NDArray[np.int64],
-        last: npt.NDArray[np.int64],
-        content: npt.NDArray[np.uint8],
-        source: Source,
-    ) -> npt.NDArray[np.bool_]:
-        """Whether the id of each ordinal is content[first:last]: hashes may agree by chance."""
-        lengths = last - first
-        offsets = offsets_of(lengths)
-        positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)
-        wanted = np.ascontiguousarray(content[positions])
-        same = self.identifiers(source, ordinals).equal(ordinals, offsets, wanted)
-        return np.asarray(same, np.bool_)
-
-
-def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]]:
-    """A run of which only the first table has entries, for what is compared whatever it asks."""
-    nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
-    return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
+    def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
+        """Return the stored signature of one of some documents; None if there are fingerprints."""
 
 
 def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:
@@ -338,8 +158,6 @@ def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:
     )
 
 
-def _make_vectors(keying: Keying, pieces: Sequence[Piece], source: Source) -> Any:
+def _make_vectors(kind: "Kind", pieces: Sequence[Piece], source: Source) -> Any:
     segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
-    if isinstance(keying, Bands):
-        return SignedVectors(keying, source.width, segments)
-    return kernel.Vectors(source.width, segments)
+    return kind.make_vectors(source.width, segments)

@@ -14,24 +14,21 @@ from simdb.checks import called
 from simdb.engine.search import lookup
 from simdb.engine.search.rows import Rows, joined, no_rows
 from simdb.engine.state.incoming import Progress, chosen_batch
-from simdb.engine.state.store import Store
+from simdb.engine.state.state import State
 from simdb.engine.state.view import View
 from simdb.engine.write.staging import Staging
-from simdb.index.keying import Keying
-from simdb.plan.question import Criterion
+from simdb.options import EXHAUSTIVE
+from simdb.plan.problem import Criterion
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Loose
-from simdb.storage.runs.run import Source
 from simdb.values import Matches, Sketches, offsets_of
 
 GROUP_DOCUMENTS = 512
 
 
 def add_new(
-    store: Store,
     staging: Staging,
-    current_view: Callable[[], View],
-    source: Source,
+    current: Callable[[], State],
     batch: Batch,
     metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
@@ -44,8 +41,8 @@ def add_new(
     for start in range(0, max(len(batch), 1), GROUP_DOCUMENTS):
         part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
-        rows = lookup.search(current_view(), source, sketches, criterion, limit=1)
-        among = _among(store.keying, source, part, sketches, criterion)
+        rows = lookup.search(current(), sketches, criterion, limit=1)
+        among = _among(current(), part, sketches, criterion)
         kept, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(kept):
             chosen = part if len(kept) == len(part) else chosen_batch(part, kept)
@@ -58,24 +55,18 @@ def add_new(
         found.append(matches)
         if progress is not None:
             progress(start + len(part))
-    return lookup.as_matches(current_view(), source, joined(found))
+    return lookup.as_matches(current(), joined(found))
 
 
-def _among(
-    keying: Keying,
-    source: Source,
-    part: Batch,
-    sketches: Sketches,
-    criterion: Criterion,
-) -> Rows:
+def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) -> Rows:
     """The matches of the documents of a group among themselves; ordinals are positions in it."""
     if len(part) == 1:
         return no_rows(1)
-    loose = Loose(0, source.width, keying)
+    loose = Loose(0, state.width, state.keying)
     loose.append(part)
-    view = View([], loose.view(), None, keying, None)
-    exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, "exhaustive")
-    return lookup.search(view, source, sketches, exhaustive)
+    among = state.over(View([], loose.view(), None, state.kind, None))
+    exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, EXHAUSTIVE)
+    return lookup.search(among, sketches, exhaustive)
 
 
 def _decide(

@@ -42,11 +42,9 @@ def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
 
 def _try_to_put(store: Store, numbers: U32) -> None:
     store.membership = None
-    _, source = store.enter()
-    try:
+    with store.state() as state:
+        source = state.source
         store.environment.write(lambda transaction: _put(store, transaction, source, numbers))
-    finally:
-        source.end()
 
 
 def _put(store: Store, transaction: Any, source: Source, numbers: U32) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.clusters.maintain import Keeper
-from simdb.engine.search.question import of_kept
+from simdb.engine.search.question import of_maintained
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
 from simdb.errors import FullError
@@ -96,7 +96,7 @@ class Staging:
                 self.seal_loose()
             runs = [*self._base.runs, *self.sealed]
             loose = self._join().view()
-            self._view = View(runs, loose, self.dead, self._store.keying, base_view.calibration)
+            self._view = View(runs, loose, self.dead, self._store.kind, base_view.calibration)
         return self._view
 
     def saved(self) -> Saved:
@@ -196,7 +196,7 @@ class Staging:
             membership.rebase(self._source)
         else:
             membership = Membership(self._source)
-        return Keeper(membership, of_kept(self._store.options), self._base.manifest)
+        return Keeper(membership, of_maintained(self._store.options), self._base.manifest)
 
     def _merged(self, sealed: list[Run]) -> list[Run]:
         """The runs in memory, few of them, as the commit keeps those on disk."""

@@ -135,6 +135,10 @@ class Source:
         """The bytes stored under `key` of a sub-database; None when there are none."""
         return get_value(self.transaction, self._environment.subdatabase(name), key)
 
+    def handle(self, name: bytes) -> Any:
+        """LMDB's handle of a sub-database."""
+        return self._environment.subdatabase(name)
+
     def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
         """Every key of a sub-database, in order, and the bytes stored under it."""
         return values_from(self.transaction, self._environment.subdatabase(name))

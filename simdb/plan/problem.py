@@ -1,9 +1,10 @@
 """What is asked of a search, and of what: the planner's two sides."""
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
+from simdb.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
 
 KEY_BYTES = 8
@@ -35,6 +36,8 @@ class Criterion:
 class Population:
     """What is searched: so many fingerprints, in tables of `blocks` choose `leading` blocks."""
 
+    STORES: ClassVar[str] = "fingerprints"
+
     count: int
     blocks: int
     leading: int
@@ -45,6 +48,18 @@ class Population:
     vector_bytes: int = 0  # of one volatility vector
     crowding: float = 1.0  # how many times the mean a stored document's header holds of others
     unseen: int = 0  # documents of those that the calibration does not cover
+
+    def grown(self, count: int, directory_bits: int) -> "Population":
+        """Return the same tables with `count` documents in one run."""
+        return replace(self, count=count, directory_bits=directory_bits, unseen=0)
+
+    def check(self, criterion: Criterion) -> None:
+        """Raise OptionError if no plan can answer the criterion."""
+        if criterion.similarity is not None and not self.has_vectors:
+            raise OptionError(
+                "similarity= needs stored volatility, and this database has none; create it with"
+                " Simhash(store_volatility=True), or ask by distance="
+            )
 
     @property
     def tables(self) -> int:
@@ -93,11 +108,20 @@ class Curve(Protocol):
 class BandedPopulation:
     """What is searched: so many signatures of `vector_bytes` each, in a table for each band."""
 
+    STORES: ClassVar[str] = "signatures"
+
     count: int
     curve: Curve
     directory_bits: int  # width of the widest directory
     vector_bytes: int
     is_swept: bool = False  # all pairs are asked for, each from one side
+
+    def grown(self, count: int, directory_bits: int) -> "BandedPopulation":
+        """Return the same tables with `count` documents in one run."""
+        return replace(self, count=count, directory_bits=directory_bits)
+
+    def check(self, criterion: Criterion) -> None:
+        """Accept every criterion: all signatures can be measured."""
 
     def bytes_of(self, tables: int) -> float:
         """What a search through so many tables reads from, in bytes a document."""

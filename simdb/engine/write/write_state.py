@@ -7,12 +7,12 @@ back; and a verb that fails, wherever it is struck, leaves what was staged befor
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from simdb.engine.state.state import Use
+from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
 from simdb.engine.write.commit import write_staged
@@ -23,7 +23,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.translation import MapFull
 
 
-class Writing:
+class WriteState:
     """The one write transaction of a database, from its begin to its end."""
 
     def __init__(self, store: Store) -> None:
@@ -35,8 +35,7 @@ class Writing:
         self._is_torn = False
         self._right = store.begin_write()
         try:
-            self._base_view, self.source = store.enter()
-            self._base = store.contents(self.source)
+            self._begin_from(store.state())
             self.staging = Staging(store, self._base, self.source)
         except BaseException:
             self._right.end()
@@ -65,28 +64,35 @@ class Writing:
         finally:
             self._gate.unblock(owner)
 
-    def use(self) -> Use:
-        """Come inside to read, with all that is staged."""
-        return self._use(self.view)
+    def state(self) -> State:
+        """The state with all that is staged, for the length of a verb."""
+        return self._entered(self._view)
 
-    def hold(self) -> Use:
-        """Come inside to read on in a state from before."""
-        return self._use(lambda: self._base_view)
+    def hold(self) -> State:
+        """The state from before, for the length of a verb."""
+        return self._entered(lambda: self._base_view)
 
-    def view(self) -> View:
-        """The state with all that is staged."""
-        with self._preparing:
-            return self.staging.view(self._base_view)
+    def current(self) -> State:
+        """The state with all that is staged, for a verb that is inside already."""
+        return State(self._view(), self.source, self.staging, staged=self)
 
-    def settle(self) -> Membership | None:
-        """Bring the kept clusters up to date with what is staged; None where none are kept."""
+    def metadata_of(self, ordinal: int) -> Any:
+        """The metadata staged for a new document; None where there is none."""
+        return self.staging.metadata_of(ordinal)
+
+    def all_metadata(self) -> Sequence[tuple[int, bytes]]:
+        """(ordinal, packed metadata) of every new document that has any."""
+        return self.staging.metadata
+
+    def membership(self) -> Membership | None:
+        """The kept clusters, up to date with what is staged; None where none are kept."""
         keeper = self.staging.keeper
         if keeper is None:
             return None
         with self._preparing:
             self._check_whole()
             self._is_torn = True
-            keeper.settle(self.view(), self.source, self.staging.deleted)
+            keeper.settle(self.current(), self.staging.deleted)
             self._is_torn = False
         return keeper.membership
 
@@ -97,7 +103,7 @@ class Writing:
             try:
                 self._check_whole()
                 if self.staging.has_changes:
-                    self.settle()
+                    self.membership()
                     self._write()
             finally:
                 self.end()
@@ -132,13 +138,23 @@ class Writing:
             raise ClosedError("the write transaction has ended")
         self.source.check_open()
 
-    def _use(self, view: Callable[[], View]) -> Use:
-        holder = self._gate.enter(get_ident())
+    def _begin_from(self, base: State) -> None:
+        """Stand on a committed state, whose transaction this one ends."""
+        self._base_view, self.source = base.view, base.source
+        self._base = self._store.contents(base.source)
+
+    def _view(self) -> View:
+        with self._preparing:
+            return self.staging.view(self._base_view)
+
+    def _entered(self, view: Callable[[], View]) -> State:
+        gate = self._gate
+        holder = gate.enter(get_ident())
         try:
             self.check_open()
-            return Use(view(), self.source, self._gate, holder)
+            return State(view(), self.source, self.staging, gate=gate, holder=holder, staged=self)
         except BaseException:
-            self._gate.leave(holder)
+            gate.leave(holder)
             raise
 
     def _check_whole(self) -> None:
@@ -183,8 +199,7 @@ class Writing:
         try:
             self._store.environment.grow(GROWTH_BYTES, self._right)
         finally:
-            self._base_view, self.source = self._store.enter()
-        self._base = self._store.contents(self.source)
+            self._begin_from(self._store.state())
         self.staging.rebase(self._base, self.source)
 
 
@@ -193,8 +208,8 @@ class Change:
 
     __slots__ = ("_owner", "_saved", "_why", "_writing")
 
-    def __init__(self, writing: Writing, why: str) -> None:
-        """By `Writing.alone`."""
+    def __init__(self, writing: WriteState, why: str) -> None:
+        """By `WriteState.alone`."""
         self._writing = writing
         self._why = why
         self._owner = Holder()

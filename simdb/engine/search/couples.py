@@ -1,0 +1,157 @@
+"""Couples: pairs of stored documents by ordinal, and the tables that are walked to find them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import is_set
+from simdb.engine.state.state import State
+from simdb.engine.state.view import FINGERPRINTS
+from simdb.plan.problem import Criterion
+from simdb.storage import layout
+from simdb.storage.records.tombstones import is_deleted
+from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.run import Table
+from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
+
+CHUNK_PAIRS = 1 << 16
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+F32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Couples:
+    """Pairs by ordinal, left below right; `similarities` NaN where not known."""
+
+    left: U32
+    right: U32
+    distances: U8
+    similarities: F32
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.left)
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> "Couples":
+        """Those where `which` is true."""
+        return Couples(
+            self.left[which], self.right[which], self.distances[which], self.similarities[which]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Live documents with features: `fingerprints` uint64[n], `ordinals` uint32[n], ascending."""
+
+    fingerprints: U64
+    ordinals: U32
+
+
+def sweep_tables(
+    table: Callable[[int], Table], masks: Sequence[int], distance: int
+) -> Iterator[Couples]:
+    """Pairs within `distance` that share a header, table by table."""
+    for number in range(len(masks)):
+        yield from sweep_table(table(number), masks, distance, number)
+
+
+def sweep_table(
+    table: Table, masks: Sequence[int], distance: int, number: int = 0
+) -> Iterator[Couples]:
+    """Pairs within `distance` that share a header of table `number`, and of none before it."""
+    left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
+    distances = np.empty(CHUNK_PAIRS, np.uint8)
+    row, column = 0, 1
+    while row < len(table.keys):
+        count, row, column = kernel.sweep(
+            table.keys, table.ordinals, masks, number, distance, (row, column),
+            left, right, distances,
+        )  # fmt: skip
+        if count:
+            unknown = np.full(count, np.nan, np.float32)
+            yield Couples(
+                left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
+            )
+
+
+def searched(state: State, *, is_measured: bool) -> Searched:
+    """The fingerprints of all live documents that have features; `is_measured`: weights too."""
+    fingerprints, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
+    for piece in state.pieces:
+        states = piece.column(layout.STATE, state.source)
+        every = np.arange(piece.start, piece.start + len(states), dtype=np.uint32)
+        kept = states == WEIGHTED if is_measured else states != EMPTY
+        if state.dead is not None:
+            kept &= ~is_deleted(state.dead, every)
+        whole = bool(kept.all())
+        bits = piece.column(layout.FINGERPRINT, state.source)
+        fingerprints.append(bits if whole else bits[kept])
+        ordinals.append(every if whole else every[kept])
+    return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
+
+
+def table_of_equals(state: State) -> Table:
+    """Live documents with features in an order in which those of equal fingerprints are neighbours.
+
+    The keys say which these are.
+    """
+    if state.kind.stores == FINGERPRINTS:
+        return whole_table(state, 0)
+    every = searched(state, is_measured=False)
+    keys, ordinals = every.fingerprints.copy(), every.ordinals.copy()
+    kernel.sort(keys, ordinals)
+    return Table(keys, ordinals, np.empty(0, np.uint32))
+
+
+def whole_table(state: State, number: int) -> Table:
+    """One table over all live documents, merged from runs and loose ones."""
+    runs = [run.table(number, state.source) for run in state.runs]
+    loose = state.loose
+    if len(loose.searchable) or not runs:
+        keys = np.empty(len(loose.searchable), np.uint64)
+        state.keying.write_keys(loose.searchable, keys, number)
+        ordinals = loose.ordinals.copy()
+        kernel.sort(keys, ordinals)
+        runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
+    merged = merge_tables(runs)
+    state.check_known(merged.ordinals)
+    if state.dead is None:
+        return merged
+    keys, ordinals = np.empty_like(merged.keys), np.empty_like(merged.ordinals)
+    count = kernel.keep(merged.keys, merged.ordinals, state.dead, keys, ordinals)
+    return Table(keys[:count], ordinals[:count], merged.directory)
+
+
+def as_pairs(state: State, couples: Couples) -> PairArrays:
+    """`couples` with the users' ids; each id is made once."""
+    ordinals, positions = np.unique(
+        np.concatenate([couples.left, couples.right]), return_inverse=True
+    )
+    ids = object_array(state.identifiers(ordinals).decode(ordinals))[positions]
+    count = len(couples)
+    return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
+
+
+def measured(state: State, couples: Couples, criterion: Criterion) -> Couples:
+    """The couples that are as similar as `criterion` asks; all where it asks for none."""
+    if criterion.similarity is None:
+        return couples
+    known = estimated(state, couples)
+    return known.chosen(known.similarities >= np.float32(criterion.similarity))
+
+
+def estimated(state: State, couples: Couples) -> Couples:
+    """The couples with their similarities, where both documents have weights."""
+    if not state.width:
+        return couples
+    similarities = state.vectors().between(couples.left, couples.right)
+    unweighted = state.unweighted()
+    for ordinals in (couples.left, couples.right):
+        similarities[is_set(unweighted, ordinals)] = np.nan
+    return Couples(couples.left, couples.right, couples.distances, similarities)

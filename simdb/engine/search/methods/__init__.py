@@ -1,0 +1,1 @@
+"""Search methods: how the plans of each method are carried out."""

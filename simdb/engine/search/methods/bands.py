@@ -1,0 +1,140 @@
+"""Search by signatures: by bands of MinHash minima (LSH), or by measuring every signature."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import ALL_BITS
+from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
+from simdb.engine.search.method import Method
+from simdb.engine.search.methods.exhaustive import links_among as compare_all
+from simdb.engine.search.rows import MANY, Rows
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
+from simdb.reports import Plan
+from simdb.signatures import COUNTED_MAX
+from simdb.storage import layout
+from simdb.storage.runs.run import Table
+from simdb.values import Match, Sketches
+
+U32 = npt.NDArray[np.uint32]
+
+
+def search(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+) -> Rows:
+    """Return the matches that agree with a query in some band; see `Method`."""
+    offsets, ordinals, similarities = state.tables().search(
+        sketches.vectors,
+        state.known_vectors,
+        similarity=criterion.similarity,
+        first=first,
+        after=after,
+    )
+    distances = state.vectors(ordinals).distances(similarities)
+    return Rows(offsets, ordinals, distances, similarities)
+
+
+def search_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
+) -> list[Match] | None:
+    """Return the matches of one signature, best first; None if they are many."""
+    ordinals = state.tables().candidates_of(sketches.vectors, MANY)
+    if ordinals is None:
+        return None
+    if not len(ordinals):
+        return []
+    differing, similarities = state.known_vectors(ordinals).of_one(sketches.vectors, ordinals)
+    chosen = np.flatnonzero(similarities >= np.float32(criterion.similarity))
+    if len(chosen) > 1:
+        chosen = chosen[np.argsort(differing[chosen], kind="stable")]
+    return [
+        Match(
+            state.id_of(int(ordinals[at])),
+            min(int(differing[at]), COUNTED_MAX),
+            float(similarities[at]),
+        )
+        for at in chosen[: 1 if first else limit].tolist()
+    ]
+
+
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Yield the pairs that agree in some band, each from the first such band."""
+    for band in range(state.keying.table_count):
+        table = whole_table(state, band)
+        for couples in sweep_table(table, [ALL_BITS], 0):
+            yield first_in_band(state, couples, band, criterion)
+
+
+def first_in_band(state: State, couples: Couples, band: int, criterion: Criterion) -> Couples:
+    """The couples with equal keys in a band that match, and agree in no band before it."""
+    found = measured(state, couples, criterion)
+    shared = state.vectors().shared_bands(found.left, found.right)
+    found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
+    distances = state.vectors().distances(found.similarities)
+    return Couples(found.left, found.right, distances, found.similarities)
+
+
+def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
+    """Yield the pairs of some documents that agree in a band and match, by their left one."""
+    vectors = state.vectors(ordinals).gather(ordinals)
+    keys = state.keying.searchable(state.column(layout.FINGERPRINT, ordinals), vectors)
+    found = [np.empty(0, np.uint64)]
+    for band in range(state.keying.table_count):
+        column, order = keys[:, band].copy(), np.arange(len(ordinals), dtype=np.uint32)
+        kernel.sort(column, order)
+        table = Table(column, order, np.empty(0, np.uint32))
+        for couples in sweep_table(table, [ALL_BITS], 0):
+            found.append(couples.left.astype(np.uint64) << np.uint64(32) | couples.right)
+    every = np.unique(np.concatenate(found))
+    left, right = (every >> np.uint64(32)).astype(np.uint32), every.astype(np.uint32)
+    similarities = state.vectors(ordinals).between(ordinals[left], ordinals[right])
+    distances = state.vectors(ordinals).distances(similarities)
+    couples = Couples(left, right, distances, similarities)
+    yield couples.chosen(similarities >= np.float32(criterion.similarity))
+
+
+def tables(state: State, plan: Plan) -> Sequence[int]:
+    """Return the tables of all bands."""
+    return range(state.keying.table_count)
+
+
+def measure_all(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+) -> Rows:
+    """Return the matches by measuring every stored signature; see `Method`."""
+    vectors = state.vectors()
+    offsets, ordinals, similarities = vectors.scan(
+        sketches.vectors, similarity=criterion.similarity, skip=state.unweighted(), after=after
+    )
+    return Rows(offsets, ordinals, vectors.distances(similarities), similarities)
+
+
+def always(plan: Plan) -> bool:
+    """Return True: every stored signature is measured."""
+    return True
+
+
+BANDING_METHOD = Method(
+    search=search, search_one=search_one, links=links, links_among=links_among, tables=tables
+)
+EXHAUSTIVE_METHOD = Method(
+    search=measure_all, links_among=compare_all, scans_vectors=always, compares_all=True
+)

@@ -1,0 +1,104 @@
+"""Exhaustive search of fingerprints: each is compared, or each volatility vector is measured."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import FINGERPRINT_BITS
+from simdb.engine.search.couples import Couples, measured, searched, sweep_table
+from simdb.engine.search.measure import Candidates, bit_counts, by_candidates
+from simdb.engine.search.method import Method
+from simdb.engine.search.rows import MANY, Rows
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
+from simdb.reports import Plan
+from simdb.storage import layout
+from simdb.storage.runs.run import Table
+from simdb.values import Sketches
+
+U32 = npt.NDArray[np.uint32]
+
+
+def scans_vectors(plan: Plan) -> bool:
+    """Return whether every stored vector is measured, without a look at the tables."""
+    return plan.distance == FINGERPRINT_BITS and plan.similarity is not None
+
+
+def search(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+) -> Rows:
+    """Return the matches of every sketch; see `Method`."""
+    if not scans_vectors(plan):
+        return _compare(state, sketches, criterion, plan, first, after)
+    offsets, ordinals, similarities = state.vectors().scan(
+        sketches.vectors, similarity=criterion.similarity, skip=state.unweighted(), after=after
+    )
+    bits = np.repeat(sketches.bits, np.diff(offsets))
+    differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
+    return Rows(offsets, ordinals, bit_counts(differing), similarities)
+
+
+def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
+    """Return ordinals and distances of the matches of one fingerprint; None if they are many."""
+    _, ordinals, distances = state.tables().scan(
+        np.array([bits], np.uint64), distance=plan.distance, first=first, after=None
+    )
+    if len(ordinals) > MANY:
+        return None
+    return list(zip(ordinals.tolist(), distances.tolist(), strict=True))
+
+
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
+    """Return all pairs by comparing fingerprints; None if only vectors tell which match."""
+    if plan.distance == FINGERPRINT_BITS:
+        return None
+    every = searched(state, is_measured=criterion.similarity is not None)
+    table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
+    swept = sweep_table(table, [0], plan.distance)
+    return (measured(state, couples, criterion) for couples in swept)
+
+
+def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
+    """Return the pairs of some documents, by position: every two are compared."""
+    bits = state.column(layout.FINGERPRINT, ordinals)
+    table = Table(bits, np.arange(len(ordinals), dtype=np.uint32), np.empty(0, np.uint32))
+    for couples in sweep_table(table, [0], plan.distance):
+        if criterion.similarity is None:
+            yield couples
+            continue
+        left, right = ordinals[couples.left], ordinals[couples.right]
+        similarities = state.vectors(ordinals).between(left, right)
+        yield couples.chosen(similarities >= np.float32(criterion.similarity))
+
+
+def tables(state: State, plan: Plan) -> Sequence[int]:
+    """Return the one table that is compared as a whole."""
+    return range(1)
+
+
+def _candidates(
+    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+) -> Candidates:
+    found: Candidates = state.tables().scan(
+        sketches.bits, distance=plan.distance, first=first, after=after
+    )
+    return found
+
+
+_compare = by_candidates(_candidates)
+
+METHOD = Method(
+    search=search,
+    search_bits=search_bits,
+    links=links,
+    links_among=links_among,
+    tables=tables,
+    scans_vectors=scans_vectors,
+    compares_all=True,
+)

@@ -1,0 +1,72 @@
+"""Search by block permutations (BPHS): the query's header in each table, with some bits flipped."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import set_bits
+from simdb.engine.search.couples import Couples, measured, sweep_tables, whole_table
+from simdb.engine.search.measure import Candidates, by_candidates
+from simdb.engine.search.method import Method
+from simdb.engine.search.methods.exhaustive import links_among
+from simdb.engine.search.rows import MANY
+from simdb.engine.state.state import State
+from simdb.plan.problem import Criterion
+from simdb.reports import Plan, Probe
+from simdb.values import Sketches
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+
+def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
+    """Return ordinals and distances of the matches of one fingerprint; None if they are many."""
+    found: list[tuple[int, int]] | None = state.tables().lookup_one(
+        bits, plan.distance, plan.flips, first, MANY
+    )
+    return found
+
+
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
+    """Return all pairs by walking each table once; None if headers must be flipped."""
+    if plan.flips:
+        return None
+    swept = sweep_tables(partial(whole_table, state), state.kind.masks, plan.distance)
+    return (measured(state, couples, criterion) for couples in swept)
+
+
+def tables(state: State, plan: Plan) -> Sequence[int]:
+    """Return all tables."""
+    return range(state.keying.table_count)
+
+
+def find_probe(
+    plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
+) -> Probe | None:
+    """Return the first table whose header agrees but for `plan.flips` bits."""
+    for table, mask in enumerate(masks):
+        flipped = (query ^ stored) & mask
+        if flipped.bit_count() <= plan.flips:
+            return Probe(table, tuple(set_bits(flipped)), None)
+    return None
+
+
+def _candidates(
+    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+) -> Candidates:
+    found: Candidates = state.tables().lookup(
+        sketches.bits, distance=plan.distance, flips=plan.flips, first=first, after=after
+    )
+    return found
+
+
+METHOD = Method(
+    search=by_candidates(_candidates),
+    search_bits=search_bits,
+    links=links,
+    links_among=links_among,
+    tables=tables,
+    find_probe=find_probe,
+)

@@ -1,0 +1,164 @@
+"""Probing by volatility (PSM, multi-probe): headers in the order in which they are likely.
+
+If the calibration behind a plan does not cover all documents, the others are compared one by one
+in the same call of the kernel.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import header_mask, is_set, set_bits
+from simdb.engine.search.measure import Candidates, by_candidates, levels_of
+from simdb.engine.search.method import Method
+from simdb.engine.search.methods.exhaustive import links_among
+from simdb.engine.search.rows import MANY
+from simdb.engine.state.state import State
+from simdb.plan.probing import count_sets
+from simdb.plan.problem import Criterion
+from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
+from simdb.reports import Plan, Probe
+from simdb.values import Match, Probing, Sketches
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+
+def search_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
+) -> list[Match] | None:
+    """Return the matches of one document with weights, best first; None if they are many."""
+    probing, is_measured = plan.probing, criterion.similarity is not None
+    assert probing is not None
+    tables = state.covered_tables() if plan.compared else state.tables()
+    found = tables.probe_one(
+        int(sketches.bits[0]),
+        levels_of(sketches)[0],
+        probing.costs,
+        probing.theta,
+        probing.cap,
+        plan.distance,
+        first and not is_measured,
+        probing.tables,
+        probing.header_bits,
+        MANY,
+    )
+    if found is None:
+        return None
+    if not found:
+        return []
+    if plan.compared:
+        found = list(dict.fromkeys(found))  # one may be probed and compared
+    similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
+    rows = [(*each, similarity) for each, similarity in zip(found, similarities, strict=True)]
+    if is_measured:
+        least = float(np.float32(criterion.similarity))
+        rows = [row for row in rows if row[2] is not None and row[2] >= least]
+        rows.sort(key=lambda row: (-row[2], row[0]))
+    rows = rows[: 1 if first else limit]
+    return [Match(state.id_of(ordinal), *measured) for ordinal, *measured in rows]
+
+
+def tables(state: State, plan: Plan) -> Sequence[int]:
+    """Return the tables that are probed."""
+    return range(plan.tables)
+
+
+def find_probe(
+    plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
+) -> Probe | None:
+    """Return the first probe, and its rank in the order of its table."""
+    probing = plan.probing
+    if levels is None or probing is None:
+        return None
+    pair = SampledPairs(
+        np.array([query], np.uint64), levels[None, :], np.array([stored], np.uint64)
+    )
+    for table, mask in enumerate(masks[: probing.tables]):
+        need = int(needs(pair, probing.costs, [mask], probing.header_bits)[0])
+        if need > probing.theta or need >= UNREACHABLE:
+            continue
+        header = header_mask(mask, probing.header_bits)
+        flipped = tuple(set_bits((query ^ stored) & header))
+        rank = _count(probing, levels, header, need)
+        if flipped and rank > probing.cap:
+            continue
+        return Probe(table, flipped, _count(probing, levels, header, need - 1) + 1)
+    return None
+
+
+def _candidates(
+    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+) -> Candidates:
+    if plan.compared:
+        return _covered_candidates(state, sketches, plan, first, after)
+    return _probed(state.tables(), sketches, plan, first, after)
+
+
+def _covered_candidates(
+    state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+) -> Candidates:
+    """Return the same if the calibration does not cover all: each candidate once."""
+    tables = state.covered_tables()
+    offsets, ordinals, distances = _probed(tables, sketches, plan, first, after)
+    # What was probed and compared stands twice, one after the other.
+    again = np.flatnonzero(ordinals[1:] == ordinals[:-1]) + 1
+    again = again[~np.isin(again, offsets)]
+    if not len(again):
+        return offsets, ordinals, distances
+    fewer = np.searchsorted(again, offsets)
+    return offsets - fewer, np.delete(ordinals, again), np.delete(distances, again)
+
+
+def _probed(
+    tables: Any, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
+) -> Candidates:
+    probing = plan.probing
+    assert probing is not None
+    found: Candidates = tables.probe(
+        sketches.bits,
+        levels_of(sketches),
+        costs=probing.costs,
+        theta=probing.theta,
+        cap=probing.cap,
+        distance=plan.distance,
+        first=first,
+        after=after,
+        tables=probing.tables,
+        header_bits=probing.header_bits,
+    )
+    return found
+
+
+def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
+    """Of one document with some stored ones, None for those without weights."""
+    if not state.width:
+        return [None] * len(ordinals)
+    listed = np.array(ordinals, np.uint32)
+    whole = np.array([0, len(ordinals)], np.int64)
+    measured = state.vectors(listed).similarity(sketches.vectors, whole, listed).tolist()
+    lacking = is_set(state.unweighted(), listed).tolist()
+    return [None if no else value for no, value in zip(lacking, measured, strict=True)]
+
+
+def _count(probing: Probing, levels: U8, header: int, theta: int) -> int:
+    """Return how many headers cost at most `theta`."""
+    if theta < 0:
+        return 0
+    return int(count_sets(levels[None, :], probing.costs, header, theta)[0])
+
+
+METHOD = Method(
+    search=by_candidates(_candidates),
+    search_one=search_one,
+    links_among=links_among,
+    tables=tables,
+    find_probe=find_probe,
+)

@@ -1,0 +1,24 @@
+"""The list of search methods: which carries out the plans of a name, for each kind of database."""
+
+from simdb.engine.search.method import Method
+from simdb.engine.search.methods import bands, exhaustive, permuted, probing, rotation
+from simdb.engine.state.state import State
+from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
+from simdb.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, PSM, ROTATION
+from simdb.reports import Plan
+
+METHODS: dict[str, dict[str, Method]] = {
+    FINGERPRINTS: {
+        EXHAUSTIVE: exhaustive.METHOD,
+        BPHS: permuted.METHOD,
+        PSM: probing.METHOD,
+        MULTIPROBE: probing.METHOD,
+        ROTATION: rotation.METHOD,
+    },
+    SIGNATURES: {BANDING: bands.BANDING_METHOD, EXHAUSTIVE: bands.EXHAUSTIVE_METHOD},
+}
+
+
+def method_of(state: State, plan: Plan) -> Method:
+    """Return the method that carries out a plan."""
+    return METHODS[state.kind.stores][plan.method]

@@ -1,0 +1,145 @@
+"""Databases of fingerprints: their tables are block permutations of the 64 bits (BPHS, PSM)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.state.view import FINGERPRINTS, View
+from simdb.index.permutation import Permutations
+from simdb.options import METHODS, Options
+from simdb.plan.problem import Population
+from simdb.signatures import Signature
+from simdb.storage.runs.run import Run, Source, Table, header_bits
+from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
+
+
+class FingerprintKind:
+    """The kind of a database whose options name a `Simhash`."""
+
+    stores = FINGERPRINTS
+    methods = METHODS
+    equal_option = "--distance 0"
+
+    def __init__(self, options: Options) -> None:
+        """The options give the block permutations."""
+        self.keying = Permutations(options.blocks, options.leading)
+        self.masks = self.keying.masks
+        self._options = options
+
+    def make_vectors(
+        self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
+    ) -> Any:
+        """Return what measures volatility vectors."""
+        return kernel.Vectors(width, segments)
+
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of all permutations, prepared for look-up."""
+        runs = [self._tables_of(run, source) for run in view.runs]
+        loose = (view.loose.searchable, view.loose.ordinals)
+        return kernel.Tables(self.masks, runs, loose, view.dead, view.windows)
+
+    def make_covered_tables(self, view: View, source: Source) -> Any:
+        """Return the tables, with documents that the calibration does not cover to be compared.
+
+        They are for probing only.  A document in a run that is covered in part may be found twice.
+        A window of a run has nothing to compare, and a segment nothing to probe.
+        """
+        first = view.uncovered_from
+        if first >= view.loose.start:
+            return self.make_tables(view, source)
+        probed = [
+            self._tables_of(run, source)
+            for run in view.runs
+            if run.info.start < first and not view.is_segment
+        ]
+        compared = []
+        if view.windows is None:
+            tables = view.pieces.searchable_from(first, source)
+            compared = [_of_first_table(table, len(self.masks)) for table in tables]
+        # The window is that of the one run that has it.
+        windows = view.windows if probed else None
+        loose = (view.loose.searchable, view.loose.ordinals)
+        return kernel.Tables(self.masks, [*probed, *compared], loose, view.dead, windows)
+
+    def population(self, view: View, source: Source, *, is_swept: bool) -> Population:
+        """Return what the planner must know of a view; `is_swept`: all pairs are asked for."""
+        counts = [run.info.entry_count for run in view.runs]
+        return Population(
+            sum(counts) + len(view.loose.searchable),
+            self.keying.blocks,
+            self.keying.leading,
+            self.keying.header_bits,
+            header_bits(max(counts, default=0), source.header_offset),
+            source.width > 0,
+            is_swept,
+            source.width,
+            self._crowding(view, source) if is_swept else 1.0,
+            _uncovered_count(view),
+        )
+
+    def empty_population(self, *, has_weights: bool) -> Population:
+        """Return the same of a database that holds nothing."""
+        width = self._options.sketch.vector_bytes if has_weights else 0
+        keying = self.keying
+        return Population(
+            0, keying.blocks, keying.leading, keying.header_bits, 0, width > 0, vector_bytes=width
+        )
+
+    def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
+        """Return the stored fingerprint of one of some documents, with its weights if kept."""
+        return fingerprint_of(sketches, at)
+
+    def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
+        """Return None: there are fingerprints."""
+        return None
+
+    def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, Any, Any]]:
+        parts = [run.table(table, source) for table in range(len(self.masks))]
+        return [(part.keys, part.ordinals, part.directory) for part in parts]
+
+    def _crowding(self, view: View, source: Source) -> float:
+        """Return how many times the mean the headers hold, as stored documents meet them."""
+        found = [1.0]
+        for run in view.runs:
+            for table in range(self.keying.table_count):
+                sizes = np.diff(run.table(table, source).directory.astype(np.float64))
+                entries = float(sizes.sum())
+                if entries >= len(sizes):  # fewer say nothing
+                    found.append(float((sizes * (sizes - 1)).sum()) * len(sizes) / entries**2)
+        return max(found)
+
+
+def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
+    """Return the fingerprint of one of some documents, with the weights of its vector if any."""
+    state, bits = int(sketches.states[at]), int(sketches.bits[at])
+    if state != WEIGHTED or not sketches.vectors.shape[1]:
+        return Fingerprint(bits, None, is_empty=state == EMPTY)
+    return Fingerprint(bits, weights_of(sketches, at))
+
+
+def weights_of(sketches: Sketches, at: int) -> npt.NDArray[np.float32]:
+    """Return the weights of one of some documents as they are stored."""
+    halves = np.concatenate([sketches.vectors[at] & 15, sketches.vectors[at] >> 4])
+    return np.asarray(2.0 * halves - 15.0, np.float32)
+
+
+def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]]:
+    """Return a run with entries in its first table alone, to be compared with every query."""
+    nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
+    return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
+
+
+def _uncovered_count(view: View) -> int:
+    """Count the documents with features that the calibration does not cover, as the runs tell."""
+    first = view.uncovered_from
+    if first >= view.next_ordinal:
+        return 0
+    inside = [
+        min(run.info.stop - first, run.info.entry_count)
+        for run in view.runs
+        if run.info.stop > first
+    ]
+    return sum(inside) + int(np.count_nonzero(view.loose.ordinals >= first))

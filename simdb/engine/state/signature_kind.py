@@ -1,0 +1,76 @@
+"""Databases of MinHash signatures: they have a table for each band (LSH)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import ALL_BITS
+from simdb.engine.state.band_tables import BandTables
+from simdb.engine.state.signature_vectors import SignatureVectors
+from simdb.engine.state.view import SIGNATURES, View
+from simdb.index.keying import bands_of
+from simdb.options import MINHASH_METHODS, Options
+from simdb.plan.problem import BandedPopulation
+from simdb.signatures import Signature
+from simdb.storage.runs.run import Source, header_bits
+from simdb.values import EMPTY, Fingerprint, Sketches
+
+
+class SignatureKind:
+    """The kind of a database whose options name a `Minhash`."""
+
+    stores = SIGNATURES
+    methods = MINHASH_METHODS
+    equal_option = "--similarity 1"
+
+    def __init__(self, options: Options) -> None:
+        """The options, which are `settled`, give the bands."""
+        self.keying = bands_of(options)
+        self.masks = [ALL_BITS] * self.keying.table_count
+        self._options = options
+
+    def make_vectors(
+        self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
+    ) -> Any:
+        """Return what measures packed signatures."""
+        return SignatureVectors(self.keying, width, segments)
+
+    def make_tables(self, view: View, source: Source) -> Any:
+        """Return the tables of all bands, prepared for look-up."""
+        runs = [
+            [run.table(table, source) for table in range(self.keying.table_count)]
+            for run in view.runs
+        ]
+        return BandTables(self.keying, runs, view.loose, view.dead, view.windows)
+
+    def make_covered_tables(self, view: View, source: Source) -> Any:
+        """Return the tables: what bands find needs no calibration."""
+        return self.make_tables(view, source)
+
+    def population(self, view: View, source: Source, *, is_swept: bool) -> BandedPopulation:
+        """Return what the planner must know of a view; `is_swept`: all pairs are asked for."""
+        counts = [run.info.entry_count for run in view.runs]
+        return BandedPopulation(
+            sum(counts) + len(view.loose.searchable),
+            self.keying,
+            header_bits(max(counts, default=0), source.header_offset),
+            source.width,
+            is_swept,
+        )
+
+    def empty_population(self, *, has_weights: bool) -> BandedPopulation:
+        """Return the same of a database that holds nothing."""
+        width = self._options.sketch.vector_bytes if has_weights else 0
+        return BandedPopulation(0, self.keying, 0, width)
+
+    def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
+        """Return the bits that stand for a signature; they have no weights."""
+        is_empty = int(sketches.states[at]) == EMPTY
+        return Fingerprint(int(sketches.bits[at]), None, is_empty=is_empty)
+
+    def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
+        """Return the stored signature of one of some documents."""
+        minima = self.keying.minima_of(sketches.vectors[at : at + 1])[0]
+        return Signature(minima, self.keying.sketch, bool(sketches.states[at] == EMPTY))

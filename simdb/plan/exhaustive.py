@@ -1,0 +1,53 @@
+"""Exhaustive search: every stored fingerprint, or volatility vector, is compared."""
+
+from collections.abc import Callable, Sequence
+
+from simdb import bits
+from simdb.options import EXHAUSTIVE
+from simdb.plan.chance import binomial_below, share_within
+from simdb.plan.problem import Criterion, Population
+from simdb.plan.way import Problem, candidate_distances
+from simdb.reports import Plan
+
+METHODS = (EXHAUSTIVE,)
+SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
+
+
+def plans(problem: Problem[Population]) -> list[Plan]:
+    """Return a plan for each distance that candidates may have."""
+    return [_by_comparing(problem, limit) for limit in candidate_distances(problem.criterion)]
+
+
+def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
+    """Return the plan that loses the fewest matches."""
+    return _by_comparing(problem, candidate_distances(problem.criterion)[0])
+
+
+def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
+    """Return "": this way is always able."""
+    return ""
+
+
+def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
+    """Return the plan whose candidates are within the distance `limit`."""
+    criterion, population, delays = problem.criterion, problem.population, problem.delays
+    count = population.count
+    if population.is_swept:
+        count = -(-count // 2)
+    if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
+        return Plan(
+            EXHAUSTIVE, 0, 0, 0, limit, criterion.similarity, 1.0, count * delays.measure,
+            f"every stored volatility vector is measured ({population.count} documents)",
+            bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
+        )  # fmt: skip
+    share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+    compare = SWEPT_SECONDS if population.is_swept else delays.compare
+    cost = count * (compare + share * delays.candidate)
+    is_measured = criterion.similarity is not None
+    recall = share_within(criterion.similarity, criterion.distance, limit)
+    return Plan(
+        EXHAUSTIVE, 0, 0, 0, limit, criterion.similarity, recall, cost,
+        f"each of {population.count} fingerprints is compared, those within distance {limit} are"
+        " candidates",
+        bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
+    )  # fmt: skip
