@@ -1,6 +1,7 @@
 """The compiled kernel; everything else about the package is in pyproject.toml.
 
-Each module of `simdb_ext` is one Cython file and the C files of the folder of the same name.
+Each module of `simdb_ext` is one Cython file and the C files of the folder of the same name,
+which may lie in folders of their own.
 The build carries no machine-specific flag: variants for newer instruction sets are compiled
 by per-function target attributes and chosen when the module is imported.  Where no compiler is
 at hand the package installs all the same and runs on numpy, slowly, with a warning.
@@ -25,9 +26,12 @@ COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3"]), "-ffp-contract=off
 extensions = [
     Extension(
         f"simdb_ext._{name}",
-        [f"simdb_ext/_{name}.pyx", *sorted(glob(f"simdb_ext/{name}/*.c"))],
+        [f"simdb_ext/_{name}.pyx", *sorted(glob(f"simdb_ext/{name}/**/*.c", recursive=True))],
         include_dirs=["simdb_ext", f"simdb_ext/{name}"],
-        depends=[*glob("simdb_ext/*.p*"), *glob("simdb_ext/*.h"), *glob(f"simdb_ext/{name}/*.h")],
+        depends=[
+            *glob("simdb_ext/*.[ph]*"),
+            *glob(f"simdb_ext/{name}/**/*.h", recursive=True),
+        ],
         extra_compile_args=COMPILE,
         extra_link_args=SANITIZE,
         optional=True,
