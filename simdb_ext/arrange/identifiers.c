@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sketch/mix.h"
+#include "mix.h"
 
 /* Ids between the request for the memory of one and its use. */
 #define AHEAD 16
