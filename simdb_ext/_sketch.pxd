@@ -54,11 +54,11 @@ cdef extern from "murmur.h" nogil:
     )
 
 
-cdef extern from "unicode.h" nogil:
+cdef extern from "text/unicode.h" nogil:
     void unicode_unfold()
 
 
-cdef extern from "text.h" nogil:
+cdef extern from "text/text.h" nogil:
     struct sketch_text:
         const void *characters
         int64_t length

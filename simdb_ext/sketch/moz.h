@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "project.h"
-#include "text.h"
+#include "text/text.h"
 
 #define MOZ_WINDOW_MAX 64
 #define MOZ_TOKENS_MAX (INT32_MAX / 2) /* or a weight could overflow */

@@ -3,16 +3,16 @@
 #include "agree.h"
 #include "consistent.h"
 #include "counts.h"
-#include "cut.h"
-#include "fold.h"
 #include "idf.h"
 #include "minima.h"
 #include "murmur.h"
 #include "quantise.h"
 #include "shingles.h"
+#include "text/cut.h"
+#include "text/fold.h"
+#include "text/words.h"
 #include "units.h"
 #include "weigh.h"
-#include "words.h"
 
 void sketch_select(int variant)
 {

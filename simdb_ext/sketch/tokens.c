@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "murmur.h"
-#include "unicode.h"
+#include "text/unicode.h"
 
 /* Given tokens of so many bytes are hashed together, longer ones one by one. */
 #define GIVEN_SHORT 1024
