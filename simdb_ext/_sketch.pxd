@@ -44,7 +44,7 @@ cdef extern from "select.h" nogil:
     void sketch_select(int variant)
 
 
-cdef extern from "murmur.h" nogil:
+cdef extern from "hash/murmur.h" nogil:
     struct sketch_murmur_hash "sketch_murmur":
         uint64_t first
         uint64_t second
@@ -97,7 +97,7 @@ cdef extern from "idf.h" nogil:
         uint32_t absent
 
 
-cdef extern from "vocabulary.h" nogil:
+cdef extern from "hash/vocabulary.h" nogil:
     enum:
         VOCABULARY_TOKEN_MAX
 

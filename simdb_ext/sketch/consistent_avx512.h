@@ -4,7 +4,7 @@
 #define SIMDB_CONSISTENT_AVX512_H
 
 #include "consistent_scalar.h"
-#include "mix_avx512.h"
+#include "hash/mix_avx512.h"
 
 #if CPU_X86
 

@@ -3,8 +3,8 @@
 #ifndef SIMDB_MINIMA_AVX2_H
 #define SIMDB_MINIMA_AVX2_H
 
+#include "hash/mix_avx2.h"
 #include "minima_scalar.h"
-#include "mix_avx2.h"
 
 #if CPU_X86
 

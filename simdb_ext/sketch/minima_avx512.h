@@ -3,8 +3,8 @@
 #ifndef SIMDB_MINIMA_AVX512_H
 #define SIMDB_MINIMA_AVX512_H
 
+#include "hash/mix_avx512.h"
 #include "minima_scalar.h"
-#include "mix_avx512.h"
 
 #if CPU_X86
 

@@ -7,15 +7,15 @@
 
 #include "bag.h"
 #include "counts.h"
+#include "hash/shingles.h"
+#include "hash/vocabulary.h"
 #include "idf.h"
 #include "minima.h"
 #include "set.h"
-#include "shingles.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/text.h"
 #include "text/words.h"
-#include "vocabulary.h"
 
 #define SKETCH_SHINGLE_MAX 1024
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "murmur.h"
+#include "hash/murmur.h"
 #include "text/unicode.h"
 
 /* Given tokens of so many bytes are hashed together, longer ones one by one. */
