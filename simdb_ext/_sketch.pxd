@@ -68,7 +68,7 @@ cdef extern from "text/text.h" nogil:
     bint sketch_is_ascii(const uint8_t *content, int64_t length)
 
 
-cdef extern from "bag.h" nogil:
+cdef extern from "weights/bag.h" nogil:
     struct sketch_bag:
         uint64_t *first
         uint64_t *second
@@ -78,7 +78,7 @@ cdef extern from "bag.h" nogil:
         int64_t count
 
 
-cdef extern from "set.h" nogil:
+cdef extern from "weights/set.h" nogil:
     enum:
         SET_PLACES
 
@@ -88,7 +88,7 @@ cdef extern from "set.h" nogil:
         int64_t room
 
 
-cdef extern from "idf.h" nogil:
+cdef extern from "weights/idf.h" nogil:
     struct sketch_idf:
         const uint64_t *entries
         int64_t count
@@ -228,13 +228,13 @@ cdef extern from "project.h" nogil:
     )
 
 
-cdef extern from "weigh.h" nogil:
+cdef extern from "weights/weigh.h" nogil:
     void sketch_weigh(
         const uint64_t *hashes, const float *weights, int64_t count, float *projected
     )
 
 
-cdef extern from "quantise.h" nogil:
+cdef extern from "weights/quantise.h" nogil:
     int64_t sketch_quantise(
         const void *weights, int is_float, int64_t count, int dimensions, uint64_t *fingerprints,
         uint8_t *vectors

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "counts.h"
 #include "mix.h"
+#include "weights/counts.h"
 
 #define HELD 1024 /* features counted at once */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "units.h"
+#include "weights/units.h"
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
 

@@ -5,17 +5,17 @@
 
 #include <stdint.h>
 
-#include "bag.h"
-#include "counts.h"
 #include "hash/shingles.h"
 #include "hash/vocabulary.h"
-#include "idf.h"
 #include "minima.h"
-#include "set.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/text.h"
 #include "text/words.h"
+#include "weights/bag.h"
+#include "weights/counts.h"
+#include "weights/idf.h"
+#include "weights/set.h"
 
 #define SKETCH_SHINGLE_MAX 1024
 

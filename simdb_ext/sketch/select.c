@@ -2,17 +2,17 @@
 
 #include "agree.h"
 #include "consistent.h"
-#include "counts.h"
 #include "hash/murmur.h"
 #include "hash/shingles.h"
-#include "idf.h"
 #include "minima.h"
-#include "quantise.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/words.h"
-#include "units.h"
-#include "weigh.h"
+#include "weights/counts.h"
+#include "weights/idf.h"
+#include "weights/quantise.h"
+#include "weights/units.h"
+#include "weights/weigh.h"
 
 void sketch_select(int variant)
 {
