@@ -118,7 +118,7 @@ cdef extern from "hash/vocabulary.h" nogil:
     uint64_t sketch_vocabulary_place(const sketch_vocabulary *vocabulary, uint64_t first)
 
 
-cdef extern from "minima.h" nogil:
+cdef extern from "minhash/minima.h" nogil:
     enum:
         MINIMA_MOST
         MINIMA_STEP
@@ -141,14 +141,14 @@ cdef extern from "minima.h" nogil:
     )
 
 
-cdef extern from "consistent.h" nogil:
+cdef extern from "minhash/consistent.h" nogil:
     int64_t consistent_sign(
         const uint64_t *keys, int permutations, const uint64_t *hashes, const float *weights,
         int64_t count, uint32_t *row
     )
 
 
-cdef extern from "agree.h" nogil:
+cdef extern from "minhash/agree.h" nogil:
     ctypedef void agree_function(
         const void *left, int is_one, const void *right, int64_t count, int width,
         uint16_t *agreeing
@@ -161,7 +161,7 @@ cdef extern from "agree.h" nogil:
     agree_functions agree_counts
 
 
-cdef extern from "bands.h" nogil:
+cdef extern from "minhash/bands.h" nogil:
     void bands_keys(
         const void *minima, int size, int64_t count, int width, int bands, int rows,
         uint64_t *keys

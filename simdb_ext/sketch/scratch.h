@@ -7,7 +7,7 @@
 
 #include "hash/shingles.h"
 #include "hash/vocabulary.h"
-#include "minima.h"
+#include "minhash/minima.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/text.h"

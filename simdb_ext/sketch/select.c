@@ -1,10 +1,10 @@
 #include "select.h"
 
-#include "agree.h"
-#include "consistent.h"
 #include "hash/murmur.h"
 #include "hash/shingles.h"
-#include "minima.h"
+#include "minhash/agree.h"
+#include "minhash/consistent.h"
+#include "minhash/minima.h"
 #include "text/cut.h"
 #include "text/fold.h"
 #include "text/words.h"
