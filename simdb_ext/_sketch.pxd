@@ -36,14 +36,6 @@ cdef extern from "Python.h":
     Py_ssize_t PyBytes_GET_SIZE(object content)
 
 
-cdef extern from "cpu.h" nogil:
-    int cpu_best()
-
-
-cdef extern from "select.h" nogil:
-    void sketch_select(int variant)
-
-
 cdef extern from "hash/murmur.h" nogil:
     struct sketch_murmur_hash "sketch_murmur":
         uint64_t first
@@ -135,16 +127,12 @@ cdef extern from "minhash/minima.h" nogil:
         const uint64_t *multipliers
         const uint64_t *increments
 
+    struct minima_functions:
+        pass
+
     int64_t minima_of_features(
-        const minima_family *family, const uint64_t *hashes, const uint32_t *counts,
-        int64_t count, uint32_t *row
-    )
-
-
-cdef extern from "minhash/consistent.h" nogil:
-    int64_t consistent_sign(
-        const uint64_t *keys, int permutations, const uint64_t *hashes, const float *weights,
-        int64_t count, uint32_t *row
+        const minima_functions *functions, const minima_family *family, const uint64_t *hashes,
+        const uint32_t *counts, int64_t count, uint32_t *row
     )
 
 
@@ -157,8 +145,6 @@ cdef extern from "minhash/agree.h" nogil:
     struct agree_functions:
         agree_function *narrow
         agree_function *wide
-
-    agree_functions agree_counts
 
 
 cdef extern from "minhash/bands.h" nogil:
@@ -228,19 +214,6 @@ cdef extern from "project.h" nogil:
     )
 
 
-cdef extern from "weights/weigh.h" nogil:
-    void sketch_weigh(
-        const uint64_t *hashes, const float *weights, int64_t count, float *projected
-    )
-
-
-cdef extern from "weights/quantise.h" nogil:
-    int64_t sketch_quantise(
-        const void *weights, int is_float, int64_t count, int dimensions, uint64_t *fingerprints,
-        uint8_t *vectors
-    )
-
-
 cdef extern from "moz.h" nogil:
     enum:
         MOZ_WINDOW_MAX
@@ -250,3 +223,19 @@ cdef extern from "moz.h" nogil:
         const sketch_text *texts, int64_t count, int window, int is_replaced, int32_t *weights,
         int64_t *features, int64_t *done
     )
+
+
+cdef extern from "variants.h" nogil:
+    struct sketch_operations_type "sketch_operations":
+        const char *name
+        void (*weigh)(const uint64_t *hashes, const float *weights, int64_t count,
+                      float *projected) noexcept nogil
+        int64_t (*quantise)(const void *weights, int is_float, int64_t count, int dimensions,
+                            uint64_t *fingerprints, uint8_t *vectors) noexcept nogil
+        minima_functions minima
+        int64_t (*consistent)(const uint64_t *keys, int permutations, const uint64_t *hashes,
+                              const float *weights, int64_t count, uint32_t *row) noexcept nogil
+        agree_functions agree
+
+    const sketch_operations_type *sketch_operations
+    const sketch_operations_type *sketch_variant(size_t index)

@@ -16,12 +16,8 @@ import numpy as np
 cdef enum:
     BAG_FIRST = 1 << 12
 
-cdef list VARIANTS = ["scalar", "avx2", "avx512"][: cpu_best() + 1]
-cdef str used = VARIANTS[cpu_best()]
-
 unicode_unfold()
 sketch_project_begin()
-sketch_select(cpu_best())
 
 include "sketch/intake.pxi"
 include "sketch/vocabulary.pxi"
@@ -32,18 +28,24 @@ include "sketch/sign.pxi"
 
 def variants():
     """Names of the variants this processor can run, the slowest ("scalar") first."""
-    return list(VARIANTS)
+    names = []
+    while sketch_variant(len(names)) != NULL:
+        names.append(sketch_variant(len(names)).name.decode())
+    return names
 
 
 def select(str variant not None):
     """Use `variant` from now on; returns the name of the one in use before."""
-    global used
-    if variant not in VARIANTS:
-        raise ValueError(f"no variant {variant!r}; there are: {', '.join(VARIANTS)}")
-    before = used
-    sketch_select(VARIANTS.index(variant))
-    used = variant
+    global sketch_operations
+    names = variants()
+    if variant not in names:
+        raise ValueError(f"no variant {variant!r}; there are: {', '.join(names)}")
+    before = sketch_operations.name.decode()
+    sketch_operations = sketch_variant(names.index(variant))
     return before
+
+
+select(variants().pop())
 
 
 def murmur(bytes content not None, seed):
@@ -239,7 +241,7 @@ def project_features(
     with nogil:
         for i in range(out.shape[0]):
             if offsets[i] < offsets[i + 1]:
-                sketch_weigh(
+                sketch_operations.weigh(
                     all_hashes + offsets[i],
                     all_weights + offsets[i] if all_weights != NULL else NULL,
                     offsets[i + 1] - offsets[i], &out[i, 0]
@@ -265,7 +267,7 @@ def quantise(weights):
     cdef uint8_t[:, ::1] vectors_out = vectors
     if count > 0:
         with nogil:
-            wrong = sketch_quantise(
+            wrong = sketch_operations.quantise(
                 &content[0], is_float, count, dimensions, &fingerprints_out[0], &vectors_out[0, 0]
             )
     if wrong >= 0:

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "mix.h"
-#include "weights/counts.h"
+#include "variants.h"
 
 #define HELD 1024 /* features counted at once */
 
@@ -97,12 +97,12 @@ static inline int64_t count_ones(const struct sketch_text *text, int window, uin
             *oldest = hash;
             features[count++ % HELD] = cyclic;
             if (count % HELD == 0)
-                sketch_counts(features, features, HELD, ones);
+                sketch_operations->counts(features, features, HELD, ones);
         }
         if (stop < text->length && character_at(text, stop) == 0)
             break;
     }
-    sketch_counts(features, features, count % HELD, ones);
+    sketch_operations->counts(features, features, count % HELD, ones);
     return count;
 }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "weights/units.h"
+#include "variants.h"
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
 
@@ -64,7 +64,7 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
 static void add_units(struct sketch_scratch *scratch, const uint64_t *first,
                       const uint64_t *second, int64_t count)
 {
-    sketch_units(first, second, scratch->units, count, scratch->sums);
+    sketch_operations->units(first, second, scratch->units, count, scratch->sums);
     for (int64_t i = 0; i < count; i++)
         scratch->total += scratch->units[i];
 }
@@ -86,11 +86,12 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
     }
     scratch->counted += count;
     if (settings->counting == SKETCH_SIGN) {
-        minima_add(&scratch->minima, settings->family, first, count);
+        minima_add(&sketch_operations->minima, &scratch->minima, settings->family, first,
+                   count);
     } else if (settings->idf == NULL) {
-        sketch_counts(first, second, count, scratch->ones);
+        sketch_operations->counts(first, second, count, scratch->ones);
     } else {
-        sketch_idf_weights(settings->idf, first, count, scratch->units);
+        sketch_operations->idf(settings->idf, first, count, scratch->units);
         add_units(scratch, first, second, count);
     }
 }
@@ -104,9 +105,9 @@ static void count_features(struct sketch_scratch *scratch, int length,
     if (count <= 0)
         return;
     if (length > 1) {
-        sketch_shingles(scratch->first, count, length);
+        sketch_operations->shingles(scratch->first, count, length);
         if (settings->counting != SKETCH_SIGN)
-            sketch_shingles(scratch->second, count, length);
+            sketch_operations->shingles(scratch->second, count, length);
     }
     add_features(scratch, count, settings);
     scratch->features += count;
@@ -123,7 +124,7 @@ static void weigh_bag(struct sketch_scratch *scratch, int64_t start, int64_t cou
     uint32_t *units = scratch->units;
 
     if (settings->idf != NULL)
-        sketch_idf_weights(settings->idf, scratch->bag.first + start, count, units);
+        sketch_operations->idf(settings->idf, scratch->bag.first + start, count, units);
     for (int64_t i = 0; i < count; i++) {
         uint32_t each = counts[i] < COUNT_MAX ? counts[i] : COUNT_MAX;
         uint64_t weight = each < 256 ? logarithms[each] : logarithm(each);

@@ -80,7 +80,7 @@ def sign_features(
     with nogil:
         for i in range(out.shape[0]):
             minima_of_features(
-                &permutations.family, all_hashes + offsets[i],
+                &sketch_operations.minima, &permutations.family, all_hashes + offsets[i],
                 all_counts + offsets[i] if all_counts != NULL else NULL,
                 offsets[i + 1] - offsets[i], &out[i, 0]
             )
@@ -102,7 +102,7 @@ def sign_weighted(
     cdef Py_ssize_t i
     with nogil:
         for i in range(out.shape[0]):
-            consistent_sign(
+            sketch_operations.consistent(
                 &keys[0], width, all_hashes + offsets[i], all_weights + offsets[i],
                 offsets[i + 1] - offsets[i], &out[i, 0]
             )
@@ -122,7 +122,7 @@ def agreements(left, right):
     cdef const uint8_t[::1] second = np.ascontiguousarray(right).reshape(-1).view(np.uint8)
     cdef uint16_t[::1] out = agreeing
     cdef agree_function *count = (
-        agree_counts.narrow if right.dtype == np.uint8 else agree_counts.wide
+        sketch_operations.agree.narrow if right.dtype == np.uint8 else sketch_operations.agree.wide
     )
     cdef int is_one = len(left) == 1
     cdef int width = right.shape[1]

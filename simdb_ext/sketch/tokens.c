@@ -4,6 +4,7 @@
 
 #include "hash/murmur.h"
 #include "text/unicode.h"
+#include "variants.h"
 
 /* Given tokens of so many bytes are hashed together, longer ones one by one. */
 #define GIVEN_SHORT 1024
@@ -76,12 +77,18 @@ static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
     }
 }
 
+/* Write the hashes of the tokens that were cut behind those that are held. */
+static void hash_tokens(struct sketch_scratch *scratch, int64_t count, uint32_t seed)
+{
+    sketch_operations->hash(scratch->copy, scratch->starts, scratch->stops, count, seed,
+                            scratch->first + scratch->held, scratch->second + scratch->held);
+}
+
 /* Hold the tokens that were cut. */
 static void hold_tokens(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_settings *settings)
 {
-    sketch_hash(scratch->copy, scratch->starts, scratch->stops, count, settings->seed,
-                scratch->first + scratch->held, scratch->second + scratch->held);
+    hash_tokens(scratch, count, settings->seed);
     if (settings->vocabulary == NULL)
         scratch->held += count;
     else if (settings->vocabulary->is_complete)
@@ -135,18 +142,20 @@ static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketc
 static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_text *text,
                           int64_t start, int64_t stop, const struct sketch_settings *settings)
 {
+    const struct sketch_operations *now = sketch_operations;
     struct sketch_tokens tokens = {scratch->copy, scratch->starts, scratch->stops};
     int64_t count, open = stop;
+    int lowercase = settings->is_lowercase;
 
     if (settings->unit == SKETCH_WHITESPACE) {
-        count = sketch_cut_spaces(text, start, stop, settings->is_lowercase, &tokens, &open);
+        count = now->cut_spaces(text, start, stop, lowercase, &tokens, &open);
     } else if (text->is_ascii) {
-        count = sketch_words((const uint8_t *)text->characters + start, stop - start,
-                             settings->is_lowercase, tokens.copy, tokens.starts, tokens.stops);
+        count = now->words((const uint8_t *)text->characters + start, stop - start, lowercase,
+                           tokens.copy, tokens.starts, tokens.stops);
         if (count > 0 && tokens.stops[count - 1] == stop - start)
             open = start + tokens.starts[count - 1];
     } else {
-        count = sketch_cut(text, start, stop, settings->is_lowercase, &tokens, &open);
+        count = now->cut(text, start, stop, lowercase, &tokens, &open);
     }
     if (open == stop || stop == text->length) {
         hold_tokens(scratch, count, settings);
@@ -167,8 +176,9 @@ static int64_t hold_characters(struct sketch_scratch *scratch, const struct sket
 
     if (text->is_ascii) {
         const uint8_t *content = (const uint8_t *)text->characters + start;
-        hold_letters(scratch, sketch_fold(content, stop - start, settings->is_lowercase, space,
-                                          tokens.copy));
+        hold_letters(scratch, sketch_operations->fold(content, stop - start,
+                                                      settings->is_lowercase, space,
+                                                      tokens.copy));
     } else {
         hold_tokens(scratch, sketch_fold_any(text, start, stop, settings->is_lowercase, space,
                                              &tokens), settings);
@@ -256,8 +266,7 @@ int64_t sketch_hold_given(struct sketch_scratch *scratch, const struct sketch_to
         size += (uint32_t)tokens[taken].length;
         scratch->stops[taken] = size;
     }
-    sketch_hash(scratch->copy, scratch->starts, scratch->stops, taken, settings->seed,
-                scratch->first + scratch->held, scratch->second + scratch->held);
+    hash_tokens(scratch, taken, settings->seed);
     scratch->held += taken;
     return taken;
 }

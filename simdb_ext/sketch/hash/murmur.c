@@ -1,20 +1,6 @@
 #include "murmur.h"
 
-#include "cpu.h"
 #include "mix.h"
-#include "murmur_avx2.h"
-#include "murmur_avx512.h"
-#include "murmur_scalar.h"
-
-#if CPU_X86
-static sketch_hash_function *const VARIANTS[] = {hash_scalar, hash_avx2, hash_avx512};
-#else
-static sketch_hash_function *const VARIANTS[] = {hash_scalar};
-#endif
-
-sketch_hash_function *sketch_hash = hash_scalar;
-
-void sketch_hash_select(int variant) { sketch_hash = VARIANTS[variant]; }
 
 void sketch_murmur_begin(struct sketch_murmur *hash, uint32_t seed)
 {

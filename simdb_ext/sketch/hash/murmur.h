@@ -26,7 +26,4 @@ typedef void sketch_hash_function(const uint8_t *text, const uint32_t *starts,
                                   const uint32_t *stops, int64_t count, uint32_t seed,
                                   uint64_t *first, uint64_t *second);
 
-extern sketch_hash_function *sketch_hash;
-void sketch_hash_select(int variant);
-
 #endif

@@ -1,4 +1,4 @@
-/* The definition of sketch_hash. */
+/* The definition of `hash`. */
 
 #ifndef SIMDB_MURMUR_SCALAR_H
 #define SIMDB_MURMUR_SCALAR_H

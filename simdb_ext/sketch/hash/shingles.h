@@ -12,7 +12,4 @@ typedef void sketch_shingles_function(uint64_t *words, int64_t count, int shingl
 
 #define SHINGLES_SLACK 8
 
-extern sketch_shingles_function *sketch_shingles;
-void sketch_shingles_select(int variant);
-
 #endif

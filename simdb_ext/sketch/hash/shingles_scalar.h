@@ -1,4 +1,4 @@
-/* The definition of sketch_shingles. */
+/* The definition of `shingles`. */
 
 #ifndef SIMDB_SHINGLES_SCALAR_H
 #define SIMDB_SHINGLES_SCALAR_H

@@ -15,7 +15,4 @@ struct agree_functions {
     agree_function *wide;   /* of 4 bytes */
 };
 
-extern struct agree_functions agree_counts;
-void agree_select(int variant);
-
 #endif

@@ -1,4 +1,4 @@
-/* The definition of agree_counts. */
+/* The definition of `agree`. */
 
 #ifndef SIMDB_AGREE_SCALAR_H
 #define SIMDB_AGREE_SCALAR_H

@@ -12,7 +12,4 @@ typedef int64_t consistent_function(const uint64_t *keys, int permutations,
                                     const uint64_t *hashes, const float *weights, int64_t count,
                                     uint32_t *row);
 
-extern consistent_function *consistent_sign;
-void consistent_select(int variant);
-
 #endif

@@ -1,4 +1,4 @@
-/* The definition of consistent_sign.
+/* The definition of `consistent`.
 
    Every variant does the same operations in the same order, each rounded by itself, so that
    they agree to the bit; therefore the logarithm is one of our own. */

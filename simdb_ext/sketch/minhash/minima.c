@@ -2,37 +2,10 @@
 
 #include <string.h>
 
-#include "cpu.h"
-#include "minima_avx2.h"
-#include "minima_avx512.h"
-#include "minima_scalar.h"
+#include "mix.h"
 
 /* Features made at a time where they are not made by cutting text. */
 #define BATCH 512
-
-#if CPU_X86
-static minima_mix_function *const MIXES[] = {mix_features_scalar, mix_features_avx2,
-                                             mix_features_avx512};
-static minima_function *const SHIFTS[] = {minima_shift_scalar, minima_shift_avx2,
-                                          minima_shift_avx512};
-static minima_function *const MERSENNES[] = {minima_mersenne_scalar, minima_mersenne_scalar,
-                                             minima_mersenne_avx512};
-#else
-static minima_mix_function *const MIXES[] = {mix_features_scalar};
-static minima_function *const SHIFTS[] = {minima_shift_scalar};
-static minima_function *const MERSENNES[] = {minima_mersenne_scalar};
-#endif
-
-static minima_mix_function *mix_features = mix_features_scalar;
-static minima_function *shift = minima_shift_scalar;
-static minima_function *mersenne = minima_mersenne_scalar;
-
-void minima_select(int variant)
-{
-    mix_features = MIXES[variant];
-    shift = SHIFTS[variant];
-    mersenne = MERSENNES[variant];
-}
 
 /* One of `count` bins by the highest 32 bits of a word. */
 static inline uint32_t bin_of(uint64_t word, int count)
@@ -41,12 +14,12 @@ static inline uint32_t bin_of(uint64_t word, int count)
 }
 
 /* Each feature goes to one bin, which keeps the least of their lowest 32 bits. */
-static void add_to_bins(struct minima *minima, const struct minima_family *family,
-                        uint64_t *features, int64_t count)
+static void add_to_bins(const struct minima_functions *functions, struct minima *minima,
+                        const struct minima_family *family, uint64_t *features, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         features[i] += family->increments[0];
-    mix_features(features, count, 0);
+    functions->mix(features, count, 0);
     for (int64_t i = 0; i < count; i++) {
         uint32_t bin = bin_of(features[i], family->count), value = (uint32_t)features[i];
         uint32_t least = minima->values[bin];
@@ -75,15 +48,16 @@ void minima_begin(struct minima *minima, const struct minima_family *family)
     memset(minima->filled, 0, (size_t)family->count);
 }
 
-void minima_add(struct minima *minima, const struct minima_family *family, uint64_t *hashes,
-                int64_t count)
+void minima_add(const struct minima_functions *functions, struct minima *minima,
+                const struct minima_family *family, uint64_t *hashes, int64_t count)
 {
-    mix_features(hashes, count, family->is_narrow);
+    functions->mix(hashes, count, family->is_narrow);
     if (family->kind == MINIMA_ONE_PERMUTATION)
-        add_to_bins(minima, family, hashes, count);
+        add_to_bins(functions, minima, family, hashes, count);
+    else if (family->kind == MINIMA_MERSENNE)
+        functions->mersenne(family, hashes, count, minima->values);
     else
-        (family->kind == MINIMA_MERSENNE ? mersenne : shift)(family, hashes, count,
-                                                             minima->values);
+        functions->shift(family, hashes, count, minima->values);
 }
 
 void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row)
@@ -93,7 +67,8 @@ void minima_end(struct minima *minima, const struct minima_family *family, uint3
     memcpy(row, minima->values, (size_t)family->count * sizeof *row);
 }
 
-int64_t minima_of_features(const struct minima_family *family, const uint64_t *hashes,
+int64_t minima_of_features(const struct minima_functions *functions,
+                           const struct minima_family *family, const uint64_t *hashes,
                            const uint32_t *counts, int64_t count, uint32_t *row)
 {
     struct minima minima;
@@ -106,13 +81,13 @@ int64_t minima_of_features(const struct minima_family *family, const uint64_t *h
         for (uint32_t time = 0; time < times; time++) {
             batch[held++] = hashes[i] + MIX_SECOND_WORD * (uint64_t)time;
             if (held == BATCH) {
-                minima_add(&minima, family, batch, held);
+                minima_add(functions, &minima, family, batch, held);
                 held = 0;
             }
         }
         features += times;
     }
-    minima_add(&minima, family, batch, held);
+    minima_add(functions, &minima, family, batch, held);
     if (features > 0)
         minima_end(&minima, family, row);
     else

@@ -25,20 +25,6 @@ struct minima {
     uint8_t filled[MINIMA_MOST];
 };
 
-void minima_begin(struct minima *minima, const struct minima_family *family);
-
-/* Take the features with these hashes, which are overwritten. */
-void minima_add(struct minima *minima, const struct minima_family *family, uint64_t *hashes,
-                int64_t count);
-
-/* The finished signature, of a document that had features. */
-void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row);
-
-/* The signature of one document; feature i occurs counts[i] times, once where counts is NULL, and
-   each occurrence is a feature of its own.  Returns how many there are. */
-int64_t minima_of_features(const struct minima_family *family, const uint64_t *hashes,
-                           const uint32_t *counts, int64_t count, uint32_t *row);
-
 /* Replace hashes by features: mixed, and both halves the upper one where `is_narrow`. */
 typedef void minima_mix_function(uint64_t *hashes, int64_t count, int is_narrow);
 
@@ -46,6 +32,26 @@ typedef void minima_mix_function(uint64_t *hashes, int64_t count, int is_narrow)
 typedef void minima_function(const struct minima_family *family, const uint64_t *features,
                              int64_t count, uint32_t *values);
 
-void minima_select(int variant);
+/* The functions that have variants. */
+struct minima_functions {
+    minima_mix_function *mix;
+    minima_function *shift;    /* for MINIMA_MULTIPLY_SHIFT */
+    minima_function *mersenne; /* for MINIMA_MERSENNE */
+};
+
+void minima_begin(struct minima *minima, const struct minima_family *family);
+
+/* Take the features with these hashes, which are overwritten. */
+void minima_add(const struct minima_functions *functions, struct minima *minima,
+                const struct minima_family *family, uint64_t *hashes, int64_t count);
+
+/* The finished signature, of a document that had features. */
+void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row);
+
+/* The signature of one document; feature i occurs counts[i] times, once where counts is NULL, and
+   each occurrence is a feature of its own.  Returns how many there are. */
+int64_t minima_of_features(const struct minima_functions *functions,
+                           const struct minima_family *family, const uint64_t *hashes,
+                           const uint32_t *counts, int64_t count, uint32_t *row);
 
 #endif

@@ -1,4 +1,4 @@
-/* The definition of sketch_cut. */
+/* The definitions of `cut` and `cut_spaces`. */
 
 #ifndef SIMDB_CUT_SCALAR_H
 #define SIMDB_CUT_SCALAR_H
@@ -61,6 +61,15 @@ static int64_t cut_scalar(const struct sketch_text *text, int64_t start, int64_t
     struct cut cut = {.tokens = tokens, .opened = start};
 
     cut_some(&cut, text, start, stop, lowercase, CUT_WORDS, CUT_SINGLES);
+    return cut_end(&cut, stop, open);
+}
+
+static int64_t cut_spaces_scalar(const struct sketch_text *text, int64_t start, int64_t stop,
+                                 int lowercase, const struct sketch_tokens *tokens, int64_t *open)
+{
+    struct cut cut = {.tokens = tokens, .opened = start};
+
+    cut_some(&cut, text, start, stop, lowercase, ~(1u << CLASS_SPACE), 0);
     return cut_end(&cut, stop, open);
 }
 

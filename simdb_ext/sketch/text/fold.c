@@ -1,21 +1,8 @@
 #include "fold.h"
 
-#include "cpu.h"
-#include "fold_avx512.h"
-#include "fold_scalar.h"
 #include "unicode.h"
 
-#if CPU_X86
-static sketch_fold_function *const VARIANTS[] = {fold_scalar, fold_scalar, fold_avx512};
-#else
-static sketch_fold_function *const VARIANTS[] = {fold_scalar};
-#endif
-
 #define REPLACEMENT '?' /* what Python writes for a lone surrogate */
-
-sketch_fold_function *sketch_fold = fold_scalar;
-
-void sketch_fold_select(int variant) { sketch_fold = VARIANTS[variant]; }
 
 static int64_t put(const struct sketch_tokens *tokens, int64_t count, uint32_t *size,
                    uint32_t code)

@@ -18,9 +18,6 @@ typedef int64_t sketch_fold_function(const uint8_t *text, int64_t length, int lo
 
 #define FOLD_SLACK 65
 
-extern sketch_fold_function *sketch_fold;
-void sketch_fold_select(int variant);
-
 /* The same for characters [start, stop) of any text, each as a token of UTF-8; returns their
    number.  For n characters there is room for n + 1 tokens and 4 n + 4 bytes. */
 int64_t sketch_fold_any(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,

@@ -1,4 +1,4 @@
-/* The definition of sketch_fold. */
+/* The definition of `fold`. */
 
 #ifndef SIMDB_FOLD_SCALAR_H
 #define SIMDB_FOLD_SCALAR_H

@@ -13,7 +13,4 @@ typedef int64_t sketch_words_function(const uint8_t *text, int64_t length, int l
 
 #define WORDS_SLACK 64
 
-extern sketch_words_function *sketch_words;
-void sketch_words_select(int variant);
-
 #endif

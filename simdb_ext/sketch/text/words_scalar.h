@@ -1,4 +1,4 @@
-/* The definition of sketch_words. */
+/* The definition of `words`. */
 
 #ifndef SIMDB_WORDS_SCALAR_H
 #define SIMDB_WORDS_SCALAR_H

@@ -11,7 +11,4 @@
 typedef void sketch_counts_function(const uint64_t *first, const uint64_t *second, int64_t count,
                                     uint32_t *ones);
 
-extern sketch_counts_function *sketch_counts;
-void sketch_counts_select(int variant);
-
 #endif

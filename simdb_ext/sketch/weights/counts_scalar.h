@@ -1,4 +1,4 @@
-/* The definition of sketch_counts. */
+/* The definition of `counts`. */
 
 #ifndef SIMDB_COUNTS_SCALAR_H
 #define SIMDB_COUNTS_SCALAR_H

@@ -18,7 +18,4 @@ struct sketch_idf {
 typedef void sketch_idf_function(const struct sketch_idf *idf, const uint64_t *hashes,
                                  int64_t count, uint32_t *weights);
 
-extern sketch_idf_function *sketch_idf_weights;
-void sketch_idf_select(int variant);
-
 #endif

@@ -1,4 +1,4 @@
-/* The definition of sketch_idf_weights. */
+/* The definition of `idf`. */
 
 #ifndef SIMDB_IDF_SCALAR_H
 #define SIMDB_IDF_SCALAR_H

@@ -15,7 +15,4 @@ typedef int64_t sketch_quantise_function(const void *weights, int is_float, int6
                                          int dimensions, uint64_t *fingerprints,
                                          uint8_t *vectors);
 
-extern sketch_quantise_function *sketch_quantise;
-void sketch_quantise_select(int variant);
-
 #endif

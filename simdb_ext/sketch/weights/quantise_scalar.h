@@ -1,4 +1,4 @@
-/* The definition of sketch_quantise, and what its variants share. */
+/* The definition of `quantise`, and what its variants share. */
 
 #ifndef SIMDB_QUANTISE_SCALAR_H
 #define SIMDB_QUANTISE_SCALAR_H

@@ -15,7 +15,4 @@ typedef void sketch_units_function(const uint64_t *first, const uint64_t *second
 /* So many weights cannot overflow 32 bits. */
 #define UNITS_BATCH ((int64_t)1 << (32 - UNITS_BITS))
 
-extern sketch_units_function *sketch_units;
-void sketch_units_select(int variant);
-
 #endif

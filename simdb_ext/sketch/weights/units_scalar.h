@@ -1,4 +1,4 @@
-/* The definition of sketch_units. */
+/* The definition of `units`. */
 
 #ifndef SIMDB_UNITS_SCALAR_H
 #define SIMDB_UNITS_SCALAR_H

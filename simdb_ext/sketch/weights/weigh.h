@@ -11,7 +11,4 @@
 typedef void sketch_weigh_function(const uint64_t *hashes, const float *weights, int64_t count,
                                    float *projected);
 
-extern sketch_weigh_function *sketch_weigh;
-void sketch_weigh_select(int variant);
-
 #endif

@@ -1,4 +1,4 @@
-/* The definition of sketch_weigh. */
+/* The definition of `weigh`. */
 
 #ifndef SIMDB_WEIGH_SCALAR_H
 #define SIMDB_WEIGH_SCALAR_H
