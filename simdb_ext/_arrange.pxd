@@ -24,21 +24,12 @@ cdef extern from "Python.h":
     object PyLong_FromLongLong(long long number)
     object PyLong_FromUnsignedLongLong(unsigned long long number)
 
-cdef extern from "cpu.h" nogil:
-    int cpu_best()
-
-cdef extern from "select.h" nogil:
-    void arrange_select(int variant)
-
 cdef extern from "permute.h" nogil:
     struct arrange_rotations:
         pass
 
     arrange_rotations arrange_leading(uint64_t mask)
     arrange_rotations arrange_trailing(uint64_t mask)
-    void arrange_permute(
-        const uint64_t *words, int64_t count, const arrange_rotations *rotations, uint64_t *out
-    )
 
 cdef extern from "sort.h" nogil:
     size_t arrange_sort_scratch(int64_t count)
@@ -55,20 +46,11 @@ cdef extern from "merge.h" nogil:
         arrange_sorted left, arrange_sorted right, uint64_t *keys, uint32_t *ordinals
     )
 
-cdef extern from "keep.h" nogil:
-    int64_t arrange_keep(
-        const uint64_t *keys, const uint32_t *ordinals, int64_t count, const uint8_t *dead,
-        int64_t dead_size, uint64_t *keys_out, uint32_t *ordinals_out
-    )
-
 cdef extern from "directory.h" nogil:
     enum:
         ARRANGE_HEADER_BITS_MAX
 
     void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out)
-
-cdef extern from "descent.h" nogil:
-    int64_t arrange_descent(const uint64_t *keys, int64_t count)
 
 cdef extern from "forest.h" nogil:
     void arrange_plant(uint32_t *parents, int64_t count)
@@ -117,3 +99,16 @@ cdef extern from "identifiers.h" nogil:
     int64_t arrange_put(uint8_t *out, char tag, const void *content, int64_t length)
     int64_t arrange_put_int(uint8_t *out, char tag, uint64_t number)
     uint64_t arrange_take_int(const uint8_t *content)
+
+cdef extern from "variants.h" nogil:
+    struct arrange_operations_type "arrange_operations":
+        const char *name
+        void (*permute)(const uint64_t *words, int64_t count,
+                        const arrange_rotations *rotations, uint64_t *out) noexcept nogil
+        int64_t (*keep)(const uint64_t *keys, const uint32_t *ordinals, int64_t count,
+                        const uint8_t *dead, int64_t dead_size, uint64_t *keys_out,
+                        uint32_t *ordinals_out) noexcept nogil
+        int64_t (*descent)(const uint64_t *keys, int64_t count) noexcept nogil
+
+    const arrange_operations_type *arrange_operations
+    const arrange_operations_type *arrange_variant(size_t index)

@@ -11,26 +11,27 @@ ORDINAL_COUNT_MAX = 2**32  # ordinals are uint32
 
 cdef uint8_t NOTHING = 0
 
-cdef list VARIANTS = ["scalar", "avx2", "avx512"][: cpu_best() + 1]
-cdef str used = VARIANTS[cpu_best()]
-
-arrange_select(cpu_best())
-
 
 def variants():
     """Names of the variants this processor can run, the slowest ("scalar") first."""
-    return list(VARIANTS)
+    names = []
+    while arrange_variant(len(names)) != NULL:
+        names.append(arrange_variant(len(names)).name.decode())
+    return names
 
 
 def select(str variant not None):
     """Use `variant` from now on; returns the name of the one in use before."""
-    global used
-    if variant not in VARIANTS:
-        raise ValueError(f"no variant {variant!r}; there are: {', '.join(VARIANTS)}")
-    before = used
-    arrange_select(VARIANTS.index(variant))
-    used = variant
+    global arrange_operations
+    names = variants()
+    if variant not in names:
+        raise ValueError(f"no variant {variant!r}; there are: {', '.join(names)}")
+    before = arrange_operations.name.decode()
+    arrange_operations = arrange_variant(names.index(variant))
     return before
+
+
+select(variants().pop())
 
 
 def permute(const uint64_t[::1] fingerprints not None, mask, uint64_t[::1] out not None):
@@ -39,7 +40,9 @@ def permute(const uint64_t[::1] fingerprints not None, mask, uint64_t[::1] out n
     check_room(out.shape[0], fingerprints.shape[0], "words")
     if fingerprints.shape[0]:
         with nogil:
-            arrange_permute(&fingerprints[0], fingerprints.shape[0], &rotations, &out[0])
+            arrange_operations.permute(
+                &fingerprints[0], fingerprints.shape[0], &rotations, &out[0]
+            )
 
 
 def restore(const uint64_t[::1] keys not None, mask, uint64_t[::1] out not None):
@@ -48,7 +51,7 @@ def restore(const uint64_t[::1] keys not None, mask, uint64_t[::1] out not None)
     check_room(out.shape[0], keys.shape[0], "words")
     if keys.shape[0]:
         with nogil:
-            arrange_permute(&keys[0], keys.shape[0], &rotations, &out[0])
+            arrange_operations.permute(&keys[0], keys.shape[0], &rotations, &out[0])
 
 
 def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals not None):
@@ -104,7 +107,7 @@ def keep(
     if keys.shape[0] == 0:
         return 0
     with nogil:
-        kept = arrange_keep(
+        kept = arrange_operations.keep(
             &keys[0], &ordinals[0], keys.shape[0], bytes_of(dead), dead.shape[0], &keys_out[0],
             &ordinals_out[0]
         )
@@ -133,7 +136,7 @@ def first_descent(const uint64_t[::1] keys not None):
     cdef int64_t position = -1
     if keys.shape[0]:
         with nogil:
-            position = arrange_descent(&keys[0], keys.shape[0])
+            position = arrange_operations.descent(&keys[0], keys.shape[0])
     return position
 
 

@@ -6,7 +6,7 @@
 #ifndef SIMDB_CPU_H
 #define SIMDB_CPU_H
 
-enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512, CPU_VARIANTS };
+enum cpu_variant { CPU_SCALAR, CPU_WITH_AVX2, CPU_WITH_AVX512 };
 
 #if defined(__x86_64__)
 

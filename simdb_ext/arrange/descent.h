@@ -8,7 +8,4 @@
 /* Position of the first key that is smaller than the one before it, or -1. */
 typedef int64_t arrange_descent_function(const uint64_t *keys, int64_t count);
 
-extern arrange_descent_function *arrange_descent;
-void arrange_descent_select(int variant);
-
 #endif

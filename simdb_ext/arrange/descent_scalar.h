@@ -1,4 +1,4 @@
-/* The definition of arrange_descent; variants are this, compiled for wider registers. */
+/* The definition of `descent`; variants are this, compiled for wider registers. */
 
 #ifndef SIMDB_DESCENT_SCALAR_H
 #define SIMDB_DESCENT_SCALAR_H

@@ -13,7 +13,4 @@ typedef int64_t arrange_keep_function(const uint64_t *keys, const uint32_t *ordi
                                       int64_t count, const uint8_t *dead, int64_t dead_size,
                                       uint64_t *keys_out, uint32_t *ordinals_out);
 
-extern arrange_keep_function *arrange_keep;
-void arrange_keep_select(int variant);
-
 #endif

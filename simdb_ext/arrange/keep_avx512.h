@@ -1,10 +1,10 @@
-/* arrange_keep, sixteen entries at a time. */
+/* `keep`, sixteen entries at a time. */
 
 #ifndef SIMDB_KEEP_AVX512_H
 #define SIMDB_KEEP_AVX512_H
 
 #include "cpu.h"
-#include "keep.h"
+#include "keep_scalar.h"
 
 #if CPU_X86
 

@@ -1,4 +1,4 @@
-/* The definition of arrange_keep. */
+/* The definition of `keep`. */
 
 #ifndef SIMDB_KEEP_SCALAR_H
 #define SIMDB_KEEP_SCALAR_H

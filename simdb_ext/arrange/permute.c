@@ -1,32 +1,5 @@
 #include "permute.h"
 
-#include "cpu.h"
-#include "permute_scalar.h"
-
-#if CPU_X86
-
-CPU_AVX2 static void permute_avx2(const uint64_t *words, int64_t count,
-                                  const struct arrange_rotations *rotations, uint64_t *out)
-{
-    permute_any(words, count, rotations, out);
-}
-
-CPU_AVX512 static void permute_avx512(const uint64_t *words, int64_t count,
-                                      const struct arrange_rotations *rotations, uint64_t *out)
-{
-    permute_any(words, count, rotations, out);
-}
-
-static arrange_permute_function *const VARIANTS[] = {permute_scalar, permute_avx2,
-                                                     permute_avx512};
-#else
-static arrange_permute_function *const VARIANTS[] = {permute_scalar};
-#endif
-
-arrange_permute_function *arrange_permute = permute_scalar;
-
-void arrange_permute_select(int variant) { arrange_permute = VARIANTS[variant]; }
-
 /* Target of the bits that move by each turn to the left. */
 static void collect(uint64_t mask, uint64_t by_turn[ARRANGE_WORD_BITS])
 {

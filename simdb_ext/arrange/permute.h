@@ -27,7 +27,4 @@ struct arrange_rotations arrange_trailing(uint64_t mask);
 typedef void arrange_permute_function(const uint64_t *words, int64_t count,
                                       const struct arrange_rotations *rotations, uint64_t *out);
 
-extern arrange_permute_function *arrange_permute;
-void arrange_permute_select(int variant);
-
 #endif

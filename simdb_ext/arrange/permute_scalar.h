@@ -1,4 +1,4 @@
-/* The definition of arrange_permute; variants are this, compiled for wider registers. */
+/* The definition of `permute`; variants are this, compiled for wider registers. */
 
 #ifndef SIMDB_PERMUTE_SCALAR_H
 #define SIMDB_PERMUTE_SCALAR_H
