@@ -1,0 +1,39 @@
+"""The rooms of the kernel's C files: a file includes only from its own room and those below."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+EXTENSION = Path(__file__).parents[2] / "simdb_ext"
+# Each room, and the rooms that its files may include from besides their own and the top.
+ROOMS = {
+    "arrange": [],
+    "search": [],
+    "sketch/text": [],
+    "sketch/hash": [],
+    "sketch/weights": [],
+    "sketch/minhash": ["sketch/hash"],
+    "sketch": ["sketch/text", "sketch/hash", "sketch/weights", "sketch/minhash"],
+}
+SOURCES = sorted(path for path in EXTENSION.glob("*/**/*.[ch]"))
+
+
+def room_of(path: Path) -> str:
+    return str(path.parent.relative_to(EXTENSION))
+
+
+def included_by(path: Path) -> list[Path]:
+    """The files that `path` includes, found as the compiler finds them."""
+    folders = [path.parent, EXTENSION, EXTENSION / room_of(path).split("/")[0]]
+    names = re.findall(r'^#include "(.+)"$', path.read_text(encoding="ascii"), re.MULTILINE)
+    return [next(folder / name for folder in folders if (folder / name).exists()) for name in names]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(EXTENSION)))
+def test_a_file_includes_nothing_from_a_room_above_or_beside_its_own(path: Path) -> None:
+    allowed = {".", room_of(path), *ROOMS[room_of(path)]}
+
+    included = {room_of(other) for other in included_by(path)}
+
+    assert included <= allowed
