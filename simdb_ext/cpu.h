@@ -1,7 +1,7 @@
-/* Which instruction sets this processor has, and how a single function asks for them.
+/* Which instruction sets this processor has, and how a single function is compiled for one.
 
-   A function of an AVX2 or AVX-512 variant carries the attribute CPU_AVX2 or CPU_AVX512 and is
-   called only where cpu_best() says so.  Elsewhere than on x86-64 there is only the scalar one. */
+   A function for AVX2 or AVX-512 carries the attribute CPU_AVX2 or CPU_AVX512 and is called only if
+   cpu_best() allows it.  Processors other than x86-64 have the scalar variant alone. */
 
 #ifndef SIMDB_CPU_H
 #define SIMDB_CPU_H

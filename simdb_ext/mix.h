@@ -1,4 +1,4 @@
-/* The arithmetic of MurmurHash3_x64_128, shared by whoever hashes. */
+/* The arithmetic of MurmurHash3_x64_128, shared by all code that hashes. */
 
 #ifndef SIMDB_MIX_H
 #define SIMDB_MIX_H
@@ -13,10 +13,11 @@
 #define MIX_ADDED_FIRST 0x52DCE729u
 #define MIX_ADDED_SECOND 0x38495AB5u
 
-/* Tokens of a shingle are told apart by rotating their hashes; 23 is coprime to 64. */
+/* Each token of a shingle is rotated by another multiple of this, so that their order matters; 23
+   is coprime to 64. */
 #define MIX_ROTATION 23
 
-/* The second word of a ready feature is made from its first by way of this constant. */
+/* If a feature is given as one word, its second word is made from the first with this constant. */
 #define MIX_SECOND_WORD 0x9E3779B97F4A7C15u
 
 static inline uint64_t mix_rotate(uint64_t word, unsigned turn)
@@ -49,7 +50,8 @@ static inline void mix_block(uint64_t *first, uint64_t *second, uint64_t low, ui
     *second = (mix_rotate(*second, 31) + *first) * 5 + MIX_ADDED_SECOND;
 }
 
-/* `low` and `high` are the last 0 to 15 bytes, then zeros; `length` is that of everything. */
+/* Finish a hash: `low` and `high` are the last 0 to 15 bytes, then zeros; `length` counts all
+   bytes. */
 static inline void mix_end(uint64_t *first, uint64_t *second, uint64_t low, uint64_t high,
                            uint64_t length)
 {

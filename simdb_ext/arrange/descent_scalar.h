@@ -1,11 +1,12 @@
-/* The definition of `descent`; variants are this, compiled for wider registers. */
+/* The definition of `descent`; the other variants are the same code, compiled for wider
+   registers. */
 
 #ifndef SIMDB_DESCENT_SCALAR_H
 #define SIMDB_DESCENT_SCALAR_H
 
 #include "descent.h"
 
-#define DESCENT_BLOCK 256 /* keys; without a way out in between the compiler can use its lanes */
+#define DESCENT_BLOCK 256 /* keys; the loop over them has no exit, so that it can be vectorised */
 
 static inline __attribute__((always_inline)) int64_t descent_any(const uint64_t *keys,
                                                                  int64_t count)

@@ -1,4 +1,4 @@
-/* The scalar `descent`, compiled for wider registers. */
+/* The scalar `descent`, compiled for AVX2 and AVX-512. */
 
 #ifndef SIMDB_DESCENT_X86_H
 #define SIMDB_DESCENT_X86_H

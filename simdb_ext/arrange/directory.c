@@ -7,8 +7,8 @@ void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uin
     int64_t headers = (int64_t)1 << header_bits;
     uint32_t stop = 0;
 
-    /* The last key of a header has the last word on where the header ends, so that there is no
-       branch for the processor to guess; headers without keys end where those before them do. */
+    /* Each key writes the end of its header, and the last key of a header wins: the loop has no
+       branch to mispredict.  A header without keys ends where the header before it ends. */
     memset(out, 0, (size_t)(headers + 1) * sizeof *out);
     for (int64_t i = 0; i < count; i++) {
         uint64_t header = keys[i] >> 1 >> (63 - header_bits);

@@ -1,4 +1,4 @@
-/* Where the keys of each header begin. */
+/* The directory of a table: where the keys of each header begin. */
 
 #ifndef SIMDB_DIRECTORY_H
 #define SIMDB_DIRECTORY_H
@@ -7,8 +7,9 @@
 
 #define ARRANGE_HEADER_BITS_MAX 32
 
-/* out[h] = position of the first of the sorted keys whose top `header_bits` bits are at least h,
-   h = 0 .. 1 << header_bits.  There are fewer than 1 << 32 keys. */
+/* The header of a key is its top `header_bits` bits.  Write to out[h] the position of the first of
+   the sorted keys whose header is at least h, h = 0 .. 1 << header_bits.  `count` is below 1 <<
+   32. */
 void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uint32_t *out);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Pairs between the request for a parent and its use. */
+/* Pairs between the prefetch of a parent and its use. */
 #define FOREST_AHEAD 16
 
 void arrange_plant(uint32_t *parents, int64_t count)
@@ -11,7 +11,8 @@ void arrange_plant(uint32_t *parents, int64_t count)
         parents[i] = (uint32_t)i;
 }
 
-/* The root above `number`; every other number on the way is hung higher. */
+/* Return the root of `number`.  Every other number on the way is attached to its grandparent, which
+   halves the path. */
 static uint32_t find(uint32_t *parents, uint32_t number)
 {
     for (;;) {
@@ -39,7 +40,8 @@ int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
         uint32_t one = find(parents, left[i]);
         uint32_t two = find(parents, right[i]);
 
-        /* A parent is never larger than its child: labels need one pass, upwards. */
+        /* A parent is never larger than its child, so one pass from the lowest number up sets all
+           labels. */
         if (one < two)
             parents[two] = one;
         else

@@ -5,15 +5,15 @@
 
 #include <stdint.h>
 
-/* parents[i] = i: every number is a component of its own. */
+/* Make every number a component of its own: parents[i] = i. */
 void arrange_plant(uint32_t *parents, int64_t count);
 
-/* Put left[i] and right[i] into one component, i = 0 .. pairs - 1.  Returns -1, or the first i
-   with a number that is not below `count`, and then the pairs before it are joined. */
+/* Join the components of left[i] and right[i], i = 0 .. pairs - 1.  Return -1; or the first i with
+   a number that is not below `count`, after joining the pairs before i. */
 int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
                      const uint32_t *right, int64_t pairs);
 
-/* labels[i] = the smallest member of the component of i. */
+/* Write to labels[i] the smallest member of the component of i. */
 void arrange_label(uint32_t *parents, int64_t count, uint32_t *labels);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "mix.h"
 
-/* Ids between the request for the memory of one and its use. */
+/* Ids whose memory is requested before the first of them is used. */
 #define AHEAD 16
 
-/* The last segment that does not begin after `ordinal`, or -1. */
+/* Return the number of the last segment that begins at or before `ordinal`, or -1. */
 static int64_t find_segment(const struct arrange_segment *segments, int64_t segment_count,
                             int64_t ordinal)
 {
@@ -22,7 +22,7 @@ static int64_t find_segment(const struct arrange_segment *segments, int64_t segm
     return start - 1;
 }
 
-/* The segment with `ordinal`, or NULL. */
+/* Return the segment that holds `ordinal`, or NULL. */
 static const struct arrange_segment *segment_of(const struct arrange_segment *segments,
                                                 int64_t segment_count, int64_t ordinal)
 {
@@ -33,7 +33,8 @@ static const struct arrange_segment *segment_of(const struct arrange_segment *se
     return segments + number;
 }
 
-/* The id in row `row` of a segment, or NULL. */
+/* Return the stored id in row `row` of a segment and write its length; return NULL if its offsets
+   are damaged. */
 static const uint8_t *form_in(const struct arrange_segment *segment, int64_t row,
                               int64_t *length)
 {

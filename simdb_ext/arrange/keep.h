@@ -1,12 +1,13 @@
-/* Leaving out the entries of dead documents. */
+/* Copying a table without the entries of deleted documents. */
 
 #ifndef SIMDB_KEEP_H
 #define SIMDB_KEEP_H
 
 #include <stdint.h>
 
-/* Copy the entries whose ordinal has no bit in dead[dead_size], in order; returns how many, or
-   -1 where an ordinal lies beyond the bits, and then the output holds anything.
+/* Copy, in order, the entries whose ordinal has its bit clear in `dead`: bit ordinal & 7 of byte
+   ordinal >> 3.  Return how many were copied; or -1 if an ordinal lies beyond dead[dead_size], and
+   then the output holds anything.
 
    The output has room for `count` entries and may be the input itself. */
 typedef int64_t arrange_keep_function(const uint64_t *keys, const uint32_t *ordinals,

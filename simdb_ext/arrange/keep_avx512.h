@@ -9,10 +9,11 @@
 #if CPU_X86
 
 #define KEEP_LANES 16
-#define KEEP_BYTES_MAX ((int64_t)1 << 29) /* of dead, which hold the bits of all ordinals */
+#define KEEP_BYTES_MAX ((int64_t)1 << 29) /* bytes of `dead` that cover all ordinals */
 
-/* The living among 16 ordinals, all of which have a bit.  A gather reads four bytes, so that the
-   last three bytes of the bits are reached by a larger shift from the byte before them. */
+/* Return a mask of those of 16 ordinals whose bit in `dead` is clear; all of them have a bit.  The
+   gather reads four bytes at once, so for the last three bytes of `dead` it begins earlier and the
+   shift is larger. */
 CPU_AVX512 static inline __mmask16 keep_living(__m512i ordinals, const uint8_t *dead,
                                                int64_t dead_size)
 {
@@ -34,7 +35,7 @@ CPU_AVX512 static int64_t keep_avx512(const uint64_t *keys, const uint32_t *ordi
         dead_size = KEEP_BYTES_MAX;
     if (dead_size < 4)
         return keep_scalar(keys, ordinals, count, dead, dead_size, keys_out, ordinals_out);
-    /* Whole registers are written, never beyond what was read before. */
+    /* Whole registers are stored, never beyond the entries that have been read. */
     for (; i + KEEP_LANES <= count; i += KEEP_LANES) {
         __m512i low = _mm512_loadu_si512(keys + i);
         __m512i high = _mm512_loadu_si512(keys + i + 8);

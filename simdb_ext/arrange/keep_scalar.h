@@ -16,7 +16,7 @@ static int64_t keep_scalar(const uint64_t *keys, const uint32_t *ordinals, int64
 
         if (ordinal >> 3 >= dead_size)
             return -1;
-        /* Written in any case and counted if it lives: nothing to guess for the processor. */
+        /* Always written, but counted only if the document lives: no branch to mispredict. */
         keys_out[kept] = keys[i];
         ordinals_out[kept] = ordinal;
         kept += ~dead[ordinal >> 3] >> (ordinal & 7) & 1;

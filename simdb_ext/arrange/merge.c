@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-/* With fewer entries than this on one side, their places are searched for in the other side. */
+/* With fewer entries than this left on one side, the place of each is found by binary search in the
+   other side. */
 #define MERGE_FEW 32
 
-/* Where the output is still empty. */
+/* The part of the output that is not written yet. */
 struct gap {
     uint64_t *keys;
     uint32_t *ordinals;
@@ -15,15 +16,15 @@ struct gap {
 
 static int64_t size(const struct arrange_sorted *table) { return table->stop - table->start; }
 
-/* `one` or else `other`, without a branch, which would be guessed wrong every other time. */
+/* Return `one` if `is_one`, else `other`; a branch would be mispredicted every other time. */
 static inline uint64_t choose(int is_one, uint64_t one, uint64_t other)
 {
     return other ^ ((one ^ other) & -(uint64_t)is_one);
 }
 
-/* Write the `steps` smallest and the `steps` largest entries.  The two chains of dependent loads
-   have nothing to do with each other, so that the processor works on both at once; each side has
-   twice as many entries as steps, so that neither runs out. */
+/* Write the `steps` smallest and the `steps` largest entries of both tables.  The two chains of
+   dependent loads are independent of each other, so the processor works on both at once.  Each side
+   has at least twice as many entries as steps, so neither runs out. */
 static void merge_ends(struct arrange_sorted *left, struct arrange_sorted *right, int64_t steps,
                        struct gap *out)
 {
@@ -53,7 +54,8 @@ static void merge_ends(struct arrange_sorted *left, struct arrange_sorted *right
     out->stop -= steps;
 }
 
-/* The first entry of `table` with a key above `key`, or, unless `is_above`, at least `key`. */
+/* Return the position of the first entry of `table` whose key is above `key`, or, unless
+   `is_above`, at least `key`. */
 static int64_t search(const struct arrange_sorted *table, uint64_t key, int is_above)
 {
     int64_t start = table->start, stop = table->stop;
@@ -69,7 +71,7 @@ static int64_t search(const struct arrange_sorted *table, uint64_t key, int is_a
     return start;
 }
 
-/* Write the entries of `table` before `stop`. */
+/* Write the entries of `table` before `stop` and drop them from the table. */
 static void copy(struct arrange_sorted *table, int64_t stop, struct gap *out)
 {
     size_t count = (size_t)(stop - table->start);

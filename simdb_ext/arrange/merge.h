@@ -1,11 +1,11 @@
-/* Two sorted tables into one. */
+/* Merging two sorted tables into one. */
 
 #ifndef SIMDB_MERGE_H
 #define SIMDB_MERGE_H
 
 #include <stdint.h>
 
-/* A part of a sorted table, from entry `start` up to, not including, `stop`. */
+/* The entries of a sorted table from `start` up to, not including, `stop`. */
 struct arrange_sorted {
     const uint64_t *keys;
     const uint32_t *ordinals;
@@ -13,8 +13,8 @@ struct arrange_sorted {
     int64_t stop;
 };
 
-/* Writes all entries of `left` and `right` in the order of their keys, on equal keys those of
-   `left` first.  The output overlaps neither. */
+/* Write all entries of `left` and `right` in the order of their keys; if keys are equal, the left
+   entries come first.  The output overlaps neither input. */
 void arrange_merge(struct arrange_sorted left, struct arrange_sorted right, uint64_t *keys,
                    uint32_t *ordinals);
 

@@ -1,6 +1,6 @@
 #include "permute.h"
 
-/* Target of the bits that move by each turn to the left. */
+/* For each turn to the left, collect the target bits of the bits that move by that turn. */
 static void collect(uint64_t mask, uint64_t by_turn[ARRANGE_WORD_BITS])
 {
     int target = ARRANGE_WORD_BITS - 1;

@@ -1,4 +1,5 @@
-/* The definition of `permute`; variants are this, compiled for wider registers. */
+/* The definition of `permute`; the other variants are the same code, compiled for wider
+   registers. */
 
 #ifndef SIMDB_PERMUTE_SCALAR_H
 #define SIMDB_PERMUTE_SCALAR_H
@@ -7,7 +8,7 @@
 
 #include "permute.h"
 
-#define PERMUTE_BLOCK 64 /* words; they and the sums stay in the first-level cache */
+#define PERMUTE_BLOCK 64 /* words; they and their results fit the first-level cache */
 
 static inline __attribute__((always_inline)) void permute_block(
     const uint64_t *words, const struct arrange_rotations *rotations, uint64_t *out)

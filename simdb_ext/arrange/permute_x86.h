@@ -1,4 +1,4 @@
-/* The scalar `permute`, compiled for wider registers. */
+/* The scalar `permute`, compiled for AVX2 and AVX-512. */
 
 #ifndef SIMDB_PERMUTE_X86_H
 #define SIMDB_PERMUTE_X86_H

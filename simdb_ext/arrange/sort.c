@@ -6,7 +6,7 @@
 
 #define LINE_BYTES 64
 
-/* `size` rounded up to whole cache lines. */
+/* Return `size` rounded up to whole cache lines. */
 static size_t lines(size_t size) { return (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES; }
 
 size_t arrange_sort_scratch(int64_t count)

@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of scratch that sorting `count` entries takes. */
+/* Return how many bytes of scratch memory sorting `count` entries needs. */
 size_t arrange_sort_scratch(int64_t count);
 
 /* Sort both columns in place by key; entries with equal keys keep their order.
 
-   Large parts are partitioned by the highest bits in which their keys differ until a part fits
-   the second-level cache; there the next 16 bits are sorted from the lowest up, and the few keys
-   that agree in all those bits are put in order by insertion, or as parts of their own.  Bits that
-   are alike in all keys are skipped and sorted parts are left alone, so that repeated or sorted
-   keys cost less than random ones.  Every level of recursion settles 4 bits at least. */
+   A large part is partitioned by the highest bits in which its keys differ, until each part fits
+   the second-level cache.  Such a part is sorted by its next 16 bits, the lower byte first; the few
+   keys that agree in all these bits are then sorted by insertion, or as parts of their own.  Bits
+   that are equal in all keys are skipped, and sorted parts are left alone, so repeated or sorted
+   keys cost less than random ones.  Each level of recursion settles at least 4 bits. */
 void arrange_sort(uint64_t *keys, uint32_t *ordinals, int64_t count, void *scratch);
 
 #endif

@@ -1,4 +1,4 @@
-/* The recursion of arrange_sort. */
+/* The recursion behind arrange_sort. */
 
 #ifndef SIMDB_SORT_PART_H
 #define SIMDB_SORT_PART_H
@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SORT_FEW 32           /* entries; sorted by insertion */
+#define SORT_FEW 32           /* entries; as many or fewer are sorted by insertion */
 #define SORT_CACHED (1 << 16) /* entries; both copies take 1.5 MiB, about the second-level cache */
-#define SORT_AIM (1 << 13)    /* entries of a bin */
+#define SORT_AIM (1 << 13)    /* entries that a bin should have */
 #define SORT_BITS_MIN 4
-#define SORT_BITS_MAX 8 /* more bins at once take more cache lines and pages than there are */
+#define SORT_BITS_MAX 8 /* with more bits the bins take more cache lines and pages than there are */
 #define SORT_BINS_MAX (1 << SORT_BITS_MAX)
 #define SORT_DIGIT 8
 #define SORT_DIGITS (1 << SORT_DIGIT)
@@ -35,8 +35,8 @@ static inline void sort_copy(struct sort_part from, struct sort_part to, int64_t
     memcpy(to.ordinals, from.ordinals, (size_t)count * sizeof *to.ordinals);
 }
 
-/* How many low bits are not alike in all keys, or 0 where the keys are sorted.  `bits` is known
-   to be enough; most parts show at once that they need all of them. */
+/* Return how many low bits are not equal in all keys, or 0 if the keys are sorted.  `bits` is known
+   to be enough; the loop ends as soon as unsorted keys turn out to need all of them. */
 static int sort_bits(const uint64_t *keys, int64_t count, int bits)
 {
     uint64_t differing = 0;
@@ -51,7 +51,7 @@ static int sort_bits(const uint64_t *keys, int64_t count, int bits)
     return is_sorted ? 0 : 64 - __builtin_clzll(differing);
 }
 
-/* Insert the entries of `from` one by one into `to`, which may be `from`. */
+/* Insert the entries of `from` one by one into the sorted `to`, which may be `from` itself. */
 static void sort_insert(struct sort_part from, struct sort_part to, int64_t count)
 {
     uint64_t largest = 0;
@@ -73,7 +73,7 @@ static void sort_insert(struct sort_part from, struct sort_part to, int64_t coun
     }
 }
 
-/* Counts to the positions where their bins start. */
+/* Replace the counts of the bins by the positions where the bins start. */
 static inline void sort_sum(uint32_t counts[SORT_DIGITS])
 {
     uint32_t start = 0;
@@ -98,7 +98,8 @@ static inline void sort_scatter(struct sort_part from, struct sort_part to, int6
     }
 }
 
-/* Sort by two digits from bit `shift` up, there and back again. */
+/* Sort by two digits from bit `shift` up: by the lower digit into `spare`, by the upper digit
+   back. */
 static void sort_digits(struct sort_part part, struct sort_part spare, int64_t count, int shift)
 {
     uint32_t low[SORT_DIGITS] = {0}, high[SORT_DIGITS] = {0};
@@ -115,8 +116,8 @@ static void sort_digits(struct sort_part part, struct sort_part spare, int64_t c
     sort_scatter(spare, part, count, shift + SORT_DIGIT, high);
 }
 
-/* Whether many sorted entries in a row agree from bit `shift` up: surely where 3/2 SORT_FEW do,
-   never where no more than SORT_FEW do. */
+/* Return whether a long run of sorted entries agrees from bit `shift` up: surely 1 if a run has 3/2
+   SORT_FEW entries, surely 0 if none has more than SORT_FEW. */
 static int sort_has_group(const uint64_t *keys, int64_t count, int shift)
 {
     for (int64_t i = SORT_FEW; i < count; i += SORT_FEW / 2)
@@ -125,12 +126,12 @@ static int sort_has_group(const uint64_t *keys, int64_t count, int shift)
     return 0;
 }
 
-/* Sort `count` entries whose keys differ in the low `bits` bits alone: in place, or, where
-   `is_moved`, so that they end up in `spare`. */
+/* Sort `count` entries whose keys differ only in the low `bits` bits: in place, or into `spare` if
+   `is_moved`. */
 static void sort_part(struct sort_part part, struct sort_part spare, int64_t count, int bits,
                       int is_moved);
 
-/* Sort each group of entries that agree from bit `shift` up by the bits below. */
+/* Sort each group of entries that agree from bit `shift` up by the bits below `shift`. */
 static void sort_groups(struct sort_part part, struct sort_part spare, int64_t count, int shift)
 {
     int64_t start = 0;
@@ -143,7 +144,7 @@ static void sort_groups(struct sort_part part, struct sort_part spare, int64_t c
     }
 }
 
-/* A part that fits the cache. */
+/* Sort a part that fits the cache. */
 static void sort_cached(struct sort_part part, struct sort_part spare, int64_t count, int bits,
                         int is_moved)
 {
@@ -160,7 +161,7 @@ static void sort_cached(struct sort_part part, struct sort_part spare, int64_t c
         sort_copy(part, spare, count);
 }
 
-/* A part that does not fit the cache: bins first. */
+/* Sort a part that does not fit the cache: distribute its entries to bins, then sort each bin. */
 static void sort_large(struct sort_part part, struct sort_part spare, int64_t count, int bits,
                        int is_moved)
 {
@@ -189,7 +190,7 @@ static void sort_large(struct sort_part part, struct sort_part spare, int64_t co
         spare.keys[position] = key;
         spare.ordinals[position] = part.ordinals[i];
     }
-    /* Every position is now the stop of its bin. */
+    /* Each position is now the end of its bin. */
     start = 0;
     for (int64_t bin = 0; bin < bins; bin++) {
         sort_part(sort_from(spare, start), sort_from(part, start), positions[bin] - start, shift,

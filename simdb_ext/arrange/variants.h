@@ -19,11 +19,11 @@ struct arrange_operations {
     arrange_descent_function *descent;
 };
 
-/* The variant in use: the scalar one, until another is selected. */
+/* The variant in use: the scalar one, until the Python module selects the fastest at import. */
 extern const struct arrange_operations *arrange_operations;
 
-/* Variant number `index` of those that this processor can run, the slowest first; NULL beyond the
-   last. */
+/* Return variant number `index` of those that this processor can run, the slowest first; NULL
+   beyond the last. */
 const struct arrange_operations *arrange_variant(size_t index);
 
 #endif

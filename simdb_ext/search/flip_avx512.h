@@ -1,12 +1,12 @@
-/* The same, eight sets at a time: costs are looked up in registers, and the first eight sets stay
-   in one. */
+/* `flip`, eight sets at a time: costs are looked up in registers, and the first eight sets stay in
+   a register. */
 #ifndef SIMDB_SEARCH_FLIP_AVX512_H
 #define SIMDB_SEARCH_FLIP_AVX512_H
 
 #include "cpu.h"
 #include "flip_scalar.h"
 
-/* The cost of each bit of a key, the highest first. */
+/* Return the cost of flipping each bit of a key, the highest bit first. */
 CPU_AVX512 static inline __m512i costs_avx512(const uint8_t *costs, const uint8_t *levels,
                                               const uint8_t *order)
 {
@@ -35,13 +35,13 @@ CPU_AVX512 static size_t join_avx512(uint64_t *sets, size_t count, uint64_t bit,
     return joined;
 }
 
-/* Sets of the bits at `places`, while they are at most eight; then all are in memory too.  The
-   places that are left are those of bits that have not joined. */
+/* Enumerate the sets of the bits at `places` while there are at most eight, and write them to
+   `sets`.  On return `places` has the bits that were not added. */
 CPU_AVX512 static inline size_t join_in_register(uint64_t *sets, uint64_t *places,
                                                  const uint8_t *cost, unsigned width,
                                                  int32_t theta)
 {
-    /* Lanes without a set hold what can never be afforded. */
+    /* A lane without a set holds a cost that no theta allows. */
     const __m512i nothing = _mm512_set1_epi64((long long)1 << 62);
     const __m512i bound = _mm512_set1_epi64((long long)set_bound(theta));
     __m512i own = _mm512_maskz_mov_epi64(0xfe, nothing);

@@ -1,13 +1,14 @@
-/* Sets of header bits that are cheap to flip: the definition.
+/* Sets of header bits that are cheap to flip: the definition of `flip`.
 
-   Sets grow bit by bit: each bit joins every set before it that can afford it.  So no set is made
-   that is not wanted, none twice, and nothing need be sorted. */
+   Sets grow bit by bit: each bit is added to every earlier set that can afford it.  So no set is
+   made in vain, none is made twice, and nothing needs sorting. */
 #ifndef SIMDB_SEARCH_FLIP_SCALAR_H
 #define SIMDB_SEARCH_FLIP_SCALAR_H
 
 #include "kernel.h"
 
-/* The largest set, as a number, that costs no more than `theta`; a theta of -1 gives 0. */
+/* Return the largest set, as a number (cost << 32 | bits), that costs at most `theta`; 0 if theta
+   is -1. */
 static inline uint64_t set_bound(int32_t theta)
 {
     return ((uint64_t)(theta + 1) << 32) - (theta >= 0);
@@ -23,8 +24,9 @@ static inline size_t count_affordable(const uint64_t *sets, size_t count, int32_
     return affordable;
 }
 
-/* Lower `theta`, which more than `cap` sets meet, until they are no more, and drop the others.
-   Further bits only add sets, so a theta given up here is given up for good. */
+/* More than `cap` sets cost at most `theta`.  Lower `theta` until at most `cap` sets do, drop the
+   others, and return how many are left.  Further bits only add sets, so theta never needs to rise
+   again. */
 static size_t lower_theta(uint64_t *sets, size_t count, size_t cap, int32_t *theta)
 {
     int32_t fitting = -1, crowded = *theta;
@@ -45,7 +47,7 @@ static size_t lower_theta(uint64_t *sets, size_t count, size_t cap, int32_t *the
     return kept;
 }
 
-/* Let a bit, given as a set, join all sets that can afford it. */
+/* Add a bit, given as a set, to all sets that can afford it; return the new number of sets. */
 static size_t join_scalar(uint64_t *sets, size_t count, uint64_t bit, int32_t theta)
 {
     uint64_t bound = set_bound(theta);

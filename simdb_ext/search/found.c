@@ -1,9 +1,9 @@
 #include "found.h"
 
 enum {
-    FEW = 24, /* that are sorted by insertion */
+    FEW = 24, /* ranks; as many or fewer are sorted by insertion */
     DIGIT_VALUES = 256,
-    ROOM_MAX = 1 << 21 /* for the matches of more than one query */
+    ROOM_MAX = 1 << 21 /* matches of more than one query for which room is made */
 };
 
 static void sort_few(uint64_t *ranks, size_t count)
@@ -25,7 +25,7 @@ static int is_sorted(const uint64_t *ranks, size_t count)
     return 1;
 }
 
-/* One pass of a radix sort. */
+/* One pass of a radix sort: by the byte from bit `shift` up. */
 static void scatter(const uint64_t *ranks, size_t count, unsigned shift, uint64_t *out)
 {
     size_t places[DIGIT_VALUES] = {0}, place = 0;
@@ -72,7 +72,8 @@ void search_group(struct search_found *found, uint64_t *sorted, size_t count, in
 {
     int64_t base = offsets[0];
 
-    /* First offsets[i + 1] counts, then it is where query i begins, and at last where it ends. */
+    /* offsets[i + 1] first counts the matches of query i, then is where they begin, and at last
+       where they end. */
     memset(offsets + 1, 0, count * sizeof *offsets);
     for (size_t i = 0; i < found->count; i++)
         offsets[found->queries[i] + 1]++;
@@ -124,7 +125,7 @@ size_t search_group_size(const struct search_found *found, size_t count, size_t 
     double fitting = 0.5 * (double)found->capacity / each;
     size_t size = fitting < (double)count_max ? (size_t)fitting : count_max;
 
-    /* Growth is slow: the queries seen so far need not be like those to come. */
+    /* The group at most doubles: the next queries may have more matches than the queries so far. */
     size = size < 2 * count ? size : 2 * count;
     return size > 1 ? size : 1;
 }

@@ -1,7 +1,7 @@
 /* Matches of a group of queries: collected in any order, returned query by query, the best first.
 
-   A match has a rank, which orders the matches of one query: 32 bits of how far it is, then 32
-   bits of ordinal.  How far is a distance or a similarity turned round. */
+   The rank of a match orders the matches of one query.  Its upper 32 bits say how far the match is,
+   its lower 32 bits are the ordinal.  "How far" is a distance, or a similarity turned round. */
 #ifndef SIMDB_SEARCH_FOUND_H
 #define SIMDB_SEARCH_FOUND_H
 
@@ -10,10 +10,10 @@
 #include <string.h>
 
 struct search_found {
-    uint32_t *queries; /* number of the query of each match, from 0 in the group */
+    uint32_t *queries; /* of each match, the number of its query in the group, from 0 */
     uint64_t *ranks;
     size_t capacity;
-    size_t count; /* of all matches, also of those that had no room */
+    size_t count; /* all matches, also those that had no room */
 };
 
 static inline void search_add(struct search_found *found, uint32_t query, uint32_t far,
@@ -26,7 +26,8 @@ static inline void search_add(struct search_found *found, uint32_t query, uint32
     found->count++;
 }
 
-/* A number that is the smaller, the larger the similarity (which is never -0.0); and back. */
+/* Turn a similarity (never -0.0) into a number that is smaller for a larger similarity; and
+   back. */
 static inline uint32_t search_far_of(float similarity)
 {
     uint32_t bits;
@@ -49,24 +50,25 @@ static inline int search_marked(const uint8_t *bits, uint64_t bytes, uint32_t or
     return ordinal >> 3 < bytes && (bits[ordinal >> 3] >> (ordinal & 7) & 1);
 }
 
-/* Put ranks in ascending order; `spare` has room for as many. */
+/* Sort ranks in ascending order; `spare` has room for as many. */
 void search_sort(uint64_t *ranks, uint64_t *spare, size_t count);
 
-/* Order the matches, which all had room, by query and rank: the ranks to `sorted`.  Adds to
-   offsets[i + 1], for each of `count` queries, where its matches end, counted on from
+/* Order the matches by query and rank, and write their ranks to `sorted`.  All matches had room.
+    For each of `count` queries set offsets[i + 1] to where its matches end, counted on from
    offsets[0]. */
 void search_group(struct search_found *found, uint64_t *sorted, size_t count, int64_t *offsets);
 
-/* The members of `count` ranks. */
+/* Extract the ordinals, distances or similarities from `count` ranks. */
 void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals);
 void search_distances(const uint64_t *ranks, size_t count, uint8_t *distances);
 void search_similarities(const uint64_t *ranks, size_t count, float *similarities);
 
-/* Room for how many matches to make before trying `count` queries again, whose matches had none. */
+/* Return for how many matches to make room before `count` queries, whose matches had no room, are
+   tried again. */
 size_t search_room(const struct search_found *found, size_t count);
 
-/* How many queries the next group may have, so that its matches are likely to have room, when
-   `count` queries had so many; at least 1, at most `count_max`. */
+/* Return how many queries the next group may have so that its matches probably have room, given the
+   matches of the last `count` queries; from 1 to `count_max`. */
 size_t search_group_size(const struct search_found *found, size_t count, size_t count_max);
 
 #endif

@@ -1,4 +1,4 @@
-/* The same by parallel bit extraction and deposit. */
+/* `permute` and `restore` with parallel bit extraction and deposit. */
 #ifndef SIMDB_SEARCH_KEY_BMI2_H
 #define SIMDB_SEARCH_KEY_BMI2_H
 
@@ -9,7 +9,7 @@
 __attribute__((target("bmi2,popcnt")))
 static void permute_bmi2(const uint64_t *fingerprints, size_t count, uint64_t mask, uint64_t *keys)
 {
-    /* A shift by 64 is not defined; an empty mask has no leading bits to shift. */
+    /* A shift by 64 is undefined; an empty mask has no leading bits to shift. */
     unsigned following = 64 - (unsigned)__builtin_popcountll(mask);
 
     for (size_t i = 0; i < count; i++) {

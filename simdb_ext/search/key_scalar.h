@@ -1,4 +1,5 @@
-/* Moving the leading bits of a table to the front and back: the definition. */
+/* Moving the leading bits of a table to the front and back: the definition of `permute` and
+   `restore`. */
 #ifndef SIMDB_SEARCH_KEY_SCALAR_H
 #define SIMDB_SEARCH_KEY_SCALAR_H
 

@@ -1,4 +1,5 @@
-/* The same, eight weights at a time, added in the same order; packed ones 64 bytes at a time. */
+/* Levels of eight weights at a time, added in the same order as in level_scalar.h; packed vectors
+   64 bytes at a time. */
 #ifndef SIMDB_SEARCH_LEVEL_AVX512_H
 #define SIMDB_SEARCH_LEVEL_AVX512_H
 
@@ -51,7 +52,8 @@ CPU_AVX512 static inline void level_row_avx512(
         __m256i low = _mm512_cvttpd_epi32(_mm512_mul_pd(first[k], factors));
         __m256i high = _mm512_cvttpd_epi32(_mm512_mul_pd(first[k + 1], factors));
         __m512i found = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-        /* What is no number or too large has become -2**31: as unsigned the largest of all. */
+        /* NaN and values too large have become -2**31, which saturates to 255 as an unsigned
+           number. */
         _mm_storeu_si128((__m128i *)(levels + 8 * k),
                          _mm512_cvtusepi32_epi8(_mm512_abs_epi32(found)));
     }
@@ -73,7 +75,7 @@ CPU_AVX512 static void level_wholes_avx512(const int32_t *weights, size_t count,
                          levels + row * 64);
 }
 
-/* The squares of all weights of a packed vector. */
+/* Return the sum of the squares of all weights of a packed vector. */
 CPU_AVX512 static inline uint64_t packed_squares_avx512(const uint8_t *vector, size_t width)
 {
     const __m512i squares = _mm512_broadcast_i32x4(_mm_setr_epi8(

@@ -1,4 +1,5 @@
-/* How far weights are from flipping, in units of their root mean square: the definition. */
+/* How far weights are from flipping, in units of their root mean square: the definition of
+   levels. */
 #ifndef SIMDB_SEARCH_LEVEL_SCALAR_H
 #define SIMDB_SEARCH_LEVEL_SCALAR_H
 
@@ -7,10 +8,10 @@
 
 #include "kernel.h"
 
-#define LEVEL_UNIT 64.0 /* levels of one root mean square */
+#define LEVEL_UNIT 64.0 /* level of a weight of one root mean square */
 #define LEVEL_MAX 255
 
-/* What turns a weight into a level; 0 where all weights are 0. */
+/* Return the factor from weights to levels; 0 if all weights are 0. */
 static inline double level_factor(double squares, size_t dimensions)
 {
     double mean = sqrt(squares / (double)dimensions);
@@ -38,7 +39,7 @@ static inline double whole_at(const void *weights, size_t place)
     return ((const int32_t *)weights)[place];
 }
 
-/* The levels of one row, whose weights `weight_at` reads. */
+/* Write the levels of one row, whose weights `weight_at` reads. */
 static inline void level_row_scalar(double (*weight_at)(const void *, size_t), const void *row,
                                     size_t dimensions, uint8_t *levels)
 {
@@ -67,7 +68,7 @@ static void level_wholes_scalar(const int32_t *weights, size_t count, size_t dim
         level_row_scalar(whole_at, weights + row * dimensions, dimensions, levels + row * 64);
 }
 
-/* The level of each half byte. */
+/* Write the level of each value of a half byte. */
 static inline void level_halves(uint64_t squares, size_t dimensions, uint8_t *table)
 {
     double factor = level_factor((double)squares, dimensions);

@@ -6,8 +6,8 @@
 
 enum {
     SORTED_MIN = 1024, /* queries from which on sorting may pay, */
-    SHARING = 16,      /* and does, with a query for so many values of a header */
-    AHEAD = 16         /* sorted queries between asking for memory and using it */
+    SHARING = 16,      /* and does with one query for as many values of a header */
+    AHEAD = 16         /* sorted queries between the request for memory and its use */
 };
 
 void search_prepare_order(uint8_t *order, uint64_t mask)
@@ -55,7 +55,8 @@ static int has_at_most(uint64_t word, unsigned bits)
     return 1;
 }
 
-/* Whether the bits that lead in `column` differ in at most `flips`, and those of no earlier one. */
+/* Return whether `column` reaches the key and no earlier table does.  A table reaches a key if at
+   most `flips` of the table's leading bits differ. */
 static int is_reached_first(const struct search_probing *probing,
                             const struct search_column *column, uint32_t query,
                             uint64_t difference)
@@ -71,20 +72,21 @@ static int is_reached_first(const struct search_probing *probing,
     return has_at_most(original & masks[column->table], flips);
 }
 
-/* The directory entry where the keys begin that lead like `header`. */
+/* Return the directory entry where the keys begin whose leading bits are those of `header`. */
 static inline uint64_t first_entry(const struct search_column *column, uint64_t header)
 {
     return (column->shift < 64 ? header >> column->shift : 0) << column->spread;
 }
 
-/* Probe for the keys that lead like `header`, which is `key` with some bits flipped. */
+/* Probe for the keys whose leading bits are those of `header`, which is `key` with some bits
+   flipped. */
 static inline void add_probe(struct search_probing *probing, const struct search_column *column,
                              uint64_t header, uint64_t key, uint32_t query)
 {
     search_add_probe(probing, column, first_entry(column, header), column->spread, key, query);
 }
 
-/* The next larger word with as many bits set, or 0. */
+/* Return the next larger word with as many bits set, or 0 if there is none. */
 static uint64_t next_flip_set(uint64_t set)
 {
     uint64_t lowest = set & -set, carried = set + lowest;
@@ -92,7 +94,8 @@ static uint64_t next_flip_set(uint64_t set)
     return carried == 0 ? 0 : carried | (set ^ carried) >> 2 >> __builtin_ctzll(set);
 }
 
-/* Probe for all headers with at most as many bits flipped as requested, the fewest first. */
+/* Probe for all headers with at most the requested number of bits flipped, the fewest flips
+   first. */
 static void add_probes(struct search_probing *probing, const struct search_column *column,
                        uint64_t key, uint32_t query)
 {
@@ -118,7 +121,7 @@ static inline struct search_range bucket_of(const struct search_column *column, 
 }
 
 /* Probe for the headers of sorted keys.  Their directory entries and buckets follow each other in
-   memory, so that nothing but the buckets need be asked for in advance. */
+   memory, so only the buckets are requested in advance. */
 static void probe_sorted(struct search_probing *probing, const struct search_column *column,
                          const uint64_t *keys, const uint32_t *numbers, size_t count)
 {
@@ -160,7 +163,8 @@ static void probe_table(struct search_probing *probing, size_t table, const uint
     }
 }
 
-/* Whether so many queries are likely to share cache lines of the table when they are sorted. */
+/* Return whether `count` queries will probably share cache lines of the table once they are
+   sorted. */
 static int is_worth_sorting(const struct search_tables *tables, size_t table, size_t count)
 {
     for (size_t run = 0; run < tables->run_count; run++) {
@@ -199,7 +203,7 @@ void search_scan(const struct search_tables *tables, const struct search_request
     struct search_probing probing;
 
     search_begin(&probing, tables, request, scratch->done, found);
-    /* Only the first table is scanned, and it reaches everything. */
+    /* Only the first table is scanned: each table has all entries. */
     search_scan_column(&probing, &tables->loose, request->queries, request->count);
     search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys);
     for (size_t run = 0; run < tables->run_count; run++)

@@ -1,7 +1,8 @@
-/* Matches of queries among the runs of all tables.
+/* Matches of queries in the runs of all tables.
 
-   Probe lists become buckets, buckets are measured, and what is near enough is accepted unless it
-   is dead, too early, not reached by the table or reached by one before it. */
+   Probes become buckets, and the keys of buckets are measured.  A near key is accepted unless its
+   document is dead, its ordinal is too low, its table does not reach it, or an earlier table
+   does. */
 #ifndef SIMDB_SEARCH_LOOKUP_H
 #define SIMDB_SEARCH_LOOKUP_H
 
@@ -10,8 +11,8 @@
 
 #include "found.h"
 
-/* The part of a run that is looked at: all buckets that begin at so many entries of the directory
-   from `start` on, and the positions that a scan compares. */
+/* The part of a run that is searched: the buckets that begin at the `length` directory entries from
+   `start` on, and for a scan the positions from `first` to `last`. */
 struct search_window {
     uint64_t start, length;
     uint64_t first, last;
@@ -25,19 +26,19 @@ struct search_column {
     uint64_t count;
     struct search_window window;
     uint32_t table;
-    uint32_t shift; /* what leaves the bits of a key that the directory can tell apart; 64: none */
+    uint32_t shift; /* shifts a key down to the bits that the directory tells apart; 64: none */
     uint32_t spread; /* log2 of the number of directory entries for one value of those bits */
-    uint32_t width;  /* of the directory: how many bits it tells apart, whatever the table */
-    uint64_t header; /* which bits of a fingerprint those are */
+    uint32_t width;  /* header bits of the directory, whatever the table */
+    uint64_t header; /* which bits of a fingerprint are the header */
 };
 
 struct search_tables {
     const uint64_t *masks;
-    const uint8_t *orders; /* 64 of each table */
+    const uint8_t *orders; /* 64 for each table */
     size_t table_count;
     const struct search_column *columns; /* run by run, table by table */
     size_t run_count;
-    struct search_column loose; /* not permuted, without directory */
+    struct search_column loose; /* the delta: not permuted, without a directory */
     const uint8_t *dead;
     uint64_t dead_bytes;
 };
@@ -51,23 +52,23 @@ struct search_request {
     int first;
 };
 
-/* Room for all queries; a single one needs `keys` only. */
+/* Room for all queries; a single query needs only `keys`. */
 struct search_scratch {
     uint64_t *keys;
     uint64_t *sorted;
     uint32_t *numbers;
-    uint32_t *places; /* 2**PARTITION_BITS */
+    uint32_t *places; /* 2**PARTITION_BITS of them */
     uint8_t *done;        /* NULL unless only the first match is wanted */
 };
 
-/* Which bit of a fingerprint each of the 64 bits of a key is, the highest first. */
+/* Write which bit of a fingerprint each of the 64 bits of a key is, the highest bit first. */
 void search_prepare_order(uint8_t *order, uint64_t mask);
 
-/* Look only at the entries start .. stop of the directory, all if `stop` is 0. */
+/* Search only the entries start .. stop of the directory; all of them if `stop` is 0. */
 void search_prepare_window(struct search_column *column, uint64_t start, uint64_t stop,
                            uint64_t directory_length);
 
-/* Fill in the members that follow from the others. */
+/* Fill in the members that follow from the other members and the arguments. */
 void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length);
 
 void search_lookup(const struct search_tables *tables, const struct search_request *request,

@@ -1,4 +1,4 @@
-/* Comparing ranges of keys, four at a time: bits are counted by a table of half bytes. */
+/* Comparing ranges of keys, four keys at a time; bits are counted with a table of half bytes. */
 #ifndef SIMDB_SEARCH_MEASURE_AVX2_H
 #define SIMDB_SEARCH_MEASURE_AVX2_H
 
@@ -9,7 +9,7 @@
 
 #define AVX2 __attribute__((target("avx2,popcnt")))
 
-/* A bit per 64-bit lane of `keys` that is within `limit` of `key`. */
+/* Return a mask of the 64-bit lanes of `keys` that are within `limit` of `key`. */
 AVX2 static inline unsigned near_avx2(__m256i keys, __m256i key, __m256i limit)
 {
     const __m256i counts = _mm256_broadcastsi128_si256(
@@ -25,7 +25,7 @@ AVX2 static inline unsigned near_avx2(__m256i keys, __m256i key, __m256i limit)
     return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(far)) ^ 15;
 }
 
-/* Append the lanes of `near`, a bit for each of the keys at `place`. */
+/* Append the keys in the lanes of `near`, a mask of the keys from `place` on. */
 AVX2 static void add_near_avx2(struct search_hits *hits, const struct search_bucket *bucket,
                                size_t number, const uint64_t *place, unsigned near)
 {

@@ -1,6 +1,6 @@
-/* Comparing ranges of keys, a cache line of eight at a time.
+/* Comparing ranges of keys, one cache line of eight keys at a time.
 
-   Loads are aligned, and masked at both ends of a range: masked lanes are never touched. */
+   Loads are aligned, and masked at both ends of a range: masked lanes are never read. */
 #ifndef SIMDB_SEARCH_MEASURE_AVX512_H
 #define SIMDB_SEARCH_MEASURE_AVX512_H
 
@@ -11,7 +11,7 @@
 
 #define AVX512 __attribute__((target("avx512f,avx512vpopcntdq,popcnt,bmi")))
 
-/* Append the lanes of `near`, a bit for each of the keys at `place`. */
+/* Append the keys in the lanes of `near`, a mask of the keys from `place` on. */
 AVX512 static void add_near_avx512(struct search_hits *hits, const struct search_bucket *bucket,
                                    size_t number, const uint64_t *place, unsigned near)
 {
@@ -26,8 +26,8 @@ AVX512 static inline __m512i distances_avx512(const uint64_t *place, __m512i key
     return _mm512_popcnt_epi64(_mm512_xor_si512(_mm512_load_si512(place), key));
 }
 
-/* The first of the lines from `place` on that may hold a key within `limit`, looking at four
-   together; or the first that is not followed by three whole ones. */
+/* Skip lines that have no key within `limit`, four lines at a time.  Return the first of four lines
+   that may have one, or the first line that three whole lines do not follow. */
 AVX512 static inline const uint64_t *skip_far_avx512(const uint64_t *place, const uint64_t *stop,
                                                      __m512i key, __m512i limit)
 {
@@ -42,10 +42,10 @@ AVX512 static inline const uint64_t *skip_far_avx512(const uint64_t *place, cons
     return place;
 }
 
-/* The lanes of `inside`, a bit for each key from `place` on in `count` lines, that are within
-   `limit`.  Most buckets are that short, and how many lines each has cannot be foreseen: looking
-   at all of them without a branch costs less than a wrong guess.  Where a line would lie beyond
-   the bucket the first is looked at again, since others have not been fetched. */
+/* Return the lanes of `inside` that are within `limit`; both are masks of the keys in `count` lines
+   from `place` on.  Most buckets are that short, and how many lines each has cannot be predicted:
+   comparing all lines without a branch costs less than a misprediction.  Instead of a line beyond
+   the bucket, which has not been fetched, the first line is read again. */
 AVX512 static inline unsigned near_of_lines_avx512(const uint64_t *place, unsigned count,
                                                    __m512i key, __m512i limit, unsigned inside)
 {
@@ -102,8 +102,8 @@ AVX512 static size_t measure_avx512(struct search_bucket *buckets, size_t count,
     return count;
 }
 
-/* Which of four keys, a bit for each, may have one within `limit` in the lines from `place` to
-   `last`: what is not of the range counts as a key of zeros. */
+/* Return a mask of four keys: whether each may have a key within `limit` in the lines from `place`
+   to `last`.  Lanes outside the range count as keys of zeros. */
 AVX512 static inline unsigned near_four_avx512(const uint64_t *place, const uint64_t *last,
                                                __mmask8 head, __mmask8 tail,
                                                const __m512i keys[4], __m512i limit)
@@ -126,9 +126,9 @@ AVX512 static inline unsigned near_four_avx512(const uint64_t *place, const uint
     return near;
 }
 
-/* Append the keys of a bucket that are within `limit`.  Returns whether all had room; else the
-   bucket is cut off.  Eight lines are looked at before any that
-   is near is taken up, which cannot be foreseen. */
+/* Append the keys of a bucket that are within `limit`.  Return 1, or 0 if they did not all have
+   room; then the start of the bucket has moved to the first without room.  Eight lines are compared
+   before the near keys among them, which cannot be predicted, are appended. */
 AVX512 static int add_all_near_avx512(struct search_hits *hits, struct search_bucket *bucket,
                                       size_t number, __m512i limit)
 {
@@ -158,8 +158,8 @@ AVX512 static int add_all_near_avx512(struct search_hits *hits, struct search_bu
     return 1;
 }
 
-/* Four at a time: each line is loaded once for them, and where the range ends, which cannot be
-   foreseen, is found once. */
+/* Four buckets at a time: each line is loaded once for all four, and the end of the range, which
+   cannot be predicted, is met once. */
 AVX512 static size_t measure_crowd_avx512(struct search_bucket *buckets, size_t count,
                                           unsigned distance, struct search_hits *hits)
 {

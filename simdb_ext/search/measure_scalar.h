@@ -1,4 +1,4 @@
-/* Comparing ranges of keys: the definition. */
+/* Comparing ranges of keys: the definition of `measure`. */
 #ifndef SIMDB_SEARCH_MEASURE_SCALAR_H
 #define SIMDB_SEARCH_MEASURE_SCALAR_H
 

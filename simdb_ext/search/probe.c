@@ -4,23 +4,23 @@
 #include "probing.h"
 
 enum {
-    AHEAD = 16,   /* gathered probes between asking for memory and using it */
-    BLOCK = 256,  /* queries whose dearer sets wait for what the cheaper ones find */
-    CROWDED = 12, /* keys of a header, from which on probes for it are worth gathering */
-    FEW = 8       /* queries for which waiting takes longer than probing for all sets */
+    AHEAD = 16,   /* gathered probes between the request for memory and its use */
+    BLOCK = 256,  /* queries whose dearer sets wait for what the cheaper sets find */
+    CROWDED = 12, /* keys for each header, from which on gathering the probes pays */
+    FEW = 8       /* queries; with fewer, waiting takes longer than probing for all sets */
 };
 
-/* A probe under way. */
+/* The state of one call of search_probe. */
 struct flipping {
     struct search_probing probing;
     const struct search_volatility *volatility;
     const struct search_probe_scratch *scratch;
 };
 
-/* Part of a table: its runs whose headers are of one width. */
+/* Part of a table: its runs whose headers have one width. */
 struct part {
     size_t table;
-    size_t run; /* the first of them */
+    size_t run; /* the first of these runs */
     unsigned width;
 };
 
@@ -30,7 +30,7 @@ static const struct search_column *column_at(const struct search_tables *tables,
     return &tables->columns[run * tables->table_count + table];
 }
 
-/* How many bits of a key are its header. */
+/* Return how many bits of a key are its header. */
 static inline unsigned width_of(const struct flipping *flipping,
                                 const struct search_column *column)
 {
@@ -39,7 +39,7 @@ static inline unsigned width_of(const struct flipping *flipping,
     return column->width < most ? column->width : most;
 }
 
-/* The bits of a fingerprint that are its header in a column. */
+/* Return which bits of a fingerprint are its header in a column. */
 static inline uint64_t header_bits(const struct flipping *flipping,
                                    const struct search_column *column)
 {
@@ -53,7 +53,7 @@ static inline uint64_t header_bits(const struct flipping *flipping,
                                   flipping->probing.tables->masks[column->table]);
 }
 
-/* The next run of the same part, or the number of runs. */
+/* Return the next run of the same part, or the number of runs if there is none. */
 static size_t next_run(const struct flipping *flipping, const struct part *part, size_t run)
 {
     const struct search_tables *tables = flipping->probing.tables;
@@ -75,7 +75,7 @@ static int is_first_of_width(const struct flipping *flipping, const struct part 
     return 1;
 }
 
-/* Whether flipping a set of bits costs at most `limit`, or is the empty set. */
+/* Return whether flipping a set of bits costs at most `limit`, or the set is empty. */
 static int is_affordable(const struct search_volatility *volatility, uint32_t query, uint64_t set,
                          int32_t limit)
 {
@@ -91,7 +91,7 @@ static int is_affordable(const struct search_volatility *volatility, uint32_t qu
     return 1;
 }
 
-/* Whether no earlier table reaches what differs so from the query. */
+/* Return whether no earlier table reaches a key that differs so from the query. */
 static int is_reached_first(const struct search_probing *probing,
                             const struct search_column *column, uint32_t query,
                             uint64_t difference)
@@ -116,7 +116,7 @@ static inline uint64_t header_of(unsigned width, uint64_t key)
     return width > 0 ? key >> (64 - width) : 0;
 }
 
-/* Probe all runs of a part for the headers that some sets of bits make. */
+/* Probe all runs of a part for the headers with each of some sets of bits flipped. */
 static void add_probes(struct flipping *flipping, const struct part *part, uint32_t query,
                        const uint64_t *sets, size_t count)
 {
@@ -133,7 +133,7 @@ static void add_probes(struct flipping *flipping, const struct part *part, uint3
     }
 }
 
-/* Enumerate the sets of one query, and remember what the dearest may have cost. */
+/* Enumerate the sets of one query, and record the most that a set may have cost. */
 static size_t flip(struct flipping *flipping, const struct part *part, uint32_t query,
                    uint64_t *sets, int32_t *limit)
 {
@@ -153,7 +153,7 @@ static size_t flip(struct flipping *flipping, const struct part *part, uint32_t 
     return count;
 }
 
-/* Bring the sets that cost at most `theta` to the front; returns how many they are. */
+/* Move the sets that cost at most `theta` to the front; return their number. */
 static size_t cheaper_first(uint64_t *sets, size_t count, int32_t theta)
 {
     uint64_t bound = (uint64_t)(theta + 1) << 32;
@@ -181,13 +181,13 @@ static void probe_part_singly(struct flipping *flipping, const struct part *part
     }
 }
 
-/* Where in the directory the keys begin that a gathered probe is for. */
+/* Return the directory entry where the keys of a gathered probe begin. */
 static inline uint64_t first_of(uint64_t probe, uint32_t spread)
 {
     return probe >> 32 << spread;
 }
 
-/* How many of `count` sorted probes, one at least, are for the same header as the first. */
+/* Return how many of `count` sorted probes, at least one, have the header of the first. */
 static size_t count_same(const uint64_t *probes, size_t count)
 {
     size_t same = 1;
@@ -197,7 +197,7 @@ static size_t count_same(const uint64_t *probes, size_t count)
     return same;
 }
 
-/* Probe all runs of a part for what was gathered. */
+/* Probe all runs of a part for the gathered headers. */
 static void probe_gathered(struct flipping *flipping, const struct part *part,
                            struct search_gathering *gathering)
 {
@@ -249,7 +249,8 @@ static void probe_part_gathered(struct flipping *flipping, const struct part *pa
     probe_gathered(flipping, part, &gathering);
 }
 
-/* Probe a part for all sets of all queries, by the way that is faster for so many keys a header. */
+/* Probe a part for all sets of all queries, in the way that is faster for its number of keys for
+   each header. */
 static void probe_part(struct flipping *flipping, const struct part *part)
 {
     const struct search_tables *tables = flipping->probing.tables;
@@ -274,7 +275,7 @@ static void probe_unflipped(struct flipping *flipping, const struct part *part)
         add_probes(flipping, part, (uint32_t)query, &nothing, 1);
 }
 
-/* Some queries, and the sets of each that have not been probed for. */
+/* Some queries, and the sets of each that are not probed for yet. */
 struct block {
     uint32_t queries[BLOCK];
     const uint64_t *sets[BLOCK];
@@ -282,8 +283,8 @@ struct block {
     size_t count;
 };
 
-/* Probe for the cheaper sets, but for the empty one, of as many queries as there is room for,
-   from number `query` on; returns the next. */
+/* From query `query` on, probe for the cheaper sets of as many queries as there is room for,
+   without the empty set; return the next query. */
 static size_t probe_cheaper(struct flipping *flipping, const struct part *part, size_t query,
                             struct block *block)
 {
@@ -308,7 +309,7 @@ static size_t probe_cheaper(struct flipping *flipping, const struct part *part, 
     return query;
 }
 
-/* Probe a part for all but the empty set, until each query has a match. */
+/* Probe a part for all sets except the empty one, until each query has a match. */
 static void probe_flipped(struct flipping *flipping, const struct part *part)
 {
     struct block block;
@@ -323,7 +324,7 @@ static void probe_flipped(struct flipping *flipping, const struct part *part)
     }
 }
 
-/* Do something with each part of the tables that are searched. */
+/* Call `act` with each part of the tables that are searched. */
 static void for_all_parts(struct flipping *flipping,
                           void (*act)(struct flipping *, const struct part *))
 {

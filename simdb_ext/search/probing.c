@@ -1,10 +1,10 @@
 #include "probing.h"
 
 enum {
-    LINE = 8,          /* keys of a cache line */
-    FETCHED_MAX = 256, /* keys of a bucket that are fetched in advance */
-    CROWD_MIN = 3,     /* queries that are worth comparing with one range together */
-    TILE = 4096        /* keys that stay in the first-level cache while queries pass */
+    LINE = 8,          /* keys in a cache line */
+    FETCHED_MAX = 256, /* keys of a bucket that are prefetched */
+    CROWD_MIN = 3,     /* queries from which on comparing them with one range together pays */
+    TILE = 4096        /* keys that stay in the first-level cache while all queries pass */
 };
 
 void search_begin(struct search_probing *probing, const struct search_tables *tables,
@@ -43,8 +43,8 @@ static void accept_pending(struct search_probing *probing)
     probing->pending_count = 0;
 }
 
-/* Have the ordinals fetched of those hits that their table is to return.  They are looked at
-   when they are many. */
+/* Prefetch the ordinals of the hits that their table returns.  The ordinals are read later, many at
+   a time. */
 static void keep_returned(struct search_probing *probing, const struct search_bucket *buckets,
                           const struct search_hits *hits)
 {
@@ -70,8 +70,8 @@ void search_measure(struct search_probing *probing)
     size_t count = probing->bucket_count;
     struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
 
-    /* Where one match is enough, look at few before asking whether it was among them.  Nobody
-       waits for ordinals: they are looked at when the next buckets are measured. */
+    /* If one match is enough, measure few keys before asking whether one of them was a match.
+        Ordinals are not waited for: they are read when the next buckets are measured. */
     if (probing->done != NULL) {
         hits.capacity = 2 * SEARCH_HITS_MIN;
         accept_pending(probing);
@@ -91,7 +91,7 @@ void search_measure(struct search_probing *probing)
     probing->bucket_count = 0;
 }
 
-/* Measure all buckets, which are of one range. */
+/* Measure all buckets, which share one range. */
 static void measure_crowd(struct search_probing *probing)
 {
     struct search_bucket *buckets = probing->buckets;
@@ -132,7 +132,8 @@ void search_add_crowd(struct search_probing *probing, const struct search_column
         measure_crowd(probing);
 }
 
-/* The middle goes to where it does not drive out the ends of other buckets. */
+/* The middle goes to the second-level cache, where it does not displace the ends of other
+   buckets. */
 void search_fetch_long(const struct search_column *column, struct search_range range,
                        uint64_t *fetched)
 {
@@ -145,7 +146,7 @@ void search_fetch_long(const struct search_column *column, struct search_range r
     *fetched = range.start;
 }
 
-/* Look the probes up in their directories, and have the buckets fetched. */
+/* Look up the probes in their directories and prefetch the buckets. */
 static void resolve(struct search_probing *probing)
 {
     uint64_t fetched = UINT64_MAX;

@@ -1,7 +1,8 @@
-/* What lookups and probes share: probes become buckets, buckets are measured, and what is near
-   enough is accepted unless it is dead, too early, or not to be returned by its table.
+/* What lookups and probes share: probes become buckets, and the keys of buckets are measured.  A
+   near key is accepted unless its document is dead, its ordinal is too low, or another table
+   returns it.
 
-   Memory is asked for one step before it is used, for a group of probes at a time. */
+   Memory is requested one step before it is used, for a group of probes at a time. */
 #ifndef SIMDB_SEARCH_PROBING_H
 #define SIMDB_SEARCH_PROBING_H
 
@@ -10,20 +11,20 @@
 
 enum {
     SEARCH_GROUP = 16,  /* probes whose memory is fetched together */
-    SEARCH_HITS = 256,  /* found at a time */
-    SEARCH_PENDING = 64 /* whose ordinals are fetched together */
+    SEARCH_HITS = 256,  /* hits collected at a time */
+    SEARCH_PENDING = 64 /* hits whose ordinals are fetched together */
 };
 
-/* One range of keys to be looked at. */
+/* One range of keys to search. */
 struct search_probe {
     const struct search_column *column;
     uint64_t key;
     uint64_t first; /* directory entry where the bucket begins */
-    uint32_t spread; /* log2 of how many entries it takes */
+    uint32_t spread; /* log2 of the number of directory entries that it spans */
     uint32_t query;
 };
 
-/* A match, unless its ordinal is not wanted. */
+/* A match, unless its ordinal is excluded. */
 struct search_pending {
     const uint32_t *ordinal;
     uint32_t query;
@@ -37,7 +38,7 @@ struct search_probing {
     struct search_found *found;
     uint8_t *done;
 
-    /* Whether a table is to return what differs so from the query; NULL: always. */
+    /* Return whether a table returns the key with this difference from the query; NULL: always. */
     int (*is_returned)(const struct search_probing *probing, const struct search_column *column,
                        uint32_t query, uint64_t difference);
 
@@ -48,7 +49,7 @@ struct search_probing {
     struct search_pending pending[SEARCH_PENDING];
 };
 
-/* Positions in a column. */
+/* Positions in a column, from `start` up to, not including, `stop`. */
 struct search_range {
     uint64_t start, stop;
 };
@@ -62,26 +63,27 @@ void search_begin(struct search_probing *probing, const struct search_tables *ta
                   const struct search_request *request, uint8_t *done,
                   struct search_found *found);
 
-/* Measure the buckets of the probes before, during which the directories arrive. */
+/* Measure the buckets of the last group of probes, while the directories of this group arrive; then
+   look this group up. */
 void search_turn(struct search_probing *probing);
 
-/* Measure all buckets and keep what is found. */
+/* Measure all buckets and keep the matches. */
 void search_measure(struct search_probing *probing);
 
-/* Have one range of keys compared with those of some queries, whose numbers are the lower halves of
+/* Compare one range of keys with the keys of some queries, whose numbers are the lower halves of
    `queries`. */
 void search_add_crowd(struct search_probing *probing, const struct search_column *column,
                       struct search_range range, const uint64_t *queries, size_t count,
                       const uint64_t *keys);
 
-/* Measure whatever has been probed for, and have all matches accepted. */
+/* Measure everything that has been probed for, and accept all matches. */
 void search_finish(struct search_probing *probing);
 
-/* Compare all keys of a column with all queries, given as keys of the column. */
+/* Compare all keys of a column with all queries, given as keys of that column. */
 void search_scan_column(struct search_probing *probing, const struct search_column *column,
                         const uint64_t *keys, size_t count);
 
-/* Whether the window has the bucket that begins at number `first` of the directory. */
+/* Return whether the bucket that begins at directory entry `first` is in the window. */
 static inline int search_is_inside(const struct search_column *column, uint64_t first)
 {
     return first - column->window.start < column->window.length;
@@ -93,18 +95,19 @@ static inline struct search_range search_range_at(const struct search_column *co
     uint64_t start = column->directory[first];
     uint64_t stop = column->directory[first + ((uint64_t)1 << spread)];
 
-    /* A damaged directory may miss keys but not lead out of them. */
+    /* A damaged directory may hide keys but cannot lead beyond them. */
     return (struct search_range){start, stop < column->count ? stop : column->count};
 }
 
-/* Have a range fetched; `fetched` is where the long one before began, which need not be again. */
+/* Prefetch the rest of a long range; `fetched` becomes its start, so that the same range is not
+   fetched twice in a row. */
 void search_fetch_long(const struct search_column *column, struct search_range range,
                        uint64_t *fetched);
 
 static inline void search_fetch(const struct search_column *column, struct search_range range,
                                 uint64_t *fetched)
 {
-    enum { LINE = 8, LONG = 4 * LINE }; /* keys of a cache line; of a bucket that is long */
+    enum { LINE = 8, LONG = 4 * LINE }; /* keys in a cache line; keys of a long bucket */
 
     __builtin_prefetch(column->keys + range.start);
     __builtin_prefetch(column->keys + range.stop - 1);
@@ -123,7 +126,7 @@ static inline void search_add_bucket(struct search_probing *probing,
     };
 }
 
-/* Probe for the keys that 2**spread entries of the directory tell of, from number `first` on. */
+/* Probe for the keys of the 2**spread directory entries from entry `first` on. */
 static inline void search_add_probe(struct search_probing *probing,
                                     const struct search_column *column, uint64_t first,
                                     uint32_t spread, uint64_t key, uint32_t query)

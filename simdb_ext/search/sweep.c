@@ -19,7 +19,8 @@ static uint64_t leading_bits(uint64_t mask)
     return width == 0 ? 0 : ~(uint64_t)0 << (64 - width);
 }
 
-/* Where the group of the key at `position` ends: by doubling steps, then by halving them. */
+/* Return where the group of the key at `position` ends, with doubling steps and then halving
+   ones. */
 static uint64_t group_stop(const struct search_sweep *sweep, uint64_t position, uint64_t leading)
 {
     uint64_t header = sweep->keys[position] & leading, step = 1;
@@ -53,7 +54,8 @@ static int is_left_to_earlier(const struct search_sweep *sweep, uint64_t differe
     return 0;
 }
 
-/* Write the pairs of some hits.  Returns whether all had room, or notes the first without. */
+/* Write the pairs of some hits.  Return 1 if all had room; else record the first without room in
+   `sweep` and return 0. */
 static int write_pairs(struct search_sweep *sweep, const struct search_bucket *buckets,
                        const struct search_hits *hits, struct pairs *pairs)
 {

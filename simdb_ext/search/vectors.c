@@ -4,11 +4,11 @@
 
 enum {
     BLOCK = 64, /* vectors whose memory is fetched together */
-    TILE = 256, /* vectors that stay in the first-level cache while queries pass */
-    REPEATED = 8 /* comparisons that pay for unpacking one side */
+    TILE = 256, /* vectors that stay in the first-level cache while all queries pass */
+    REPEATED = 8 /* comparisons from which on unpacking one side pays */
 };
 
-/* Weights are padded to whole vector registers of 64 bytes. */
+/* Return `width` rounded up to whole vector registers of 64 bytes. */
 static size_t padded(size_t width)
 {
     return (width + 63) / 64 * 64;
@@ -34,8 +34,8 @@ static struct search_weights unpack(const uint8_t *vector, size_t width, int8_t 
     return weights;
 }
 
-/* Where the vector of an ordinal is, or NULL.  `near` is the segment looked at first and the one
-   found. */
+/* Return where the vector of an ordinal is, or NULL.  `near` is the segment to look at first and
+   becomes the one found. */
 static const uint8_t *find(const struct search_vectors *vectors, uint32_t ordinal, size_t *near)
 {
     const struct search_segment *segments = vectors->segments;
@@ -58,8 +58,7 @@ static const uint8_t *find(const struct search_vectors *vectors, uint32_t ordina
     return segments[*near].vectors + (ordinal - segments[*near].first) * vectors->width;
 }
 
-/* Find some vectors and have them fetched; returns how many were found before the first that is
-   missing. */
+/* Find and prefetch some vectors; return how many were found before the first missing one. */
 static size_t find_all(const struct search_vectors *vectors, const uint32_t *ordinals,
                        size_t count, size_t *near, const uint8_t **places)
 {
@@ -82,7 +81,7 @@ int search_offsets_divide(const int64_t *offsets, size_t count, size_t total)
     return offsets[0] == 0 && offsets[count] == (int64_t)total;
 }
 
-/* Whether so many neighbours have the same vector on the left that it is worth unpacking. */
+/* Return whether so many neighbours have the same vector on the left that unpacking it pays. */
 static int is_repeated(const uint8_t *const *lefts, size_t count)
 {
     size_t changes = 1;
@@ -92,7 +91,7 @@ static int is_repeated(const uint8_t *const *lefts, size_t count)
     return changes * REPEATED <= count;
 }
 
-/* The similarities of a block of pairs, by way of unpacked weights where that is worth it. */
+/* Write the similarities of a block of pairs, with unpacked weights if that pays. */
 static void weigh_block(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
                         size_t width, int8_t *scratch, float *similarities)
 {

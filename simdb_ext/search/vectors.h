@@ -1,4 +1,4 @@
-/* Packed volatility vectors by ordinal: their similarities, and copies of them. */
+/* Similarities and copies of packed volatility vectors, which are found by ordinal. */
 #ifndef SIMDB_SEARCH_VECTORS_H
 #define SIMDB_SEARCH_VECTORS_H
 
@@ -7,7 +7,7 @@
 
 #include "found.h"
 
-/* Vectors of consecutive ordinals. */
+/* The vectors of consecutive ordinals. */
 struct search_segment {
     uint64_t first;
     uint64_t stop;
@@ -20,21 +20,21 @@ struct search_vectors {
     size_t segment_count;
 };
 
-/* Bytes of the scratch memory that one query of this width needs. */
+/* Return how many bytes of scratch memory one query of this width needs. */
 size_t search_weights_size(size_t width);
 
-/* Whether `count` + 1 offsets ascend from 0 to `total`. */
+/* Return whether `count` + 1 offsets ascend from 0 to `total`. */
 int search_offsets_divide(const int64_t *offsets, size_t count, size_t total);
 
-/* Every function that takes ordinals returns the position of the first that has no vector, at
-   which it gives up, or else their number. */
+/* Each function that takes ordinals returns their number; if an ordinal has no vector, it stops
+   there and returns the position of that ordinal. */
 
-/* Of query i of `query_count` with ordinals[offsets[i]] .. ordinals[offsets[i + 1] - 1]. */
+/* Compare query i of `query_count` with ordinals[offsets[i]] .. ordinals[offsets[i + 1] - 1]. */
 size_t search_similarity(const struct search_vectors *vectors, const uint8_t *queries,
                          size_t query_count, const int64_t *offsets, const uint32_t *ordinals,
                          int8_t *scratch, float *similarities);
 
-/* Of stored vectors, pair by pair. */
+/* Compare stored vectors, pair by pair. */
 size_t search_between(const struct search_vectors *vectors, const uint32_t *left,
                       const uint32_t *right, size_t count, int8_t *scratch, float *similarities);
 
@@ -50,9 +50,10 @@ struct search_vector_request {
     const uint32_t *after; /* NULL: any ordinal */
 };
 
-enum { SEARCH_SCAN_MAX = 256 }; /* queries of one scan */
+enum { SEARCH_SCAN_MAX = 256 }; /* most queries of one scan */
 
-/* All vectors at least that similar to each query.  Needs scratch memory for each of them. */
+/* Find all vectors that are at least `similarity` to each query.  Needs scratch memory for each
+   query. */
 void search_scan_vectors(const struct search_vectors *vectors,
                          const struct search_vector_request *request, int8_t *scratch,
                          struct search_found *found);

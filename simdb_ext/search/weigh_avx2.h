@@ -12,7 +12,7 @@
 
 #define AVX2 __attribute__((target("avx2")))
 
-/* Sums of products of both, of (dot, norm, dot, norm). */
+/* Return the sums of both vectors, as (dot, norm, dot, norm). */
 AVX2 static inline __m128i fold_avx2(__m256i dots, __m256i norms)
 {
     __m256i both = _mm256_hadd_epi32(dots, norms);
@@ -74,7 +74,8 @@ AVX2 static void weigh_avx2(const struct search_weights *query, const uint8_t *c
     }
 }
 
-/* 32 bytes, fewer where only `left` are there: the others are 0, which adds nothing to any sum. */
+/* Return 32 bytes; if only `left` bytes are there, the others are 0, which adds nothing to any
+   sum. */
 AVX2 static inline __m256i bytes_avx2(const uint8_t *place, size_t left)
 {
     uint8_t rest[32] = {0};
@@ -85,7 +86,7 @@ AVX2 static inline __m256i bytes_avx2(const uint8_t *place, size_t left)
     return _mm256_loadu_si256((const __m256i *)rest);
 }
 
-/* 2 a b - 15 a - 15 b of half bytes, added in twos; then a (a - 15). */
+/* Return 2 a b - 15 a - 15 b of half bytes, added in pairs; the next function, a (a - 15). */
 AVX2 static inline __m256i dots_of_pair_avx2(__m256i left, __m256i right)
 {
     const __m256i half = _mm256_set1_epi8(15);

@@ -1,7 +1,7 @@
-/* The cosine of a query and packed vectors, sixteen at a time, with and without VNNI.
+/* The cosine of a query and packed vectors, sixteen vectors at a time, with and without VNNI.
 
    Both sums of 64 bytes fit into one 32-bit lane, 65536 dot + norm: |dot| is at most 128 * 225,
-   norm is from -128 * 56 to 0.  So that sixteen vectors are summed up by one tree. */
+   norm is from -128 * 56 to 0.  So one tree of additions sums up sixteen vectors. */
 #ifndef SIMDB_SEARCH_WEIGH_AVX512_H
 #define SIMDB_SEARCH_WEIGH_AVX512_H
 
@@ -14,7 +14,7 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512vnni,bmi2")))
 
-/* Both sums of the bytes at `place` that are `inside`, spread over all lanes. */
+/* Return both sums of the bytes at `place` that are `inside`, spread over all lanes. */
 AVX512 static inline __m512i sums_avx512(const int8_t *low_weights, const int8_t *high_weights,
                                          const uint8_t *place, __mmask64 inside)
 {
@@ -71,7 +71,7 @@ AVX512 static inline __m256 cosines_avx512(__m256i dots, __m256i norms, int32_t 
     return _mm512_cvtpd_ps(_mm512_div_pd(_mm512_cvtepi32_pd(dots), _mm512_sqrt_pd(product)));
 }
 
-/* Similarities from the sums of sixteen vectors, of which the first `some` are wanted. */
+/* Write similarities from the sums of sixteen vectors, of which the first `some` are wanted. */
 AVX512 static inline void store_avx512(const struct search_weights *query, size_t width,
                                        __m512i dots, __m512i norms, size_t some,
                                        float *similarities)
@@ -92,8 +92,8 @@ AVX512 static inline void store_avx512(const struct search_weights *query, size_
     _mm512_mask_storeu_ps(similarities, (__mmask16)((1u << some) - 1), _mm512_castpd_ps(both));
 }
 
-/* The functions of a variant: the sums of four vectors in each quarter, where the first one stands
-   in for those beyond `some`; the similarities of up to sixteen; and those of all. */
+/* Define the functions of a variant: the sums of four vectors in each quarter, with the first
+   vector in place of those beyond `some`; the similarities of up to sixteen vectors; and of all. */
 #define WEIGH(TARGET, quads, sixteen, weigh_width, weigh, sums)                                   \
     TARGET ALWAYS_INLINE static __m512i quads(const int8_t *low, const int8_t *high,              \
                                               const uint8_t *const *places, size_t some,          \
@@ -154,8 +154,8 @@ AVX512 static inline void store_avx512(const struct search_weights *query, size_
 WEIGH(AVX512, quads_avx512, sixteen_avx512, weigh_width_avx512, weigh_avx512, sums_avx512)
 WEIGH(VNNI, quads_vnni, sixteen_vnni, weigh_width_vnni, weigh_avx512_vnni, sums_vnni)
 
-/* The packed sums of up to 64 bytes of a pair: the dot product's, and both norms', one above the
-   other: left + 65536 right. */
+/* Write the packed sums of up to 64 bytes of a pair: the dot product, and both norms as left +
+   65536 right. */
 VNNI static inline void pair_sums_vnni(const uint8_t *left, const uint8_t *right,
                                        __mmask64 inside, __m512i *dots, __m512i *norms)
 {
@@ -180,7 +180,7 @@ VNNI static inline void pair_sums_vnni(const uint8_t *left, const uint8_t *right
     *norms = _mm512_dpbusd_epi32(sums, high, _mm512_add_epi8(high, less));
 }
 
-/* The sums of four pairs in each quarter. */
+/* Write the sums of four pairs in each quarter. */
 VNNI ALWAYS_INLINE static void pair_quads_vnni(const uint8_t *const *lefts,
                                                const uint8_t *const *rights, size_t offset,
                                                __mmask64 inside, __m512i *dots, __m512i *norms)
@@ -194,7 +194,7 @@ VNNI ALWAYS_INLINE static void pair_quads_vnni(const uint8_t *const *lefts,
                               add_pairs_avx512(norm[2], norm[3]));
 }
 
-/* The similarities of eight pairs. */
+/* Return the similarities of eight pairs. */
 VNNI ALWAYS_INLINE static __m256 eight_pairs_vnni(const uint8_t *const *lefts,
                                                   const uint8_t *const *rights, size_t width)
 {

@@ -1,7 +1,7 @@
-/* The cosine of a query and packed vectors: the definition.
+/* The cosine of a query and packed vectors: the definition of `weigh` and `weigh_pairs`.
 
-   With weights w = 2 q - 15 of the halves q, and a the weights of the query, the dot product is
-   2 sum(a q) - 15 sum(a) and the squared norm 4 sum(q (q - 15)) + 225 d in d dimensions. */
+   A half q stands for the weight 2 q - 15.  With a the weights of the query, the dot product is 2
+   sum(a q) - 15 sum(a) and the squared norm 4 sum(q (q - 15)) + 225 d in d dimensions. */
 #ifndef SIMDB_SEARCH_WEIGH_SCALAR_H
 #define SIMDB_SEARCH_WEIGH_SCALAR_H
 
@@ -38,7 +38,7 @@ static void weigh_scalar(const struct search_weights *query, const uint8_t *cons
     }
 }
 
-/* With both sides packed the dot product is 2 sum(2 a b - 15 a - 15 b) + 225 d. */
+/* If both sides are packed, the dot product is 2 sum(2 a b - 15 a - 15 b) + 225 d. */
 static int32_t dot_of_pair(size_t width, int32_t products)
 {
     return 2 * products + 450 * (int32_t)width;

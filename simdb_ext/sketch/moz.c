@@ -5,7 +5,7 @@
 #include "mix.h"
 #include "variants.h"
 
-#define HELD 1024 /* features counted at once */
+#define HELD 1024 /* features counted at a time */
 
 struct lookup {
     uint32_t a, b, c;
@@ -16,7 +16,7 @@ static uint32_t turned(uint32_t word, int turn)
     return word << turn | word >> (32 - turn);
 }
 
-/* The mixing of a full block in Jenkins' lookup3. */
+/* Mix a full block as in Jenkins' lookup3. */
 static void mix_words(struct lookup *state)
 {
     uint32_t a = state->a, b = state->b, c = state->c;
@@ -30,7 +30,7 @@ static void mix_words(struct lookup *state)
     *state = (struct lookup){a, b, c};
 }
 
-/* Both words of lookup3 after the last block. */
+/* Mix the last block and return both words of lookup3. */
 static uint64_t end_words(struct lookup *state)
 {
     uint32_t a = state->a, b = state->b, c = state->c;
@@ -50,7 +50,7 @@ static int is_letter(uint32_t code)
     return (code | 0x20) - 'a' < 26;
 }
 
-/* Up to 4 letters as a little-endian word. */
+/* Return up to 4 letters as a little-endian word. */
 static inline uint32_t letters_at(const struct sketch_text *text, int64_t start, int64_t stop)
 {
     uint32_t word = 0;
@@ -65,7 +65,7 @@ static inline uint32_t letters_at(const struct sketch_text *text, int64_t start,
     return word;
 }
 
-/* hashlittle2 of lookup3 with both seeds 0, the first word above the second. */
+/* Return hashlittle2 of lookup3 with both seeds 0, the first word above the second. */
 static inline uint64_t token_hash(const struct sketch_text *text, int64_t start, int64_t stop)
 {
     uint32_t begun = 0xDEADBEEFu + (uint32_t)(stop - start);
@@ -81,7 +81,7 @@ static inline uint64_t token_hash(const struct sketch_text *text, int64_t start,
     }
 }
 
-/* Count how often each bit is set in the features of a text; returns their number. */
+/* Count how often each bit is set in the features of a text; return the number of features. */
 static inline int64_t count_ones(const struct sketch_text *text, int window, uint32_t *ones)
 {
     uint64_t features[HELD], latest[MOZ_WINDOW_MAX] = {0}, cyclic = 0;
@@ -106,7 +106,7 @@ static inline int64_t count_ones(const struct sketch_text *text, int window, uin
     return count;
 }
 
-/* The width of the characters is known to the compiler in each of the three calls. */
+/* In each of the three calls the compiler knows the width of the characters. */
 static int64_t count_text(const struct sketch_text *text, int window, uint32_t *ones)
 {
     struct sketch_text one = {text->characters, text->length, 1, 0};
@@ -118,7 +118,8 @@ static int64_t count_text(const struct sketch_text *text, int window, uint32_t *
     return text->width == 2 ? count_ones(&two, window, ones) : count_ones(&four, window, ones);
 }
 
-/* simhash-cpp turns the bits round, and sets one only if more than half of the features do. */
+/* simhash-cpp reverses the order of the bits, and sets a bit only if more than half of the features
+   do. */
 static void write_weights(const uint32_t *ones, int64_t count, int32_t *weights)
 {
     memset(weights, 0, SKETCH_DIMENSIONS * sizeof *weights);

@@ -9,10 +9,10 @@
 #include "text/text.h"
 
 #define MOZ_WINDOW_MAX 64
-#define MOZ_TOKENS_MAX (INT32_MAX / 2) /* or a weight could overflow */
+#define MOZ_TOKENS_MAX (INT32_MAX / 2) /* above this a weight could overflow */
 
-/* Weights int32[count][128] and numbers of tokens of texts, up to the first that has an error;
-   `done` becomes the number of those before it. */
+/* Write weights int32[count][128] and numbers of tokens of texts, up to the first text with an
+   error; `done` becomes the number of texts before it. */
 enum sketch_outcome sketch_moz_texts(const struct sketch_text *texts, int64_t count, int window,
                                      int is_replaced, int32_t *weights, int64_t *features,
                                      int64_t *done);

@@ -7,15 +7,16 @@
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
 
-/* Given tokens are made into shingles when so many are held; another window has room beside. */
+/* Given tokens are made into shingles once as many are held; another window still has room. */
 #define SHINGLED (SKETCH_SHINGLE_MAX + 1)
 
-#define WORD_CHARACTERS 6 /* with what follows it, in running text */
+#define WORD_CHARACTERS 6 /* of an average word in running text, with the character after it */
 
-/* A feature that occurs more often weighs as if this often, so that its weight has few bits. */
+/* A feature that occurs more often than this weighs as if it occurred so often, so that its weight
+   has few bits. */
 #define COUNT_MAX 65535u
 
-/* 1 + ln n in units, of the numbers that are frequent. */
+/* 1 + ln n in units, for the small n, which are frequent. */
 static uint32_t logarithms[256];
 
 static uint32_t logarithm(uint32_t count)
@@ -29,7 +30,8 @@ void sketch_project_begin(void)
         logarithms[i] = logarithm(i);
 }
 
-/* Whether features are kept until the document ends, because how many there are decides. */
+/* Return whether features are collected until the document ends, because their numbers of
+   occurrences are needed. */
 static int is_bagged(const struct sketch_settings *settings)
 {
     return settings->counting == SKETCH_LOG_TF || settings->counting == SKETCH_COLLECT;
@@ -60,7 +62,7 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
         minima_begin(&scratch->minima, settings->family);
 }
 
-/* Add features that weigh scratch->units each. */
+/* Add features with the weights scratch->units. */
 static void add_units(struct sketch_scratch *scratch, const uint64_t *first,
                       const uint64_t *second, int64_t count)
 {
@@ -116,7 +118,7 @@ static void count_features(struct sketch_scratch *scratch, int length,
     memmove(scratch->second, scratch->second + count, 8 * (size_t)scratch->held);
 }
 
-/* The units that `count` features of the bag weigh, from `start` on. */
+/* Write the units of `count` features of the bag, from feature `start` on. */
 static void weigh_bag(struct sketch_scratch *scratch, int64_t start, int64_t count,
                       const struct sketch_settings *settings)
 {
@@ -152,7 +154,7 @@ static void write_weights(const struct sketch_scratch *scratch, int32_t *whole, 
             weights[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
 }
 
-/* All bits are set in the signature of a document without features. */
+/* Write the signature of a document; without features all its bits are set. */
 static void write_signature(struct sketch_scratch *scratch, const struct minima_family *family,
                             uint32_t *row)
 {
@@ -162,7 +164,8 @@ static void write_signature(struct sketch_scratch *scratch, const struct minima_
         memset(row, 0xFF, (size_t)family->count * sizeof *row);
 }
 
-/* A text that is shorter than a shingle has one feature: all its tokens. */
+/* Finish a document and write its results.  A text that is shorter than a shingle has one feature:
+   all its tokens. */
 static enum sketch_outcome finish(struct sketch_scratch *scratch,
                                   const struct sketch_settings *settings, int64_t at,
                                   void *weights, int64_t *features)

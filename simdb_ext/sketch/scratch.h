@@ -1,4 +1,4 @@
-/* What a call is asked for, and its working memory. */
+/* The settings of one call, and its working memory. */
 
 #ifndef SIMDB_SCRATCH_H
 #define SIMDB_SCRATCH_H
@@ -19,19 +19,20 @@
 
 #define SKETCH_SHINGLE_MAX 1024
 
-/* Characters cut at a time; what is made of them stays in the first level cache. */
+/* Characters cut at a time; what is made of them stays in the first-level cache. */
 #define SKETCH_WINDOW 4096
 
-/* Tokens of which hashes are held: a window's, and those kept for the next one's shingles. */
+/* Hashes of tokens that are held: those of a window, and those kept for shingles with the next
+   window. */
 #define SKETCH_HELD (SKETCH_WINDOW + 1 + SKETCH_SHINGLE_MAX)
 
-/* More than any way to cut text may overwrite. */
+/* More entries than any way to cut text may overwrite. */
 #define SKETCH_SLACK (WORDS_SLACK + CUT_SLACK + FOLD_SLACK)
 
 enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE };
 
-/* What an occurrence, or a feature that occurs n times, counts: 1 each; 1; 1 + ln n; nothing,
-   the features are only collected; nothing, they make a signature. */
+/* What a feature that occurs n times counts: n (TF), 1 (BINARY) or 1 + ln n (LOG_TF).  COLLECT only
+   collects the features; SIGN makes a signature of them. */
 enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT, SKETCH_SIGN };
 
 struct sketch_settings {
@@ -39,7 +40,7 @@ struct sketch_settings {
     uint32_t seed;
     enum sketch_unit unit;
     int is_lowercase;
-    int is_replaced; /* lone surrogates, by '?'; else they are an error */
+    int is_replaced; /* lone surrogates are replaced by '?'; else they are an error */
     enum sketch_counting counting;
     const struct sketch_vocabulary *vocabulary; /* or NULL */
     const struct sketch_idf *idf;               /* or NULL */
@@ -54,15 +55,15 @@ struct sketch_scratch {
     uint64_t first[SKETCH_HELD + SHINGLES_SLACK];
     uint64_t second[SKETCH_HELD + SHINGLES_SLACK];
     uint32_t units[SKETCH_HELD];
-    uint64_t letters[128][2]; /* hashes of tokens of one ASCII character */
+    uint64_t letters[128][2]; /* hash of the token of each ASCII character */
     uint32_t ones[SKETCH_DIMENSIONS];
-    uint64_t sums[SKETCH_DIMENSIONS]; /* where weights are not all 1 */
+    uint64_t sums[SKETCH_DIMENSIONS]; /* used if weights are not all 1 */
     uint64_t total;
     int64_t held;
-    int64_t features; /* occurrences */
-    int64_t counted;  /* of them, in `ones` or `sums` */
-    int is_incomplete; /* a token of the document is unknown */
-    int is_full;       /* there was no room in the bag or the set */
+    int64_t features; /* occurrences of features */
+    int64_t counted;  /* features in `ones` or `sums` */
+    int is_incomplete; /* the document has an unknown token */
+    int is_full;       /* the bag or the set had no room */
     struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
     struct sketch_set set; /* for SKETCH_BINARY */
     struct minima minima;  /* for SKETCH_SIGN */

@@ -6,7 +6,7 @@
 #include "text/unicode.h"
 #include "variants.h"
 
-/* Given tokens of so many bytes are hashed together, longer ones one by one. */
+/* Given tokens of at most this many bytes are hashed together, longer ones one by one. */
 #define GIVEN_SHORT 1024
 
 static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second)
@@ -15,7 +15,7 @@ static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second
     scratch->second[scratch->held++] = second;
 }
 
-/* A token that is not known: it is kept, and asked about unless it is too long. */
+/* Hold a token that is not known as it is; record it as unknown unless it is empty or too long. */
 static void hold_unknown(struct sketch_scratch *scratch, uint64_t first, uint64_t second,
                          const uint8_t *content, int64_t length)
 {
@@ -26,7 +26,8 @@ static void hold_unknown(struct sketch_scratch *scratch, uint64_t first, uint64_
     sketch_unknown_add(&scratch->unknown, content, length);
 }
 
-/* The place of a token by the first word of its hash; mostly it is the first that is tried. */
+/* Return the place of a token, given the first word of its hash; mostly it is the first place
+   tried. */
 static inline uint64_t place_of(const struct sketch_vocabulary *vocabulary, uint64_t first)
 {
     uint64_t place = first & vocabulary->mask, key = vocabulary->keys[place];
@@ -34,8 +35,8 @@ static inline uint64_t place_of(const struct sketch_vocabulary *vocabulary, uint
     return key == first || key == 0 ? place : sketch_vocabulary_place(vocabulary, first);
 }
 
-/* Hold the tokens that are not in the vocabulary.  Whether one is cannot be foreseen, so that is
-   no branch; what is held never outruns what is read. */
+/* Hold the tokens that are not in the vocabulary.  Whether a token is in it cannot be predicted, so
+   there is no branch; writing never overtakes reading. */
 static void hold_others(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_vocabulary *vocabulary)
 {
@@ -54,7 +55,7 @@ static void hold_others(struct sketch_scratch *scratch, int64_t count,
     scratch->held += kept;
 }
 
-/* Hold what stands in the place of each token, likewise. */
+/* Hold what replaces each token; writing never overtakes reading. */
 static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
                           const struct sketch_vocabulary *vocabulary)
 {
@@ -77,14 +78,14 @@ static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
     }
 }
 
-/* Write the hashes of the tokens that were cut behind those that are held. */
+/* Hash the tokens that were cut, behind the hashes that are held. */
 static void hash_tokens(struct sketch_scratch *scratch, int64_t count, uint32_t seed)
 {
     sketch_operations->hash(scratch->copy, scratch->starts, scratch->stops, count, seed,
                             scratch->first + scratch->held, scratch->second + scratch->held);
 }
 
-/* Hold the tokens that were cut. */
+/* Hold the tokens that were cut, or what replaces them. */
 static void hold_tokens(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_settings *settings)
 {
@@ -112,7 +113,7 @@ static int is_inside(uint32_t code, enum sketch_unit unit)
                                      : unicode_class(code) == CLASS_WORD;
 }
 
-/* A word that is longer than a window is hashed as it is read; returns where it ends. */
+/* Hold a word that is longer than a window, hashed as it is read; return where it ends. */
 static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketch_text *text,
                               int64_t position, const struct sketch_settings *settings)
 {
@@ -161,7 +162,7 @@ static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_te
         hold_tokens(scratch, count, settings);
         return stop;
     }
-    /* The last word may go on beyond the window: it is left to the next. */
+    /* The last word may continue beyond the window, so it is left to the next window. */
     if (open == start)
         return hold_long_word(scratch, text, start, settings);
     hold_tokens(scratch, count - 1, settings);
@@ -208,7 +209,7 @@ int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_t
     return hold_words(scratch, text, position, stop, settings);
 }
 
-/* Hold the hash of one token, or of what stands in its place. */
+/* Hold the hash of one token, or of what replaces it. */
 static void hold_token(struct sketch_scratch *scratch, const struct sketch_token *token,
                        const struct sketch_settings *settings)
 {
@@ -227,7 +228,7 @@ static void hold_token(struct sketch_scratch *scratch, const struct sketch_token
         hold(scratch, vocabulary->meanings[place].first, vocabulary->meanings[place].second);
 }
 
-/* Short ones without a call; nothing outside of the token is read. */
+/* Copy a token, a short one without a call; nothing outside the token is read. */
 static inline void copy_token(uint8_t *copy, const struct sketch_token *token)
 {
     const uint8_t *content = token->content;

@@ -5,22 +5,22 @@
 
 #include "scratch.h"
 
-/* A token that is given: its bytes. */
+/* A given token: its bytes. */
 struct sketch_token {
     const uint8_t *content;
     int64_t length;
 };
 
-/* Hash what is the same for all texts of one call. */
+/* Hash the tokens that are the same for all texts of a call: those of one ASCII character. */
 void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings);
 
-/* Hold the hashes of the tokens of the next characters, at most a window, from `position` on;
-   returns where the next window begins. */
+/* Hold the hashes of the tokens from `position` on, of at most a window of characters; return where
+   the next window begins. */
 int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_text *text,
                            int64_t position, struct sketch_space *space,
                            const struct sketch_settings *settings);
 
-/* Hold the hashes of the first of some given tokens, at most a window; returns of how many. */
+/* Hold the hashes of the first of some given tokens, at most a window; return how many tokens. */
 int64_t sketch_hold_given(struct sketch_scratch *scratch, const struct sketch_token *tokens,
                           int64_t count, const struct sketch_settings *settings);
 

@@ -58,7 +58,7 @@ static const struct sketch_operations scalar = {
 
 #if CPU_X86
 
-/* An operation without code for AVX2, or AVX-512, has the scalar function in that place. */
+/* An operation without code for an instruction set has its scalar function there. */
 static const struct sketch_operations avx2 = {
     .name = "avx2",
     .words = words_avx2,

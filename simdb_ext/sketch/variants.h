@@ -44,11 +44,11 @@ struct sketch_operations {
     struct agree_functions agree;
 };
 
-/* The variant in use: the scalar one, until another is selected. */
+/* The variant in use: the scalar one, until the Python module selects the fastest at import. */
 extern const struct sketch_operations *sketch_operations;
 
-/* Variant number `index` of those that this processor can run, the slowest first; NULL beyond the
-   last. */
+/* Return variant number `index` of those that this processor can run, the slowest first; NULL
+   beyond the last. */
 const struct sketch_operations *sketch_variant(size_t index);
 
 #endif

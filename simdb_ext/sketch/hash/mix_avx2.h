@@ -1,4 +1,4 @@
-/* The arithmetic of MurmurHash3_x64_128 on four words. */
+/* The arithmetic of MurmurHash3_x64_128 on four words at a time. */
 
 #ifndef SIMDB_MIX_AVX2_H
 #define SIMDB_MIX_AVX2_H
@@ -8,7 +8,7 @@
 
 #if CPU_X86
 
-/* AVX2 multiplies 32 by 32 bits: three such products make the low half of 64 by 64. */
+/* AVX2 multiplies 32 by 32 bits; three such products make the low half of 64 by 64 bits. */
 CPU_AVX2 static inline __m256i mix_product_avx2(__m256i words, uint64_t factor)
 {
     __m256i low = _mm256_set1_epi64x((int64_t)(factor & 0xFFFFFFFF));

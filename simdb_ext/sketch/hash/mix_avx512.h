@@ -1,4 +1,4 @@
-/* The finaliser of MurmurHash3_x64_128 on eight words. */
+/* The finaliser of MurmurHash3_x64_128 on eight words at a time. */
 
 #ifndef SIMDB_MIX_AVX512_H
 #define SIMDB_MIX_AVX512_H

@@ -1,4 +1,4 @@
-/* Four tokens at a time where all are shorter than 16 bytes. */
+/* `hash`, four tokens at a time if all are shorter than 16 bytes. */
 
 #ifndef SIMDB_MURMUR_AVX2_H
 #define SIMDB_MURMUR_AVX2_H
@@ -8,7 +8,7 @@
 
 #if CPU_X86
 
-/* The first 16 bytes of four tokens, as two words of each. */
+/* Load the first 16 bytes of four tokens, as two words of each. */
 CPU_AVX2 static inline void load_tokens_avx2(const uint8_t *text, const uint32_t *starts,
                                              __m256i *low, __m256i *high)
 {
@@ -22,7 +22,7 @@ CPU_AVX2 static inline void load_tokens_avx2(const uint8_t *text, const uint32_t
     *high = _mm256_unpackhi_epi64(even, odd);
 }
 
-/* All ones in the lowest `lengths` bytes, 0 to 8, of each word. */
+/* Return all ones in the lowest `lengths` bytes, 0 to 8, of each word. */
 CPU_AVX2 static inline __m256i bytes_mask_avx2(__m128i lengths)
 {
     __m256i unused = _mm256_sub_epi64(_mm256_set1_epi64x(64),

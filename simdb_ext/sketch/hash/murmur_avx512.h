@@ -1,4 +1,4 @@
-/* Eight tokens at a time, one in each 64-bit lane. */
+/* `hash`, eight tokens at a time, one in each 64-bit lane. */
 
 #ifndef SIMDB_MURMUR_AVX512_H
 #define SIMDB_MURMUR_AVX512_H
@@ -28,14 +28,14 @@ CPU_AVX512 static inline __m512i lanes_high(__m512i words)
     return lanes_product(_mm512_rol_epi64(lanes_product(words, MIX_SECOND), 33), MIX_FIRST);
 }
 
-/* 5 x + added */
+/* Return 5 x + added for each word x. */
 CPU_AVX512 static inline __m512i lanes_step(__m512i words, uint32_t added)
 {
     return _mm512_add_epi64(_mm512_add_epi64(words, _mm512_slli_epi64(words, 2)),
                             _mm512_set1_epi64(added));
 }
 
-/* One block of 16 bytes of each lane in `some`. */
+/* Mix one block of 16 bytes into the hash of each lane in `some`. */
 CPU_AVX512 static inline struct lanes lanes_block(struct lanes hash, __mmask8 some,
                                                   __m512i low, __m512i high)
 {
@@ -63,15 +63,15 @@ CPU_AVX512 static inline struct lanes lanes_end(struct lanes hash, __m512i low, 
     return hash;
 }
 
-/* All ones in the lowest `lengths` bytes of each lane; 0 to 8. */
+/* Return all ones in the lowest `lengths` bytes, 0 to 8, of each lane. */
 CPU_AVX512 static inline __m512i lanes_mask(__m512i lengths)
 {
     __m512i unused = _mm512_sub_epi64(_mm512_set1_epi64(64), _mm512_slli_epi64(lengths, 3));
     return _mm512_srlv_epi64(_mm512_set1_epi64(-1), unused);
 }
 
-/* The first 16 bytes of eight tokens, as two words of each.  Loads and shuffles are much faster
-   than gathering. */
+/* Load the first 16 bytes of eight tokens, as two words of each.  Loads and shuffles are much
+   faster than a gather. */
 CPU_AVX512 static inline void lanes_load(const uint8_t *text, const uint32_t *starts,
                                          __m512i *low, __m512i *high)
 {

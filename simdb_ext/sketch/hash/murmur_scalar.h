@@ -5,7 +5,7 @@
 
 #include "mix.h"
 
-/* The first `length` of 8 bytes, the others 0. */
+/* Return the first `length` of 8 bytes as a word, the other bytes 0. */
 static inline uint64_t load_some(const uint8_t *content, int64_t length)
 {
     if (length <= 0)

@@ -1,4 +1,4 @@
-/* Four shingles at a time. */
+/* `shingles`, four at a time. */
 
 #ifndef SIMDB_SHINGLES_AVX2_H
 #define SIMDB_SHINGLES_AVX2_H

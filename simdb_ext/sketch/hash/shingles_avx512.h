@@ -1,4 +1,4 @@
-/* Eight shingles at a time. */
+/* `shingles`, eight at a time. */
 
 #ifndef SIMDB_SHINGLES_AVX512_H
 #define SIMDB_SHINGLES_AVX512_H

@@ -1,37 +1,37 @@
-/* What becomes of tokens: some are left out, some give way to others. */
+/* The vocabulary: which tokens are left out, and which are replaced by others. */
 
 #ifndef SIMDB_VOCABULARY_H
 #define SIMDB_VOCABULARY_H
 
 #include <stdint.h>
 
-#define VOCABULARY_TOKEN_MAX 255 /* bytes; a longer token is kept as it is */
+#define VOCABULARY_TOKEN_MAX 255 /* bytes; a longer token is never replaced */
 
-/* Hash of what stands in the place of a token; both words 0: nothing. */
+/* The hash of what replaces a token; if both words are 0, the token is left out. */
 struct sketch_meaning {
     uint64_t first;
     uint64_t second;
 };
 
-/* A hash table by the first words of the tokens' hashes, 0 where there is none; of the mask + 1
-   places, a power of two, at least three in four are empty. */
+/* A hash table whose keys are the first words of the hashes of tokens, 0 in an empty place.  Of the
+   mask + 1 places, a power of two, at least three in four are empty. */
 struct sketch_vocabulary {
     uint64_t *keys;
     struct sketch_meaning *meanings;
     uint64_t mask;
-    int is_complete; /* what is there goes, what is not is kept; else that is unknown */
+    int is_complete; /* a token that is not in the table is kept; else it is unknown */
 };
 
-/* Tokens that were not known, one after the other, each behind its length. */
+/* Unknown tokens, one after the other, each behind one byte with its length. */
 struct sketch_unknown {
     uint8_t content[1 << 16];
     int64_t size;
 };
 
-/* The place of a token by the first word of its hash, or the empty one where it belongs. */
+/* Return the place of a token, given the first word of its hash, or the empty place for it. */
 uint64_t sketch_vocabulary_place(const struct sketch_vocabulary *vocabulary, uint64_t first);
 
-/* Write down an unknown token; where there is no room for it, it will come again. */
+/* Record an unknown token; without room it is dropped and will come again. */
 void sketch_unknown_add(struct sketch_unknown *unknown, const uint8_t *content, int64_t length);
 
 #endif

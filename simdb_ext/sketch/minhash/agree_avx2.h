@@ -1,4 +1,4 @@
-/* 32 bytes at a time. */
+/* `agree`, 32 bytes at a time. */
 
 #ifndef SIMDB_AGREE_AVX2_H
 #define SIMDB_AGREE_AVX2_H

@@ -1,4 +1,4 @@
-/* 64 bytes at a time, the last ones by a mask. */
+/* `agree`, 64 bytes at a time; the last ones are masked. */
 
 #ifndef SIMDB_AGREE_AVX512_H
 #define SIMDB_AGREE_AVX512_H

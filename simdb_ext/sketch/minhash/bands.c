@@ -4,7 +4,7 @@
 
 #include "mix.h"
 
-/* A minimum; those of 32 bits may lie at any address. */
+/* Return one minimum; a minimum of 32 bits may lie at any address. */
 static inline uint32_t minimum_at(const uint8_t *minima, int size, int64_t place)
 {
     uint32_t minimum;

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* keys[i * bands + b] is the hash of minima b * rows .. b * rows + rows - 1 of signature i, of
-   minima that have `size` bytes, 1 or 4, and of b; signatures lie `width` minima apart. */
+/* Write to keys[i * bands + b] the hash of b and of the minima b * rows .. b * rows + rows - 1 of
+   signature i.  Minima have `size` bytes, 1 or 4; signatures lie `width` minima apart. */
 void bands_keys(const void *minima, int size, int64_t count, int width, int bands, int rows,
                 uint64_t *keys);
 

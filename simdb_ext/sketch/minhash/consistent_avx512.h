@@ -1,4 +1,4 @@
-/* Eight permutations at a time. */
+/* `consistent`, eight permutations at a time. */
 
 #ifndef SIMDB_CONSISTENT_AVX512_H
 #define SIMDB_CONSISTENT_AVX512_H
@@ -72,7 +72,7 @@ CONSISTENT_INLINE __m512d sample_avx512(uint64_t feature, __m512i keys, double l
     return _mm512_sub_pd(cost, _mm512_mul_pd(rate, reach));
 }
 
-/* Eight permutations over some features. */
+/* Lower the samples of eight permutations with some features. */
 CPU_AVX512 static void consistent_eight_avx512(const uint64_t *keys, const uint64_t *features,
                                                const double *logarithms, int64_t count,
                                                double *least, uint32_t *row)

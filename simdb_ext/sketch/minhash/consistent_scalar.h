@@ -1,7 +1,7 @@
 /* The definition of `consistent`.
 
-   Every variant does the same operations in the same order, each rounded by itself, so that
-   they agree to the bit; therefore the logarithm is one of our own. */
+   Every variant does the same operations in the same order and rounds each by itself, so that all
+   agree to the bit; for that reason the logarithm is our own. */
 
 #ifndef SIMDB_CONSISTENT_SCALAR_H
 #define SIMDB_CONSISTENT_SCALAR_H
@@ -13,14 +13,15 @@
 #include "minima.h"
 #include "mix.h"
 
-/* Added to a word for each further random one that it gives. */
+/* Added to a word for each further random number that is drawn from it. */
 #define DRAW_STEP MIX_SECOND_WORD
 
 #define LN_2 0.6931471805599453
 #define SQRT_2 1.4142135623730951
-#define LOGARITHM_TERMS 8 /* the next would be below 1e-14 */
+#define LOGARITHM_TERMS 8 /* the next term would be below 1e-14 */
 
-/* ln of a normal number above 0: 2 artanh((m - 1) / (m + 1)) + e ln 2, m from sqrt(1/2) on. */
+/* Return ln of a normal number above 0: 2 artanh((m - 1) / (m + 1)) + e ln 2, m from sqrt(1/2)
+   on. */
 static inline double consistent_logarithm(double number)
 {
     uint64_t bits;
@@ -39,21 +40,21 @@ static inline double consistent_logarithm(double number)
     return exponent * LN_2 + 2 * ratio * sum;
 }
 
-/* From 0 to 1, neither included, by 32 bits. */
+/* Return a number between 0 and 1, both excluded, from 32 bits. */
 static inline double consistent_uniform(uint64_t half)
 {
     return ((double)(int64_t)half + 0.5) * 0x1p-32;
 }
 
-/* Of Gamma(2, 1): minus the logarithm of the product of two uniform numbers. */
+/* Return a number of Gamma(2, 1): minus the logarithm of the product of two uniform numbers. */
 static inline double consistent_gamma(uint64_t word)
 {
     return -consistent_logarithm(consistent_uniform(word & 0xFFFFFFFF) *
                                  consistent_uniform(word >> 32));
 }
 
-/* The random numbers of a feature under one permutation, and the sample of a weight among them:
-   its ln a, of which the least wins, and its word. */
+/* Draw the sample of a weight from the random numbers of a feature under one permutation: return
+   its ln a, of which the least wins, and write its word. */
 static inline double consistent_sample(uint64_t feature, uint64_t key, double logarithm,
                                        uint64_t *word)
 {

@@ -4,16 +4,16 @@
 
 #include "mix.h"
 
-/* Features made at a time where they are not made by cutting text. */
+/* Features mixed at a time if they are given, not cut from text. */
 #define BATCH 512
 
-/* One of `count` bins by the highest 32 bits of a word. */
+/* Return one of `count` bins, chosen by the highest 32 bits of a word. */
 static inline uint32_t bin_of(uint64_t word, int count)
 {
     return (uint32_t)((word >> 32) * (uint64_t)count >> 32);
 }
 
-/* Each feature goes to one bin, which keeps the least of their lowest 32 bits. */
+/* Put each feature into one bin; a bin keeps the least of the lowest 32 bits of its features. */
 static void add_to_bins(const struct minima_functions *functions, struct minima *minima,
                         const struct minima_family *family, uint64_t *features, int64_t count)
 {
@@ -28,8 +28,8 @@ static void add_to_bins(const struct minima_functions *functions, struct minima 
     }
 }
 
-/* An empty bin takes the minimum of the first filled one among bins drawn for it: the same ones in
-   every document (Shrivastava 2017, Algorithm 1). */
+/* Give each empty bin the minimum of the first filled bin among bins drawn for it; the draws are
+   the same in every document (Shrivastava 2017, Algorithm 1). */
 static void fill_bins(struct minima *minima, const struct minima_family *family)
 {
     for (uint32_t bin = 0; bin < (uint32_t)family->count; bin++) {

@@ -1,4 +1,4 @@
-/* MinHash: of each of some permutations, the least value that it gives a feature of a document. */
+/* MinHash: the least value that each permutation gives to any feature of a document. */
 
 #ifndef SIMDB_MINIMA_H
 #define SIMDB_MINIMA_H
@@ -6,33 +6,34 @@
 #include <stdint.h>
 
 #define MINIMA_MOST 1024
-#define MINIMA_STEP 8 /* of the number of permutations */
+#define MINIMA_STEP 8 /* the number of permutations is a multiple of it */
 
 enum minima_kind { MINIMA_MULTIPLY_SHIFT, MINIMA_MERSENNE, MINIMA_ONE_PERMUTATION };
 
 struct minima_family {
     enum minima_kind kind;
-    int count;     /* of permutations, a multiple of MINIMA_STEP, at most MINIMA_MOST */
-    int is_narrow; /* a feature is the highest 32 bits of its mixed hash, twice, else all 64 */
-    const uint64_t *multipliers; /* for MINIMA_MERSENNE from 1 to 2^61 - 2 */
-    const uint64_t *increments;  /* for MINIMA_MERSENNE below 2^61 - 1 */
+    int count;     /* permutations: a multiple of MINIMA_STEP, at most MINIMA_MOST */
+    int is_narrow; /* a feature is the highest 32 bits of its mixed hash, twice; else all 64 */
+    const uint64_t *multipliers; /* for MINIMA_MERSENNE: from 1 to 2^61 - 2 */
+    const uint64_t *increments;  /* for MINIMA_MERSENNE: below 2^61 - 1 */
 };
 
-/* The minima of one document, all bits set where there is none yet, and for MINIMA_ONE_PERMUTATION
-   whether a bin has a feature. */
+/* The minima of one document, all bits set as long as there is none, and for MINIMA_ONE_PERMUTATION
+   whether each bin has a feature. */
 struct minima {
     uint32_t values[MINIMA_MOST];
     uint8_t filled[MINIMA_MOST];
 };
 
-/* Replace hashes by features: mixed, and both halves the upper one where `is_narrow`. */
+/* Replace each hash by its feature: the mixed hash, or if `is_narrow` its upper half in both
+   halves. */
 typedef void minima_mix_function(uint64_t *hashes, int64_t count, int is_narrow);
 
-/* values[i] = the least of values[i] and the value of each feature under permutation i. */
+/* Lower values[i] to the least value that permutation i gives to any of the features. */
 typedef void minima_function(const struct minima_family *family, const uint64_t *features,
                              int64_t count, uint32_t *values);
 
-/* The functions that have variants. */
+/* The functions that have a variant for each instruction set. */
 struct minima_functions {
     minima_mix_function *mix;
     minima_function *shift;    /* for MINIMA_MULTIPLY_SHIFT */
@@ -41,15 +42,15 @@ struct minima_functions {
 
 void minima_begin(struct minima *minima, const struct minima_family *family);
 
-/* Take the features with these hashes, which are overwritten. */
+/* Add the features with these hashes; the hashes are overwritten. */
 void minima_add(const struct minima_functions *functions, struct minima *minima,
                 const struct minima_family *family, uint64_t *hashes, int64_t count);
 
-/* The finished signature, of a document that had features. */
+/* Write the finished signature of a document that had features. */
 void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row);
 
-/* The signature of one document; feature i occurs counts[i] times, once where counts is NULL, and
-   each occurrence is a feature of its own.  Returns how many there are. */
+/* Write the signature of one document.  Feature i occurs counts[i] times, or once if `counts` is
+   NULL; each occurrence is a feature of its own.  Return the number of occurrences. */
 int64_t minima_of_features(const struct minima_functions *functions,
                            const struct minima_family *family, const uint64_t *hashes,
                            const uint32_t *counts, int64_t count, uint32_t *row);

@@ -1,4 +1,4 @@
-/* 32 permutations at a time, their multipliers, increments and minima in registers. */
+/* 32 permutations at a time; their multipliers, increments and minima stay in registers. */
 
 #ifndef SIMDB_MINIMA_AVX2_H
 #define SIMDB_MINIMA_AVX2_H
@@ -21,15 +21,16 @@ CPU_AVX2 static void mix_features_avx2(uint64_t *hashes, int64_t count, int is_n
     mix_features_scalar(hashes + i, count - i, is_narrow);
 }
 
-/* The 32-bit words at even places of two vectors, in order of their 64-bit words. */
+/* Return the 32-bit words at even places of two vectors, in the order of their 64-bit words. */
 CPU_AVX2 static inline __m256i low_words_avx2(__m256i first, __m256i second)
 {
     __m256 both = _mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), 0x88);
     return _mm256_permute4x64_epi64(_mm256_castps_si256(both), 0xD8);
 }
 
-/* 8 `width` permutations from `first` on; `width` is a constant.  A feature in every 64-bit place
-   has its lower half in the even 32-bit places and its upper half in the odd ones. */
+/* Lower the minima of 8 `width` permutations from `first` on; `width` is a constant.  A feature
+   fills every 64-bit lane: its lower half is in the even 32-bit lanes, its upper half in the odd
+   ones. */
 CPU_AVX2 __attribute__((always_inline)) static inline void
 shift_some_avx2(const struct minima_family *family, int first, const int width,
                 const uint64_t *features, int64_t count, uint32_t *values)

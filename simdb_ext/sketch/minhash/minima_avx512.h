@@ -1,4 +1,4 @@
-/* Up to 128 permutations at a time, their multipliers, increments and minima in registers. */
+/* Up to 128 permutations at a time; their multipliers, increments and minima stay in registers. */
 
 #ifndef SIMDB_MINIMA_AVX512_H
 #define SIMDB_MINIMA_AVX512_H
@@ -21,7 +21,7 @@ CPU_AVX512 static void mix_features_avx512(uint64_t *hashes, int64_t count, int 
     }
 }
 
-/* The lower halves of 16 words, those in `some`. */
+/* Return the lower halves of 16 words, of the words in `some`. */
 MINIMA_INLINE __m512i low_words_avx512(const uint64_t *words, __mmask16 some)
 {
     __m512i first = _mm512_maskz_loadu_epi64((__mmask8)some, words);
@@ -30,9 +30,9 @@ MINIMA_INLINE __m512i low_words_avx512(const uint64_t *words, __mmask16 some)
                               _mm512_cvtepi64_epi32(second), 1);
 }
 
-/* 16 `width` permutations from `first` on, of the last 16 those in `some`; `width` is a constant.
-   A feature in every 64-bit place has its lower half in the even 32-bit places and its upper half
-   in the odd ones. */
+/* Lower the minima of 16 `width` permutations from `first` on, of the last 16 only those in `some`;
+   `width` is a constant.  A feature fills every 64-bit lane: its lower half is in the even 32-bit
+   lanes, its upper half in the odd ones. */
 MINIMA_INLINE void shift_some_avx512(const struct minima_family *family, int first,
                                      const int width, __mmask16 some, const uint64_t *features,
                                      int64_t count, uint32_t *values)
@@ -72,7 +72,8 @@ CPU_AVX512 static void minima_shift_avx512(const struct minima_family *family,
         shift_some_avx512(family, first, 1, 0xFF, features, count, values);
 }
 
-/* Eight values as the highest of words of 61 bits: the least word has the least value. */
+/* Return words of 61 bits with eight values as their highest bits and ones below: a word is less
+   exactly if its value is. */
 MINIMA_INLINE __m512i widened_avx512(const uint32_t *values)
 {
     __m512i wide = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
@@ -86,7 +87,8 @@ MINIMA_INLINE __m512i mersenne_fold_avx512(__m512i words)
                             _mm512_srli_epi64(words, 61));
 }
 
-/* As mersenne_value; the subtraction wraps where it should not be done. */
+/* mersenne_value of eight words.  A subtraction that must not be done wraps to a large word, and
+   the minimum discards it. */
 MINIMA_INLINE __m512i mersenne_value_avx512(__m512i a, __m512i x, __m512i b)
 {
     __m512i a_high = _mm512_srli_epi64(a, 32), x_high = _mm512_srli_epi64(x, 32);

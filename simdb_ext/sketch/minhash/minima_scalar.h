@@ -1,4 +1,4 @@
-/* The definition of every family. */
+/* The definition of every family of permutations. */
 
 #ifndef SIMDB_MINIMA_SCALAR_H
 #define SIMDB_MINIMA_SCALAR_H
@@ -7,8 +7,8 @@
 #include "mix.h"
 
 #define MERSENNE (((uint64_t)1 << 61) - 1)
-#define MERSENNE_CUT 3    /* 64 bits less the highest 61, which take part */
-#define MERSENNE_LOST 29  /* 61 bits less the highest 32, which are kept */
+#define MERSENNE_CUT 3    /* leaves the highest 61 of 64 bits, which take part */
+#define MERSENNE_LOST 29  /* leaves the highest 32 of 61 bits, which are kept */
 
 static void mix_features_scalar(uint64_t *hashes, int64_t count, int is_narrow)
 {
@@ -18,8 +18,8 @@ static void mix_features_scalar(uint64_t *hashes, int64_t count, int is_narrow)
     }
 }
 
-/* Permutations of even number take the lower half of a feature, those of odd number the upper one:
-   so two features that have one half in common are still told apart. */
+/* Even permutations take the lower half of a feature, odd ones the upper half: so two features that
+   have one half in common are still told apart. */
 static void minima_shift_scalar(const struct minima_family *family, const uint64_t *features,
                                 int64_t count, uint32_t *values)
 {
@@ -32,10 +32,10 @@ static void minima_shift_scalar(const struct minima_family *family, const uint64
         }
 }
 
-/* Of a word below 2^64: congruent to it, and at most 2^61 + 6. */
+/* Return a word congruent to `word`, at most 2^61 + 6. */
 static inline uint64_t mersenne_fold(uint64_t word) { return (word & MERSENNE) + (word >> 61); }
 
-/* (a x + b) mod 2^61 - 1, for a, b and x of 61 bits, by products of 32 bits. */
+/* Return (a x + b) mod 2^61 - 1, for a, b and x of 61 bits, with products of 32 bits. */
 static inline uint64_t mersenne_value(uint64_t a, uint64_t x, uint64_t b)
 {
     uint64_t a_low = a & 0xFFFFFFFF, a_high = a >> 32, x_low = x & 0xFFFFFFFF, x_high = x >> 32;

@@ -1,4 +1,4 @@
-/* Classes and lower case of 32 ASCII characters, and from bits to their positions. */
+/* Classes and lower case of 32 ASCII characters, and the positions of bits. */
 
 #ifndef SIMDB_ASCII_AVX2_H
 #define SIMDB_ASCII_AVX2_H
@@ -9,7 +9,7 @@
 
 #if CPU_X86
 
-/* Ones where `low` <= character <= `high`; ASCII bytes are never negative. */
+/* Return ones where `low` <= character <= `high`; ASCII bytes are never negative. */
 CPU_AVX2 static inline __m256i between_avx2(__m256i characters, char low, char high)
 {
     return _mm256_and_si256(
@@ -17,7 +17,7 @@ CPU_AVX2 static inline __m256i between_avx2(__m256i characters, char low, char h
         _mm256_cmpgt_epi8(_mm256_set1_epi8((char)(high + 1)), characters));
 }
 
-/* The bits of word characters among 32, which are copied. */
+/* Copy 32 characters and return a mask of the word characters among them. */
 CPU_AVX2 static inline uint32_t words_mask_avx2(__m256i characters, int lowercase, uint8_t *copy)
 {
     const __m256i offset = _mm256_set1_epi8('a' - 'A');
@@ -33,8 +33,8 @@ CPU_AVX2 static inline uint32_t words_mask_avx2(__m256i characters, int lowercas
     return (uint32_t)_mm256_movemask_epi8(is_word);
 }
 
-/* Write the positions of the bits of `mask`, counted from `base`; returns their number.
-   Four are written at a time, more than there are, so that loops are short and predictable. */
+/* Write the positions of the bits of `mask`, plus `base`; return their number.  Four are written at
+   a time, more than there are, so that loops are short and predictable. */
 CPU_AVX2 static inline int64_t positions_avx2(uint64_t mask, uint32_t base, uint32_t *out)
 {
     int64_t count = __builtin_popcountll(mask);

@@ -1,4 +1,4 @@
-/* 32 characters at a time where all are ASCII. */
+/* `cut`, 32 characters at a time if all are ASCII. */
 
 #ifndef SIMDB_CUT_AVX2_H
 #define SIMDB_CUT_AVX2_H
@@ -8,7 +8,7 @@
 
 #if CPU_X86
 
-/* 32 characters as bytes where all are ASCII, else returns 0. */
+/* Load 32 characters as bytes and return 1 if all are ASCII; else return 0. */
 CPU_AVX2 static inline int load_ascii_avx2(const struct sketch_text *text, int64_t place,
                                            __m256i *characters)
 {

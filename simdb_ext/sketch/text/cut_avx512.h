@@ -1,4 +1,4 @@
-/* 64 characters at a time where all are ASCII, else 16. */
+/* `cut`, 64 characters at a time if all are ASCII, else 16. */
 
 #ifndef SIMDB_CUT_AVX512_H
 #define SIMDB_CUT_AVX512_H
@@ -9,10 +9,10 @@
 
 #if CPU_X86
 
-/* The lowest of four bits for each of 16 characters: where its first byte may be. */
+/* The lowest of four bits for each of 16 characters: the place of its first byte. */
 #define CUT_FIRST_BYTES 0x1111111111111111u
 
-/* 64 characters as bytes where all are ASCII, else returns 0. */
+/* Load 64 characters as bytes and return 1 if all are ASCII; else return 0. */
 CPU_AVX512 static inline int load_ascii_avx512(const struct sketch_text *text, int64_t place,
                                                __m512i *characters)
 {
@@ -62,7 +62,7 @@ CPU_AVX512 static inline __m512i load_group(const struct sketch_text *text, int6
     return _mm512_maskz_loadu_epi32(some, (const uint32_t *)text->characters + place);
 }
 
-/* The UTF-8 of each character in the bytes of its lane, the first one lowest, then zeros. */
+/* Return the UTF-8 of each character in its lane, the first byte lowest, then zeros. */
 CPU_AVX512 static inline __m512i encode_lanes(__m512i codes)
 {
     const __m512i six = _mm512_set1_epi32(0x3F);
@@ -106,7 +106,7 @@ CPU_AVX512 static inline void cut_group(struct cut *cut, __m512i codes, int64_t 
     uint64_t starts = (words | singles) & ~joined;
     uint64_t stops = ((words | singles) << 1 | (uint64_t)cut->after_token) & ~joined;
 
-    /* Bits of characters become bits of first bytes, and these move together like the bytes. */
+    /* Bits of characters become bits of first bytes, and are compressed together with the bytes. */
     _mm512_storeu_si512(cut->tokens->copy + cut->size, _mm512_maskz_compress_epi8(kept, lanes));
     cut->started += positions_avx512(_pext_u64(_pdep_u64(starts, CUT_FIRST_BYTES), kept),
                                      cut->size, cut->tokens->starts + cut->started);

@@ -9,10 +9,10 @@
 #define CUT_WORDS (1u << CLASS_WORD)
 #define CUT_SINGLES (1u << CLASS_SINGLE)
 
-/* How far a text is cut. */
+/* The state of a text that is being cut. */
 struct cut {
     const struct sketch_tokens *tokens;
-    int64_t opened; /* the character with which the last token began */
+    int64_t opened; /* the character where the last token began */
     int64_t started;
     int64_t stopped;
     uint32_t size;
@@ -20,9 +20,10 @@ struct cut {
     int after_token;
 };
 
-/* Characters of the classes whose bits are set in `words` make tokens together, of those in
-   `singles` alone.  Every character is copied, and of each it is decided without a branch whether
-   a token ends or begins there: in running text that cannot be foreseen. */
+/* Cut some characters.  Neighbours of the classes whose bits are set in `words` make a token
+   together, a character of the classes in `singles` makes a token alone.  Every character is
+   copied, and where tokens begin and end is computed without a branch: in running text it cannot be
+   predicted. */
 static inline void cut_some(struct cut *cut, const struct sketch_text *text, int64_t start,
                             int64_t stop, int lowercase, unsigned words, unsigned singles)
 {

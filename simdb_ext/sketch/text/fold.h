@@ -1,25 +1,25 @@
-/* Characters as tokens: white space is folded to one space and cut off at both ends. */
+/* Characters as tokens: white space becomes one space and is dropped at both ends. */
 
 #ifndef SIMDB_FOLD_H
 #define SIMDB_FOLD_H
 
 #include "text.h"
 
-/* White space between two characters is held back until the second comes. */
+/* White space between two characters is held back until the second character comes. */
 struct sketch_space {
-    int is_begun; /* there was a character that is not white space */
-    int is_held;  /* white space came after it */
+    int is_begun; /* a character other than white space has come */
+    int is_held;  /* white space has come after it */
 };
 
-/* The characters of ASCII text go on in `copy`, in lower case if asked; returns how many there
-   are.  There is room for `length` + FOLD_SLACK. */
+/* Append ASCII characters to `copy`, in lower case if `lowercase`; return their number.  `copy` has
+   room for `length` + FOLD_SLACK. */
 typedef int64_t sketch_fold_function(const uint8_t *text, int64_t length, int lowercase,
                                      struct sketch_space *space, uint8_t *copy);
 
 #define FOLD_SLACK 65
 
-/* The same for characters [start, stop) of any text, each as a token of UTF-8; returns their
-   number.  For n characters there is room for n + 1 tokens and 4 n + 4 bytes. */
+/* Do the same for characters [start, stop) of any text, each as a token in UTF-8; return their
+   number.  For n characters `tokens` has room for n + 1 tokens and 4 n + 4 bytes. */
 int64_t sketch_fold_any(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,
                         struct sketch_space *space, const struct sketch_tokens *tokens);
 

@@ -1,4 +1,4 @@
-/* 64 characters at a time, those that are dropped compressed away. */
+/* `fold`, 64 characters at a time; the characters that are dropped are compressed away. */
 
 #ifndef SIMDB_FOLD_AVX512_H
 #define SIMDB_FOLD_AVX512_H
@@ -27,7 +27,7 @@ CPU_AVX512 static int64_t fold_avx512(const uint8_t *text, int64_t length, int l
         size += (int64_t)_mm_popcnt_u64(kept);
         before = spaces >> 63;
     }
-    if (size == first) /* no more than what was held before */
+    if (size == first) /* nothing but the space held before */
         return 0;
     space->is_held = copy[size - 1] == ' ';
     size -= space->is_held;

@@ -1,4 +1,4 @@
-/* From bits to their positions. */
+/* From the bits of a mask to their positions. */
 
 #ifndef SIMDB_POSITIONS_AVX512_H
 #define SIMDB_POSITIONS_AVX512_H
@@ -7,7 +7,7 @@
 
 #if CPU_X86
 
-/* The numbers 0 .. 63 as bytes. */
+/* Return the numbers 0 .. 63 as bytes. */
 CPU_AVX512 static inline __m512i count_up(void)
 {
     __m512i lanes = _mm512_slli_epi64(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), 3);
@@ -16,8 +16,8 @@ CPU_AVX512 static inline __m512i count_up(void)
         0x0808080808080808, 0)), _mm512_set1_epi64(0x0706050403020100));
 }
 
-/* Write the positions of the bits of `mask`, at most 32, counted from `base`; returns how many.
-   16 or 32 entries of `out` are overwritten. */
+/* Write the positions of the bits of `mask`, at most 32, plus `base`; return their number.  16 or
+   32 entries of `out` are overwritten. */
 CPU_AVX512 static inline int64_t positions_avx512(uint64_t mask, uint32_t base, uint32_t *out)
 {
     __m512i bases = _mm512_set1_epi32((int)base);

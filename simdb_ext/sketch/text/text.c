@@ -2,7 +2,7 @@
 
 #include "unicode.h"
 
-/* Characters looked at before the search may end: enough to be vectorised. */
+/* Characters between two looks at whether the search may end: enough to be vectorised. */
 #define STRIDE 1024
 
 int sketch_has_surrogate(const struct sketch_text *text)

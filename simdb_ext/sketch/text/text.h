@@ -1,4 +1,4 @@
-/* A Python str in memory. */
+/* A Python str in memory, and where its tokens are written. */
 
 #ifndef SIMDB_TEXT_H
 #define SIMDB_TEXT_H
@@ -22,14 +22,14 @@ static inline uint32_t character_at(const struct sketch_text *text, int64_t posi
     return ((const uint32_t *)text->characters)[position];
 }
 
-/* Where tokens are put: token i is copy[starts[i]] .. copy[stops[i]]. */
+/* Where tokens are written: token i is copy[starts[i]] .. copy[stops[i]]. */
 struct sketch_tokens {
     uint8_t *copy;
     uint32_t *starts;
     uint32_t *stops;
 };
 
-/* Whether there is a lone surrogate, which UTF-8 cannot spell. */
+/* Return whether there is a lone surrogate, which UTF-8 cannot encode. */
 int sketch_has_surrogate(const struct sketch_text *text);
 
 int sketch_is_ascii(const uint8_t *content, int64_t length);

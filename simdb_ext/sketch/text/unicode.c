@@ -7,7 +7,8 @@
 uint16_t unicode_properties[CODE_POINTS + 1];
 int32_t unicode_deltas[128];
 
-/* The place of `delta` in the list of all that are different; 0 stands at the first. */
+/* Return the place of `delta` in the list of distinct deltas, which it joins if it is new; 0 is
+   first. */
 static int delta_place(int32_t delta, int *used)
 {
     for (int i = 0; i < *used; i++)

@@ -9,14 +9,14 @@ enum character_class { CLASS_OTHER, CLASS_WORD, CLASS_SINGLE, CLASS_SPACE };
 
 #define CODE_POINTS 0x110000
 
-/* Of each code point: its class in the lowest two bits, above them its place in unicode_deltas.
-   There is one more, because vectors of them are read as 32-bit words. */
+/* For each code point: its class in the lowest two bits, above them its place in unicode_deltas.
+    There is one entry more, because vectors of entries are read as 32-bit words. */
 extern uint16_t unicode_properties[CODE_POINTS + 1];
 
 /* What to add to a character for its lower case. */
 extern int32_t unicode_deltas[128];
 
-/* Fill both from the compact table; to be called once, before anything else. */
+/* Fill both tables from the compact table; call this once, before anything else. */
 void unicode_unfold(void);
 
 static inline int unicode_class(uint32_t code) { return unicode_properties[code] & 3; }
@@ -28,7 +28,7 @@ static inline uint32_t unicode_lower(uint32_t code)
 
 static inline int unicode_is_surrogate(uint32_t code) { return code >> 11 == 0xD800 >> 11; }
 
-/* Write the UTF-8 of a character to 4 bytes of `out`; returns how many of them it takes. */
+/* Write the UTF-8 of a character to `out`, which has 4 bytes; return how many of them it takes. */
 static inline int unicode_encode(uint32_t code, uint8_t *out)
 {
     if (code < 0x80) {

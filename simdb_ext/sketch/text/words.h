@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* Copies text[0 .. length) to `copy`, in lower case if asked, and writes where each word starts
-   and stops.  Returns the number of words.  There is room for WORDS_SLACK more bytes in `copy`
-   and entries in the others than are needed; they are overwritten. */
+/* Copy text[0 .. length) to `copy`, in lower case if `lowercase`, and write where each word starts
+   and stops.  Return the number of words.  Each output has room for WORDS_SLACK more entries than
+   are needed; they are overwritten. */
 typedef int64_t sketch_words_function(const uint8_t *text, int64_t length, int lowercase,
                                       uint8_t *copy, uint32_t *starts, uint32_t *stops);
 

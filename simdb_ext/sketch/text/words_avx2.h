@@ -1,4 +1,4 @@
-/* 32 characters are classified at a time; borders are read off the bits of 64. */
+/* `words`: 32 characters are classified at a time, and borders are found in the bits of 64. */
 
 #ifndef SIMDB_WORDS_AVX2_H
 #define SIMDB_WORDS_AVX2_H

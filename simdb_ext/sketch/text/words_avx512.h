@@ -1,4 +1,4 @@
-/* 64 characters at a time. */
+/* `words`, 64 characters at a time. */
 
 #ifndef SIMDB_WORDS_AVX512_H
 #define SIMDB_WORDS_AVX512_H

@@ -16,7 +16,7 @@ static int64_t words_scalar(const uint8_t *text, int64_t length, int lowercase, 
     for (int64_t i = 0; i < length; i++) {
         int is_word = unicode_class(text[i]) == CLASS_WORD;
         copy[i] = (uint8_t)(lowercase ? unicode_lower(text[i]) : text[i]);
-        /* Both are written always, so that there is no branch to mispredict. */
+        /* Both are always written, so that there is no branch to mispredict. */
         starts[count] = is_inside ? starts[count] : (uint32_t)i;
         stops[count] = (uint32_t)i;
         count += is_inside & !is_word;

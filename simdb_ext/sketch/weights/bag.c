@@ -18,7 +18,7 @@ void sketch_bag_clear(struct sketch_bag *bag, int64_t expected)
     clear_slots(bag, places);
 }
 
-/* The place of a feature, or the empty one where it belongs. */
+/* Return the place of a feature, or the empty place for it. */
 static inline uint64_t place_of(const struct sketch_bag *bag, uint64_t first, uint64_t second)
 {
     uint64_t place = first & bag->slot_mask;
@@ -30,7 +30,7 @@ static inline uint64_t place_of(const struct sketch_bag *bag, uint64_t first, ui
     return place;
 }
 
-/* Places for twice as many features; there are never more than half as many as places. */
+/* Double the places; there are never more than half as many features as places. */
 static void widen(struct sketch_bag *bag)
 {
     clear_slots(bag, 2 * (bag->slot_mask + 1));

@@ -5,9 +5,10 @@
 
 #include <stdint.h>
 
-/* Features stand in the order in which they came, with room for `room` of them; `slots`, a hash
-   table of 2 * room or more places, has the number of a feature plus 1, or 0.  Only the first
-   slot_mask + 1 places, a power of two, are in use, so that a short document clears little. */
+/* Features are in the order in which they came, with room for `room` of them.  `slots` is a hash
+   table of 2 * room or more places; a place has the number of a feature plus 1, or 0.  Only the
+   first slot_mask + 1 places, a power of two, are in use, so that a short document clears
+   little. */
 struct sketch_bag {
     uint64_t *first;
     uint64_t *second;
@@ -20,10 +21,10 @@ struct sketch_bag {
 
 #define BAG_LEAST 128
 
-/* Empty it, for about `expected` features. */
+/* Empty the bag for about `expected` features. */
 void sketch_bag_clear(struct sketch_bag *bag, int64_t expected);
 
-/* Count features; returns 0 where there is no room for all of them. */
+/* Count features; return 0 if there is no room for all of them, else 1. */
 int sketch_bag_add(struct sketch_bag *bag, const uint64_t *first, const uint64_t *second,
                    int64_t count);
 

@@ -7,7 +7,8 @@
 
 #define SKETCH_DIMENSIONS 128
 
-/* Add 1 to ones[j] for every i with bit j of first[i] set, to ones[64 + j] likewise of second. */
+/* Add 1 to ones[j] for every i with bit j of first[i] set, and to ones[64 + j] for every i with bit
+   j of second[i] set. */
 typedef void sketch_counts_function(const uint64_t *first, const uint64_t *second, int64_t count,
                                     uint32_t *ones);
 

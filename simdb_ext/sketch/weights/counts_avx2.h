@@ -1,4 +1,4 @@
-/* 64 words at a time by carry-save adders, as in counts_avx512.h. */
+/* `counts`, 64 words at a time with carry-save adders, as in counts_avx512.h. */
 
 #ifndef SIMDB_COUNTS_AVX2_H
 #define SIMDB_COUNTS_AVX2_H
@@ -14,12 +14,12 @@ struct planes_avx2 {
     __m256i one, two, four, eight;
 };
 
-/* Counters of the bits of a word, one byte each. */
+/* Counters of the 64 bits of a word, one byte each. */
 struct bytes_avx2 {
     __m256i low, high;
 };
 
-/* Add two vectors to a plane; returns what is carried out. */
+/* Add two vectors to a plane and return the carry. */
 CPU_AVX2 static inline __m256i carry_avx2(__m256i *plane, __m256i left, __m256i right)
 {
     __m256i odd = _mm256_xor_si256(*plane, left);
@@ -53,7 +53,7 @@ CPU_AVX2 static inline __m256i carry_16_avx2(struct planes_avx2 *planes, const u
     return carry_avx2(&planes->eight, left, carry_8_avx2(planes, words + 32));
 }
 
-/* -1 in each byte whose bit of the 32-bit word is set. */
+/* Return -1 in each byte whose bit of the 32-bit word is set. */
 CPU_AVX2 static inline __m256i spread_avx2(uint32_t word)
 {
     const __m256i bytes = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
@@ -63,7 +63,7 @@ CPU_AVX2 static inline __m256i spread_avx2(uint32_t word)
     return _mm256_cmpeq_epi8(_mm256_and_si256(copies, bits), bits);
 }
 
-/* Add `weight` to the bytes of each bit of `count` words. */
+/* Add `weight` to the byte of each bit that is set, for each of `count` words. */
 CPU_AVX2 static inline void add_masks_avx2(struct bytes_avx2 *bytes, const uint64_t *words,
                                            int64_t count, char weight)
 {

@@ -1,6 +1,6 @@
-/* 128 words at a time by carry-save adders, a positional population count (after Harley & Seal):
-   bit planes hold the lowest four digits of 512 counters, and what is carried out of them counts
-   up bytes, where a word is itself the mask of those to count up. */
+/* `counts`, 128 words at a time with carry-save adders: a positional population count (after Harley
+   & Seal).  Bit planes hold the lowest four digits of 512 counters.  A word that is carried out of
+   them is the mask of the byte counters that go up. */
 
 #ifndef SIMDB_COUNTS_AVX512_H
 #define SIMDB_COUNTS_AVX512_H
@@ -16,7 +16,7 @@ struct planes_avx512 {
     __m512i one, two, four, eight;
 };
 
-/* Add two vectors to a plane; returns what is carried out. */
+/* Add two vectors to a plane and return the carry. */
 CPU_AVX512 static inline __m512i carry_avx512(__m512i *plane, __m512i left, __m512i right)
 {
     __m512i carried = _mm512_ternarylogic_epi64(*plane, left, right, 0xE8);
@@ -51,7 +51,7 @@ CPU_AVX512 static inline __m512i carry_16_avx512(struct planes_avx512 *planes,
     return carry_avx512(&planes->eight, left, carry_8_avx512(planes, words + 64));
 }
 
-/* Add `weight` to the bytes of each bit of `count` words. */
+/* Add `weight` to the byte of each bit that is set, for each of `count` words. */
 CPU_AVX512 static inline __m512i add_masks_avx512(__m512i bytes, const uint64_t *words,
                                                   int64_t count, char weight)
 {

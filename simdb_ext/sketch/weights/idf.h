@@ -1,18 +1,19 @@
-/* The weights of features by a table of inverse document frequencies (simdb/idf.py). */
+/* The weights of features from a table of inverse document frequencies. */
 
 #ifndef SIMDB_IDF_H
 #define SIMDB_IDF_H
 
 #include <stdint.h>
 
-/* Hashes whose lowest 16 bits are the weight, ascending, and where those with each value of the
-   highest `bits` bits begin.  Nothing is read outside of both, whatever they hold. */
+/* `entries` ascend: the highest 48 bits of a hash, then 16 bits of weight.  directory[v] is where
+   the entries begin whose highest `bits` bits are v.  Nothing outside both arrays is read, whatever
+   they hold. */
 struct sketch_idf {
     const uint64_t *entries;
     int64_t count;
     const uint32_t *directory;
     int bits;
-    uint32_t absent; /* weight of a feature that is not there */
+    uint32_t absent; /* weight of a feature that is not in the table */
 };
 
 typedef void sketch_idf_function(const struct sketch_idf *idf, const uint64_t *hashes,

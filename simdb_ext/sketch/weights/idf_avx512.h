@@ -1,4 +1,4 @@
-/* The first eight entries of a slot are compared at once: there are seldom more. */
+/* `idf`: the first eight entries of a slot are compared at once; there are seldom more. */
 
 #ifndef SIMDB_IDF_AVX512_H
 #define SIMDB_IDF_AVX512_H
@@ -26,7 +26,7 @@ CPU_AVX512 static void idf_avx512(const struct sketch_idf *idf, const uint64_t *
                                                  _mm512_set1_epi64((long long)hashes[i + j]));
             __mmask8 found = _mm512_mask_cmplt_epu64_mask(
                 some, differing, _mm512_set1_epi64((long long)1 << IDF_WEIGHT_BITS));
-            /* Entries differ from one another, so at most one is found. */
+            /* Entries are distinct, so at most one is found. */
             __m512i weight = _mm512_mask_compress_epi64(absent, found, entries);
             weights[i + j] = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(weight));
             weights[i + j] &= found ? IDF_WEIGHT_MASK : ~0u;

@@ -8,7 +8,7 @@
 #define IDF_WEIGHT_BITS 16
 #define IDF_WEIGHT_MASK ((1u << IDF_WEIGHT_BITS) - 1)
 
-/* Look-ups under way at once: while one waits for memory the others are asked for. */
+/* Look-ups under way at once: while one waits for memory, the memory of the others is requested. */
 #define IDF_GROUP 64
 
 static inline int64_t idf_slot(const struct sketch_idf *idf, uint64_t hash)
@@ -31,7 +31,7 @@ static inline uint32_t idf_from(const struct sketch_idf *idf, uint64_t hash, int
     return idf->absent;
 }
 
-/* Where the entries of a group begin, with the memory there on its way. */
+/* Write where the entries of each hash of a group begin, and prefetch them. */
 static inline void idf_starts(const struct sketch_idf *idf, const uint64_t *hashes,
                               int64_t count, int64_t *starts)
 {

@@ -1,4 +1,4 @@
-/* Eight weights at a time, in two registers. */
+/* `quantise`, eight weights at a time in two registers. */
 
 #ifndef SIMDB_QUANTISE_AVX2_H
 #define SIMDB_QUANTISE_AVX2_H

@@ -1,4 +1,4 @@
-/* Eight rows side by side, then a row at a time. */
+/* `quantise`: the squares of eight rows side by side, then one row at a time. */
 
 #ifndef SIMDB_QUANTISE_AVX512_H
 #define SIMDB_QUANTISE_AVX512_H
@@ -13,7 +13,7 @@ CPU_AVX512 QUANTISE_INLINE __m512d doubles_of(__m256i words, int is_float)
     return is_float ? _mm512_cvtps_pd(_mm256_castsi256_ps(words)) : _mm512_cvtepi32_pd(words);
 }
 
-/* Words of eight rows become columns: lane i of columns[j] is lane j of rows[i]. */
+/* Transpose words of eight rows into columns: lane i of columns[j] is lane j of rows[i]. */
 CPU_AVX512 QUANTISE_INLINE void transpose_eight(const __m256i *rows, __m256i *columns)
 {
     __m256i pairs[8], quads[8];
@@ -33,7 +33,7 @@ CPU_AVX512 QUANTISE_INLINE void transpose_eight(const __m256i *rows, __m256i *co
     }
 }
 
-/* The squares of eight rows from `place` on, each added up in order. */
+/* Return the sums of squares of eight rows from `place` on, each added up in order. */
 CPU_AVX512 QUANTISE_INLINE __m512d square_eight(const void *weights, int is_float, int64_t place,
                                                 int dimensions)
 {
@@ -53,7 +53,7 @@ CPU_AVX512 QUANTISE_INLINE __m512d square_eight(const void *weights, int is_floa
     return sums;
 }
 
-/* The quantised values, -8 to 7, of 64 weights from `place` on. */
+/* Return the quantised values, -8 to 7, of 64 weights from `place` on. */
 CPU_AVX512 QUANTISE_INLINE __m512i quantise_64(const void *weights, int is_float, int64_t place,
                                                __m512d scale)
 {
@@ -65,7 +65,7 @@ CPU_AVX512 QUANTISE_INLINE __m512i quantise_64(const void *weights, int is_float
         for (int i = 0; i < 2; i++) {
             __m256i some = _mm256_loadu_si256((const __m256i *)(start + 64 * k + 32 * i));
             __m512d values = _mm512_mul_pd(doubles_of(some, is_float), scale);
-            /* None is larger than the root of the dimensions by the step: all fit. */
+            /* No value is larger than sqrt(dimensions) / QUANTISE_STEP, so all fit. */
             words[i] = _mm512_cvt_roundpd_epi32(values, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
         }
         found[k] = _mm512_cvtsepi32_epi8(
@@ -77,7 +77,8 @@ CPU_AVX512 QUANTISE_INLINE __m512i quantise_64(const void *weights, int is_float
     return _mm512_max_epi8(_mm512_min_epi8(all, _mm512_set1_epi8(7)), _mm512_set1_epi8(-8));
 }
 
-/* One row of 64 or 128 weights, of which half the dimensions fill the lower half bytes. */
+/* Quantise one row of 64 or 128 weights; the first half of the dimensions fills the low half
+   bytes. */
 CPU_AVX512 QUANTISE_INLINE void quantise_row(const void *weights, int is_float, int64_t place,
                                              int dimensions, double scale, uint64_t *fingerprint,
                                              uint8_t *vector)
@@ -122,7 +123,7 @@ CPU_AVX512 QUANTISE_INLINE int64_t quantise_rows_avx512(const void *weights, int
     return -1;
 }
 
-/* Each combination is compiled by itself, with constants in place of the arguments. */
+/* Each combination is compiled separately, with constants for the arguments. */
 CPU_AVX512 static int64_t quantise_avx512(const void *weights, int is_float, int64_t count,
                                           int dimensions, uint64_t *fingerprints,
                                           uint8_t *vectors)

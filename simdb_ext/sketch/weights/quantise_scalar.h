@@ -1,4 +1,4 @@
-/* The definition of `quantise`, and what its variants share. */
+/* The definition of `quantise`, and what its other variants share. */
 
 #ifndef SIMDB_QUANTISE_SCALAR_H
 #define SIMDB_QUANTISE_SCALAR_H
@@ -7,10 +7,11 @@
 
 #include "mix.h"
 
-/* Standard deviations of a weight per step: the best for 16 levels of a normal (Max 1960). */
+/* Standard deviations per quantisation step: the best for 16 levels of a normal distribution (Max
+   1960). */
 #define QUANTISE_STEP 0.335
 
-/* Rows whose sums are formed side by side, for each of them has to be formed in order. */
+/* Rows whose sums are formed side by side, because each sum must be formed in order. */
 #define QUANTISE_ROWS 8
 
 #define QUANTISE_INLINE static inline __attribute__((always_inline))
@@ -32,17 +33,17 @@ QUANTISE_INLINE void square_rows(const void *weights, int is_float, int64_t plac
         }
 }
 
-/* What turns a weight into steps; 0 where all weights are 0. */
+/* Return the factor from a weight to steps; 0 if all weights are 0. */
 QUANTISE_INLINE double quantise_scale(double squares, int dimensions)
 {
     return squares > 0 ? 1 / (QUANTISE_STEP * sqrt(squares / dimensions)) : 0;
 }
 
-/* The quantised values, 0 to 15, of the weights from `place` on. */
+/* Write the quantised values, 0 to 15, of the weights from `place` on. */
 typedef void quantise_row_function(const void *weights, int is_float, int64_t place,
                                    int dimensions, double scale, uint8_t *halves);
 
-/* Values are clamped before floor, so that they fit an int. */
+/* Values are clamped before the floor, so that they fit an int. */
 QUANTISE_INLINE void quantise_row_scalar(const void *weights, int is_float, int64_t place,
                                          int dimensions, double scale, uint8_t *halves)
 {
@@ -55,7 +56,7 @@ QUANTISE_INLINE void quantise_row_scalar(const void *weights, int is_float, int6
     }
 }
 
-/* Bit j is set where halves[j] >= 8: a weight is negative exactly where its half is below. */
+/* Return a word whose bit j is set if halves[j] >= 8, which is if weight j is not negative. */
 QUANTISE_INLINE uint64_t sign_bits(const uint8_t *halves)
 {
     uint64_t bits = 0;
@@ -97,7 +98,7 @@ QUANTISE_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t
     return -1;
 }
 
-/* Each combination is compiled by itself, with constants in place of the arguments. */
+/* Each combination is compiled separately, with constants for the arguments. */
 QUANTISE_INLINE int64_t quantise_any(const void *weights, int is_float, int64_t count,
                                      int dimensions, uint64_t *fingerprints, uint8_t *vectors,
                                      quantise_row_function *row)

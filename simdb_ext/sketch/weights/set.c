@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* Fewer members than this for each place, or too many would meet at one. */
+/* Places for each member at least; with fewer, too many members would collide. */
 #define LOAD 4
 
-/* 0 marks an empty place. */
+/* Return the key of a word; 0 marks an empty place, so it cannot be a key. */
 static inline uint64_t key_of(uint64_t word) { return word | (word == 0); }
 
 static uint64_t place_beyond(const struct sketch_set *set, uint64_t key, uint64_t place)
@@ -31,7 +31,7 @@ void sketch_set_end(struct sketch_set *set)
     set->count = 0;
 }
 
-/* Twice the places. */
+/* Double the places. */
 static void widen(struct sketch_set *set)
 {
     int64_t count = set->count;
@@ -45,7 +45,8 @@ static void widen(struct sketch_set *set)
     set->count = count;
 }
 
-/* A new feature is moved without a branch; that its place is taken by another is rare. */
+/* Move the new features of first[start .. stop) behind those kept before, and return how many are
+   kept.  A feature moves without a branch; that its place is taken by another is rare. */
 static int64_t keep_some(struct sketch_set *set, uint64_t *first, uint64_t *second,
                          int64_t start, int64_t stop, int64_t kept)
 {
@@ -75,7 +76,7 @@ int64_t sketch_set_keep_new(struct sketch_set *set, uint64_t *first, uint64_t *s
 {
     int64_t kept = 0;
 
-    /* Between two looks at the load there are no more features than it leaves room for. */
+    /* Between two looks at the load, no more features are added than it leaves room for. */
     for (int64_t start = 0, stop; start < count; start = stop) {
         int64_t left = (int64_t)((set->mask + 1) / LOAD) - set->count;
         if (left <= 0) {

@@ -1,13 +1,13 @@
-/* The distinct features of one document, where it does not matter how often each occurs. */
+/* The distinct features of one document, if it does not matter how often each occurs. */
 
 #ifndef SIMDB_SET_H
 #define SIMDB_SET_H
 
 #include <stdint.h>
 
-/* `places`, SET_PLACES * room of them, hold the first words of hashes, or 0, of which the first
-   mask + 1, a power of two, are in use; all are 0 between documents.  `members` are the words
-   in the order in which they came, for when there must be more places. */
+/* `places`, SET_PLACES * room of them, hold the first words of hashes, or 0.  Only the first mask +
+   1, a power of two, are in use; between documents all are 0.  `members` are the words in the order
+   in which they came, for moving them to more places. */
 struct sketch_set {
     uint64_t *places;
     uint64_t *members;
@@ -22,12 +22,12 @@ struct sketch_set {
 /* Begin a document of about `expected` features. */
 void sketch_set_begin(struct sketch_set *set, int64_t expected);
 
-/* Move those of `count` features whose first word is new to the front; returns how many, or -1
-   where there is no room for them. */
+/* Move the features whose first word is new to the front; return how many, or -1 if there is no
+   room for them. */
 int64_t sketch_set_keep_new(struct sketch_set *set, uint64_t *first, uint64_t *second,
                             int64_t count);
 
-/* Clear what the document used. */
+/* Clear the places that the document used. */
 void sketch_set_end(struct sketch_set *set);
 
 #endif

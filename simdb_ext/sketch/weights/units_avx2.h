@@ -1,4 +1,4 @@
-/* 64 sums in eight registers; the bits of a byte of the hash become the masks of eight lanes. */
+/* `units`: 64 sums in eight registers; the bits of a byte of the hash mask eight lanes. */
 
 #ifndef SIMDB_UNITS_AVX2_H
 #define SIMDB_UNITS_AVX2_H

@@ -1,4 +1,4 @@
-/* All 64 sums of a word stay in four registers; the hash is the mask of the additions. */
+/* `units`: all 64 sums of a word stay in four registers; the hash masks the additions. */
 
 #ifndef SIMDB_UNITS_AVX512_H
 #define SIMDB_UNITS_AVX512_H

@@ -1,4 +1,5 @@
-/* 32 sums at a time in eight registers; a bit of the hash becomes the sign of the weight. */
+/* `weigh`: 32 sums at a time in eight registers; a bit of the hash becomes the sign of the
+   weight. */
 
 #ifndef SIMDB_WEIGH_AVX2_H
 #define SIMDB_WEIGH_AVX2_H
@@ -8,7 +9,7 @@
 
 #if CPU_X86
 
-/* The sums of bits shift .. shift + 31 of one word. */
+/* Write the sums of bits shift .. shift + 31 of one word. */
 CPU_AVX2 static void weigh_half_avx2(const uint64_t *hashes, const float *weights, int64_t count,
                                      int is_second, int shift, float *projected)
 {

@@ -1,4 +1,4 @@
-/* All 64 sums of a word stay in eight registers; the hash is the mask of the additions. */
+/* `weigh`: all 64 sums of a word stay in eight registers; the hash masks the additions. */
 
 #ifndef SIMDB_WEIGH_AVX512_H
 #define SIMDB_WEIGH_AVX512_H
