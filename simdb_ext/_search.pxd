@@ -63,7 +63,7 @@ cdef extern from "lookup.h" nogil:
         size_t table_count
         const search_column *columns
         size_t run_count
-        search_column loose
+        search_column delta
         const uint8_t *dead
         uint64_t dead_bytes
 

@@ -169,7 +169,7 @@ cdef extern from "scratch.h" nogil:
         SKETCH_BINARY
         SKETCH_LOG_TF
         SKETCH_COLLECT
-        SKETCH_SIGN
+        SKETCH_MINHASH
 
     struct sketch_settings:
         int shingle

@@ -23,7 +23,7 @@ include "sketch/intake.pxi"
 include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
 include "sketch/moz.pxi"
-include "sketch/sign.pxi"
+include "sketch/minhash.pxi"
 
 
 def variants():

@@ -183,7 +183,7 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
 
     search_begin(&probing, tables, request, scratch->done, found);
     probing.is_returned = is_reached_first;
-    search_scan_column(&probing, &tables->loose, request->queries, count);
+    search_scan_column(&probing, &tables->delta, request->queries, count);
     for (size_t table = 0; table < tables->table_count; table++) {
         search_kernel->permute(request->queries, count, tables->masks[table], scratch->keys);
         if (is_worth_sorting(tables, table, count)) {
@@ -204,7 +204,7 @@ void search_scan(const struct search_tables *tables, const struct search_request
 
     search_begin(&probing, tables, request, scratch->done, found);
     /* Only the first table is scanned: each table has all entries. */
-    search_scan_column(&probing, &tables->loose, request->queries, request->count);
+    search_scan_column(&probing, &tables->delta, request->queries, request->count);
     search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys);
     for (size_t run = 0; run < tables->run_count; run++)
         search_scan_column(&probing, &tables->columns[run * tables->table_count], scratch->keys,

@@ -38,7 +38,7 @@ struct search_tables {
     size_t table_count;
     const struct search_column *columns; /* run by run, table by table */
     size_t run_count;
-    struct search_column loose; /* the delta: not permuted, without a directory */
+    struct search_column delta; /* not permuted, without a directory */
     const uint8_t *dead;
     uint64_t dead_bytes;
 };

@@ -53,7 +53,7 @@ static void keep_returned(struct search_probing *probing, const struct search_bu
         const struct search_bucket *bucket = &buckets[hit->bucket];
         const struct search_column *column = bucket->column;
         const uint32_t *ordinal = column->ordinals + (hit->place - column->keys);
-        if (probing->is_returned != NULL && column != &probing->tables->loose &&
+        if (probing->is_returned != NULL && column != &probing->tables->delta &&
             !probing->is_returned(probing, column, bucket->query, *hit->place ^ bucket->key))
             continue;
         __builtin_prefetch(ordinal);

@@ -67,9 +67,9 @@ cdef class Tables:
         self.tables.table_count = table_count
         self.tables.columns = columns
         self.tables.run_count = run_count
-        self.take_loose(loose[0], loose[1])
+        self.take_delta(loose[0], loose[1])
         self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
-        self.is_small = run_count * table_count <= PROBES_HELD and self.tables.loose.count < 8192
+        self.is_small = run_count * table_count <= PROBES_HELD and self.tables.delta.count < 8192
 
     cdef int take_column(self, object keys, object ordinals, object directory,
                          search_column *column, uint64_t mask, tuple window) except -1:
@@ -90,8 +90,8 @@ cdef class Tables:
         search_prepare_window(column, start, stop, length)
         return 0
 
-    cdef int take_loose(self, object fingerprints, object ordinals) except -1:
-        cdef search_column *column = &self.tables.loose
+    cdef int take_delta(self, object fingerprints, object ordinals) except -1:
+        cdef search_column *column = &self.tables.delta
         column.count = self.views.uint64(fingerprints, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
             raise ValueError(f"{len(fingerprints)} loose fingerprints, {len(ordinals)} ordinals")

@@ -58,7 +58,7 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
         sketch_bag_clear(&scratch->bag, expected);
     if (settings->counting == SKETCH_BINARY)
         sketch_set_begin(&scratch->set, expected);
-    if (settings->counting == SKETCH_SIGN)
+    if (settings->counting == SKETCH_MINHASH)
         minima_begin(&scratch->minima, settings->family);
 }
 
@@ -87,7 +87,7 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
         return;
     }
     scratch->counted += count;
-    if (settings->counting == SKETCH_SIGN) {
+    if (settings->counting == SKETCH_MINHASH) {
         minima_add(&sketch_operations->minima, &scratch->minima, settings->family, first,
                    count);
     } else if (settings->idf == NULL) {
@@ -108,7 +108,7 @@ static void count_features(struct sketch_scratch *scratch, int length,
         return;
     if (length > 1) {
         sketch_operations->shingles(scratch->first, count, length);
-        if (settings->counting != SKETCH_SIGN)
+        if (settings->counting != SKETCH_MINHASH)
             sketch_operations->shingles(scratch->second, count, length);
     }
     add_features(scratch, count, settings);
@@ -188,7 +188,7 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
     features[at] = is_bagged(settings) ? scratch->bag.count : scratch->counted;
     if (settings->counting == SKETCH_COLLECT)
         return SKETCH_DONE;
-    if (settings->counting == SKETCH_SIGN) {
+    if (settings->counting == SKETCH_MINHASH) {
         write_signature(scratch, settings->family,
                         (uint32_t *)weights + settings->family->count * at);
         return SKETCH_DONE;

@@ -32,8 +32,8 @@
 enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE };
 
 /* What a feature that occurs n times counts: n (TF), 1 (BINARY) or 1 + ln n (LOG_TF).  COLLECT only
-   collects the features; SIGN makes a signature of them. */
-enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT, SKETCH_SIGN };
+   collects the features; MINHASH makes a signature of them. */
+enum sketch_counting { SKETCH_TF, SKETCH_BINARY, SKETCH_LOG_TF, SKETCH_COLLECT, SKETCH_MINHASH };
 
 struct sketch_settings {
     int shingle;
@@ -44,7 +44,7 @@ struct sketch_settings {
     enum sketch_counting counting;
     const struct sketch_vocabulary *vocabulary; /* or NULL */
     const struct sketch_idf *idf;               /* or NULL */
-    const struct minima_family *family;         /* for SKETCH_SIGN */
+    const struct minima_family *family;         /* for SKETCH_MINHASH */
 };
 
 /* Working memory of one call. */
@@ -66,7 +66,7 @@ struct sketch_scratch {
     int is_full;       /* the bag or the set had no room */
     struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
     struct sketch_set set; /* for SKETCH_BINARY */
-    struct minima minima;  /* for SKETCH_SIGN */
+    struct minima minima;  /* for SKETCH_MINHASH */
     struct sketch_unknown unknown;
 };
 

@@ -37,7 +37,7 @@ def sign_texts(
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working(unit, shingle, lowercase, seed, replace, "tf", vocabulary, None)
     cdef tuple all_texts = tuple(texts)
-    call.settings.counting = SKETCH_SIGN
+    call.settings.counting = SKETCH_MINHASH
     call.settings.family = &permutations.family
     rows = np.empty((len(all_texts), permutations.family.count), np.uint32)
     features = np.full(len(all_texts), -1, np.int64)
@@ -52,7 +52,7 @@ def sign_tokens(
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working("words", shingle, False, seed, replace, "tf", vocabulary, None)
     cdef tuple lists = tuple(documents)
-    call.settings.counting = SKETCH_SIGN
+    call.settings.counting = SKETCH_MINHASH
     call.settings.family = &permutations.family
     rows = np.empty((len(lists), permutations.family.count), np.uint32)
     features = np.full(len(lists), -1, np.int64)
