@@ -1,4 +1,4 @@
-"""What `_arrange` takes from the C files in `arrange/` and from Python's own interface."""
+"""C declarations of `arrange/`, and of Python's interface what Cython lacks, for `_arrange.pyx`."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

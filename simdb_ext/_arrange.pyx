@@ -1,4 +1,7 @@
-"""Columns, connected components and document ids; `_arrange.pyi` says what each function does."""
+"""Columns, connected components and ids of documents; the contract is in `_arrange.pyi`.
+
+This file checks arguments and calls the C functions of `arrange/` without the GIL.
+"""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -13,7 +16,7 @@ cdef uint8_t NOTHING = 0
 
 
 def variants():
-    """Names of the variants this processor can run, the slowest ("scalar") first."""
+    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
     names = []
     while arrange_variant(len(names)) != NULL:
         names.append(arrange_variant(len(names)).name.decode())
@@ -21,7 +24,7 @@ def variants():
 
 
 def select(str variant not None):
-    """Use `variant` from now on; returns the name of the one in use before."""
+    """Use `variant` from now on; return the name of the variant used before."""
     global arrange_operations
     names = variants()
     if variant not in names:
@@ -35,7 +38,7 @@ select(variants().pop())
 
 
 def permute(const uint64_t[::1] fingerprints not None, mask, uint64_t[::1] out not None):
-    """Keys of a table: the bits in `mask` moved to the front, each group in its old order."""
+    """Write keys of a table to `out`: the bits in `mask` move to the front, each group in order."""
     cdef arrange_rotations rotations = arrange_leading(checked_mask(mask))
     check_room(out.shape[0], fingerprints.shape[0], "words")
     if fingerprints.shape[0]:
@@ -46,7 +49,7 @@ def permute(const uint64_t[::1] fingerprints not None, mask, uint64_t[::1] out n
 
 
 def restore(const uint64_t[::1] keys not None, mask, uint64_t[::1] out not None):
-    """The opposite of `permute`."""
+    """Undo `permute`: write the fingerprints of `keys` to `out`."""
     cdef arrange_rotations rotations = arrange_trailing(checked_mask(mask))
     check_room(out.shape[0], keys.shape[0], "words")
     if keys.shape[0]:
@@ -60,7 +63,7 @@ def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals not None):
     check_table(keys.shape[0], ordinals.shape[0])
     if keys.shape[0] < 2:
         return
-    # From numpy, which asks for huge pages: touching small ones costs a third of the time.
+    # Memory from numpy, which requests huge pages; touching small pages takes a third of the time.
     scratch = np.empty(arrange_sort_scratch(keys.shape[0]), np.uint8)
     with nogil:
         arrange_sort(&keys[0], &ordinals[0], keys.shape[0], &scratch[0])
@@ -74,7 +77,7 @@ def merge(
     uint64_t[::1] keys not None,
     uint32_t[::1] ordinals not None,
 ):
-    """Merge two sorted columns into `keys` and `ordinals`; on equal keys the left comes first."""
+    """Merge two sorted columns into `keys` and `ordinals`; of equal keys, the left comes first."""
     cdef arrange_sorted left = arrange_sorted(NULL, NULL, 0, left_keys.shape[0])
     cdef arrange_sorted right = arrange_sorted(NULL, NULL, 0, right_keys.shape[0])
     check_table(left_keys.shape[0], left_ordinals.shape[0])
@@ -98,7 +101,7 @@ def keep(
     uint64_t[::1] keys_out not None,
     uint32_t[::1] ordinals_out not None,
 ):
-    """Copy the entries whose ordinal's bit is not set in `dead`; returns how many."""
+    """Copy the entries whose ordinal has its bit clear in `dead`; return how many."""
     cdef int64_t kept
     check_table(keys.shape[0], ordinals.shape[0])
     check_table(keys_out.shape[0], ordinals_out.shape[0])
@@ -117,7 +120,7 @@ def keep(
 
 
 def directory(const uint64_t[::1] keys not None, header_bits, uint32_t[::1] out not None):
-    """Position of the first key at or above each header: uint32[2**header_bits + 1]."""
+    """Write the position of the first key at or above each header: uint32[2**header_bits + 1]."""
     cdef const uint64_t *first = &keys[0] if keys.shape[0] else NULL
     cdef int bits
     if not 0 <= header_bits <= ARRANGE_HEADER_BITS_MAX:
@@ -132,7 +135,7 @@ def directory(const uint64_t[::1] keys not None, header_bits, uint32_t[::1] out 
 
 
 def first_descent(const uint64_t[::1] keys not None):
-    """Position of the first key that is smaller than the one before it, or -1."""
+    """Return the position of the first key that is smaller than the key before it, or -1."""
     cdef int64_t position = -1
     if keys.shape[0]:
         with nogil:
@@ -141,7 +144,7 @@ def first_descent(const uint64_t[::1] keys not None):
 
 
 cdef class Forest:
-    """Union-find over 0 .. count - 1."""
+    """A union-find over the numbers 0 .. count - 1."""
 
     cdef uint32_t *parents
     cdef int64_t count
@@ -174,7 +177,7 @@ cdef class Forest:
             raise ValueError(f"number {number} is not among {self.count}")
 
     def labels(self):
-        """The smallest member of each number's component: uint32[count]."""
+        """Return the smallest member of each number's component: uint32[count]."""
         labels = np.empty(self.count, np.uint32)
         cdef uint32_t[::1] out = labels
         if self.count:
@@ -184,7 +187,7 @@ cdef class Forest:
 
 
 cdef const uint8_t *bytes_of(const uint8_t[::1] content) noexcept nogil:
-    """Where the bytes are; somewhere, where there are none."""
+    """Return the address of the bytes; of no bytes, some valid address."""
     return &content[0] if content.shape[0] else &NOTHING
 
 

@@ -1,7 +1,7 @@
 """Looking up, scanning and sweeping sorted fingerprints; measuring volatility vectors.
 
-The contract is in `_search.pyi`.  This file checks arguments and hands memory to the C functions
-of `search/`, without the GIL.
+The contract is in `_search.pyi`.  This file checks arguments and calls the C functions of
+`search/` without the GIL.
 """
 
 from cpython.buffer cimport (
@@ -41,7 +41,7 @@ cdef enum:
     ONE_CAP = 256
     ONE_COLUMNS = 64
     BLOCK_SETS = 4096
-    GATHERED_QUERIES_MIN = 1024  # fewer rarely ask for the same header
+    GATHERED_QUERIES_MIN = 1024  # with fewer, the same header is rarely asked for twice
     LIMITS_MAX = 1 << 24
     PROBES_HELD = 64
     WIDTH_MAX = 65536
@@ -55,7 +55,7 @@ cdef const char *WEIGHTS = b"fil"
 
 
 def variants():
-    """Names of the variants this processor can run, the slowest ("scalar") first."""
+    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
     names = []
     while search_variant(len(names)) != NULL:
         names.append(search_variant(len(names)).name.decode())
@@ -63,7 +63,7 @@ def variants():
 
 
 def select(str variant not None):
-    """Use `variant` from now on; returns the name of the one in use before."""
+    """Use `variant` from now on; return the name of the variant used before."""
     global search_kernel
     names = variants()
     if variant not in names:
@@ -83,7 +83,7 @@ include "search/tables.pxi"
 
 
 def levels(weights):
-    """How far the first 64 weights of each row are from flipping: uint8[n, 64]."""
+    """Return how far the first 64 weights of each row are from flipping: uint8[n, 64]."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = views.take(weights, WEIGHTS, 4, 2)
     cdef size_t count = view.shape[0], dimensions = view.shape[1]
@@ -100,7 +100,7 @@ def levels(weights):
 
 
 def levels_of_vectors(vectors):
-    """The same from packed volatility vectors, uint8[n, width], width >= 32."""
+    """Return the same for packed volatility vectors, uint8[n, width], width >= 32."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
     cdef size_t count = view.shape[0], width = view.shape[1]
@@ -114,7 +114,7 @@ def levels_of_vectors(vectors):
 
 
 def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances):
-    """Pairs within `distance` whose bits masks[table] are equal, among one sorted table."""
+    """Write the pairs within `distance` that agree on the bits masks[table], from one table."""
     cdef Views views = Views(5)
     cdef Memory memory = Memory(8 * len(masks))
     cdef uint64_t *own_masks = <uint64_t *> memory.start
@@ -148,7 +148,7 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
 
 
 cdef class Vectors:
-    """Packed volatility vectors by ordinal, over segments of consecutive ordinals."""
+    """The packed volatility vectors of documents by ordinal, in segments of ordinals."""
 
     cdef Views views
     cdef Memory memory
@@ -183,7 +183,7 @@ cdef class Vectors:
         return 0
 
     def similarity(self, queries, offsets, ordinals):
-        """Of queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+        """Compare queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
         cdef Views views = Views(4)
         cdef Memory memory = Memory(search_weights_size(self.vectors.width))
         cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
@@ -203,7 +203,7 @@ cdef class Vectors:
         return result
 
     def between(self, left, right):
-        """Of the stored vectors left[i] and right[i]."""
+        """Compare the stored vectors left[i] and right[i]."""
         cdef Views views = Views(3)
         cdef Memory memory = Memory(search_weights_size(self.vectors.width))
         cdef const uint32_t *lefts
@@ -222,7 +222,7 @@ cdef class Vectors:
         return result
 
     def scan(self, queries, *, float similarity, skip, after):
-        """Every stored vector at least that similar to each query, by comparing with all."""
+        """Return every stored vector at least `similarity` to each query; all are compared."""
         cdef Views views = Views(3)
         cdef search_vector_request request
         cdef size_t width = self.vectors.width
@@ -248,7 +248,7 @@ cdef class Vectors:
         return matches.result()
 
     def gather(self, ordinals):
-        """Copies: uint8[len(ordinals), width]."""
+        """Return copies of vectors: uint8[len(ordinals), width]."""
         cdef Views views = Views(2)
         cdef const uint32_t *numbers
         cdef size_t count = views.uint32(ordinals, &numbers), found

@@ -1,4 +1,4 @@
-# C declarations of `sketch/`, and what of Python's is not in Cython's own, for `_sketch.pyx`.
+# C declarations of `sketch/`, and of Python's interface what Cython lacks, for `_sketch.pyx`.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -11,7 +11,8 @@ cdef extern from "Python.h":
     #define make_ready(text) 0
     #endif
 
-    /* Where the characters of a tuple's item are, if it is a str of ASCII; else returns 0. */
+    /* If an item of a tuple is a str of ASCII, write the address and length of its characters
+       and return 1; else return 0. */
     static inline int find_ascii(PyObject *items, Py_ssize_t at, const uint8_t **characters,
                                  int64_t *length)
     {

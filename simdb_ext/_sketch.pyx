@@ -1,6 +1,6 @@
-"""Text to features to weights to fingerprints and packed volatility vectors.
+"""From text to features, weights, fingerprints, packed volatility vectors and signatures.
 
-The contract is in `_sketch.pyi`.  This file checks arguments, collects where the texts are and
+The contract is in `_sketch.pyi`.  This file checks arguments, collects the addresses of texts and
 calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
 """
 
@@ -12,7 +12,7 @@ from threading import RLock
 
 import numpy as np
 
-# Distinct features of a document for which there is room at first.
+# The number of distinct features of a document for which there is room at first.
 cdef enum:
     BAG_FIRST = 1 << 12
 
@@ -27,7 +27,7 @@ include "sketch/minhash.pxi"
 
 
 def variants():
-    """Names of the variants this processor can run, the slowest ("scalar") first."""
+    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
     names = []
     while sketch_variant(len(names)) != NULL:
         names.append(sketch_variant(len(names)).name.decode())
@@ -35,7 +35,7 @@ def variants():
 
 
 def select(str variant not None):
-    """Use `variant` from now on; returns the name of the one in use before."""
+    """Use `variant` from now on; return the name of the variant used before."""
     global sketch_operations
     names = variants()
     if variant not in names:
@@ -49,7 +49,7 @@ select(variants().pop())
 
 
 def murmur(bytes content not None, seed):
-    """Both words of MurmurHash3_x64_128, equal to mmh3's."""
+    """Return both words of MurmurHash3_x64_128, equal to mmh3's."""
     cdef sketch_murmur_hash hash
     sketch_murmur(
         &hash, <const uint8_t *>PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content),
@@ -62,7 +62,7 @@ def project_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting="tf", vocabulary=None,
     idf=None
 ):
-    """Weights [n, 128] and the number of features int64[n] of each text."""
+    """Return the weights [n, 128] and the number of features int64[n] of each text."""
     check_counting(counting)
     cdef Working call = Working(
         unit, shingle, lowercase, seed, replace, counting, vocabulary, idf
@@ -76,7 +76,7 @@ def project_texts(
 def project_tokens(
     documents, *, shingle, seed, replace, start, counting="tf", vocabulary=None, idf=None
 ):
-    """The same for documents whose tokens are given; each token is hashed as it is."""
+    """Do the same for documents given as tokens; each token is hashed as it is."""
     check_counting(counting)
     cdef Working call = Working(
         "words", shingle, False, seed, replace, counting, vocabulary, idf
@@ -88,7 +88,7 @@ def project_tokens(
 
 
 def count_texts(texts, *, unit, shingle, lowercase, seed, replace, start, vocabulary=None):
-    """The distinct features of each text, in the order in which they first occur."""
+    """Return the distinct features of each text, in the order in which they first occur."""
     cdef Working call = Working(unit, shingle, lowercase, seed, replace, "", vocabulary, None)
     cdef Collected collected = Collected()
     cdef tuple all_texts = tuple(texts)
@@ -98,7 +98,7 @@ def count_texts(texts, *, unit, shingle, lowercase, seed, replace, start, vocabu
 
 
 def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
-    """The same for documents whose tokens are given."""
+    """Do the same for documents given as tokens."""
     cdef Working call = Working("words", shingle, False, seed, replace, "", vocabulary, None)
     cdef Collected collected = Collected()
     cdef tuple lists = tuple(documents)
@@ -108,7 +108,7 @@ def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
 
 
 cdef tuple room_for(Working call, Py_ssize_t count):
-    """Arrays of weights and of numbers of features, these all negative: not known yet."""
+    """Return arrays for weights and for numbers of features, which are -1: not known yet."""
     is_collected = call.settings.counting == SKETCH_COLLECT
     is_whole = call.settings.counting in (SKETCH_TF, SKETCH_BINARY) and call.settings.idf == NULL
     weights = np.empty(
@@ -120,7 +120,7 @@ cdef tuple room_for(Working call, Py_ssize_t count):
 cdef int project_all_texts(
     Working call, tuple documents, start, weights, features, Collected collected
 ) except -1:
-    """Fill both arrays, or collect the features."""
+    """Fill both arrays, or collect the features in `collected`."""
     cdef Texts chunk = Texts("replace" if call.settings.is_replaced else "strict", start)
     cdef uint8_t[:, ::1] weights_out = weights.view(np.uint8)
     cdef int64_t[::1] features_out = features
@@ -155,7 +155,7 @@ cdef int project_texts_chunk(
     Working call, const sketch_text *texts, int64_t count, void *weights, int64_t *features,
     tuple documents, start, Py_ssize_t first
 ) except -1:
-    """Some texts, again until no token is unknown."""
+    """Project some texts, and again until no token is unknown."""
     cdef sketch_outcome outcome
     cdef int64_t done
     while True:
@@ -176,7 +176,7 @@ cdef int project_texts_chunk(
 cdef int project_all_tokens(
     Working call, tuple documents, start, weights, features, Collected collected
 ) except -1:
-    """Fill both arrays, or collect the features."""
+    """Fill both arrays, or collect the features in `collected`."""
     cdef Tokens chunk = Tokens("replace" if call.settings.is_replaced else "strict", start)
     cdef uint8_t[:, ::1] weights_out = weights.view(np.uint8)
     cdef int64_t[::1] features_out = features
@@ -209,7 +209,7 @@ cdef int project_tokens_chunk(
     Working call, const sketch_token *tokens, const int64_t *offsets, int64_t count,
     void *weights, int64_t *features, position
 ) except -1:
-    """Some documents, again until no token is unknown."""
+    """Project some documents, and again until no token is unknown."""
     cdef sketch_outcome outcome
     cdef int64_t done
     while True:
@@ -228,7 +228,7 @@ cdef int project_tokens_chunk(
 def project_features(
     const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, weights
 ):
-    """Weights float32[n, 128] of documents given as features with weights (1 where None)."""
+    """Return weights float32[n, 128] of documents given as weighted features (1 each if None)."""
     cdef const float[::1] given = weights
     cdef const uint64_t *all_hashes = &hashes[0] if len(hashes) else NULL
     cdef const float *all_weights = NULL
@@ -250,7 +250,7 @@ def project_features(
 
 
 def quantise(weights):
-    """Fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d], d 64 or 128."""
+    """Return fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d]."""
     if not isinstance(weights, np.ndarray) or weights.dtype not in (np.int32, np.float32):
         found = getattr(weights, "dtype", type(weights).__name__)
         raise TypeError(f"weights are {found}, not int32 or float32")
@@ -318,5 +318,5 @@ cdef int raise_too_many(features, position, limit=SKETCH_FEATURES_MAX) except -1
     raise InputError(f"document {position} has {features} features, over {limit}")
 
 
-# The last line, because `simdb` imports this module and may be imported by way of it.
+# Last, because `simdb` imports this module, and this import may be what imports `simdb`.
 from simdb.errors import InputError

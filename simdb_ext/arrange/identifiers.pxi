@@ -1,11 +1,11 @@
-"""Stored forms of document ids; the second part of `_arrange.pyx`."""
+"""Stored ids of documents; the second part of `_arrange.pyx`."""
 
 from libc.stdlib cimport realloc
 
 
 def encode_ids(ids):
-    """Stored form of user ids: offsets int64[n + 1] into the bytes, the bytes, hashes uint64[n]."""
-    # A tuple cannot change while it is read, whatever the methods of its members do.
+    """Return the stored form of ids: offsets int64[n + 1], the bytes uint8, hashes uint64[n]."""
+    # A tuple cannot change while it is read, whatever methods of its members are called.
     cdef tuple given = tuple(ids)
     cdef Forms forms = Forms()
     cdef Py_ssize_t i
@@ -25,7 +25,7 @@ def encode_ids(ids):
 
 
 def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content not None):
-    """The ids, as Python objects, of consecutive stored forms."""
+    """Return the ids, as Python objects, of stored forms that follow each other."""
     cdef const uint8_t *stored = bytes_of(content)
     cdef Py_ssize_t i
     check_offsets(offsets, content)
@@ -36,7 +36,7 @@ def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content n
 
 
 cdef class Identifiers:
-    """Stored ids by ordinal, over segments of consecutive ordinals."""
+    """The stored ids of documents by ordinal, in segments of consecutive ordinals."""
 
     cdef arrange_segment *segments
     cdef int64_t count
@@ -78,7 +78,7 @@ cdef class Identifiers:
         return 0
 
     def gather(self, const uint32_t[::1] ordinals not None):
-        """Copies of the stored forms of `ordinals` (which are all present), in that order."""
+        """Return copies of the stored forms of `ordinals` (all present), one after the other."""
         cdef Located located = self.locate(ordinals)
         content = np.empty(located.offsets[located.count], np.uint8)
         cdef uint8_t[::1] out = content
@@ -88,12 +88,12 @@ cdef class Identifiers:
         return np.asarray(located.offsets), content
 
     def decode(self, const uint32_t[::1] ordinals not None):
-        """The ids themselves."""
-        # Copied first, because the copy asks for memory ahead.
+        """Return the ids of `ordinals` as Python objects."""
+        # The forms are copied first, because copying requests memory in advance.
         return decode_ids(*self.gather(ordinals))
 
     def decode_one(self, ordinal):
-        """One id, fast."""
+        """Return the id of one ordinal; faster than `decode`."""
         cdef const uint8_t *form = NULL
         cdef int64_t length = 0
         cdef arrange_outcome outcome
@@ -113,7 +113,7 @@ cdef class Identifiers:
         const int64_t[::1] offsets not None,
         const uint8_t[::1] content not None,
     ):
-        """1 where the stored form of ordinals[i] is content[offsets[i]:offsets[i + 1]], else 0."""
+        """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
         check_offsets(offsets, content)
         if offsets.shape[0] != ordinals.shape[0] + 1:
             raise ValueError(f"{offsets.shape[0]} offsets for {ordinals.shape[0]} ordinals")
@@ -144,7 +144,7 @@ cdef class Identifiers:
 
 
 cdef class Located:
-    """Where some stored forms are, and the offsets of their copies."""
+    """The addresses of some stored ids, and the offsets of their copies."""
 
     cdef const uint8_t **forms
     cdef int64_t[::1] offsets
@@ -162,7 +162,7 @@ cdef class Located:
 
 
 cdef class Forms:
-    """Stored forms of ids, one after the other."""
+    """Stored ids that are being written, one after the other."""
 
     cdef uint8_t *content
     cdef int64_t used
@@ -269,6 +269,6 @@ cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) e
     return 0
 
 
-# The last line, because `simdb` imports this module and may be imported by way of it.
+# Last, because `simdb` imports this module, and this import may be what imports `simdb`.
 from simdb.checks import shown
 from simdb.errors import CorruptError, InputError

@@ -1,4 +1,4 @@
-# What holds memory and views of arrays for `_search.pyx`, and gathers results.
+# Owners of memory and of views of arrays, and the gathering of results, for `_search.pyx`.
 
 cdef class Memory:
     """Memory that is freed with this object."""
@@ -15,7 +15,7 @@ cdef class Memory:
 
 
 cdef class Views:
-    """Buffers of arrays, held for as long as this object lives."""
+    """Buffers of arrays, held as long as this object lives."""
 
     cdef Py_buffer *views
     cdef size_t count
@@ -35,7 +35,7 @@ cdef class Views:
 
     cdef Py_buffer *take(self, object values, const char *codes, Py_ssize_t size, int dimensions=1,
                          bint writable=False) except NULL:
-        """The buffer of an array whose type is one of `codes`, of `size` bytes."""
+        """Return the buffer of an array whose type is one of `codes`, of `size` bytes."""
         cdef Py_buffer *view = &self.views[self.count]
         assert self.count < self.capacity
         PyObject_GetBuffer(
@@ -56,26 +56,26 @@ cdef class Views:
         return view
 
     cdef Py_ssize_t uint64(self, object values, const uint64_t **data) except -1:
-        """The length, and in `data` the start, of a vector."""
+        """Return the length of a vector of uint64, and write its start to `data`."""
         cdef Py_buffer *view = self.take(values, UINT64, 8)
         data[0] = <const uint64_t *> view.buf
         return view.shape[0]
 
     cdef Py_ssize_t uint32(self, object values, const uint32_t **data) except -1:
-        """Likewise."""
+        """Do the same for a vector of uint32."""
         cdef Py_buffer *view = self.take(values, UINT32, 4)
         data[0] = <const uint32_t *> view.buf
         return view.shape[0]
 
     cdef Py_ssize_t after(self, object values, size_t count, const uint32_t **data) except -1:
-        """Likewise, of the ordinals after which each of `count` queries begins; may be None."""
+        """Do the same for the ordinals after which each of `count` queries begins, or None."""
         data[0] = NULL
         if values is not None and self.uint32(values, data) != <Py_ssize_t> count:
             raise ValueError("after needs one ordinal for each query")
         return 0
 
     cdef Py_ssize_t bits(self, object values, const uint8_t **data) except -1:
-        """Likewise, of bits by ordinal; None has none."""
+        """Do the same for bits by ordinal; None is no bits."""
         cdef Py_buffer *view
         data[0] = NULL
         if values is None:
@@ -85,26 +85,26 @@ cdef class Views:
         return view.shape[0]
 
     cdef const uint8_t *table(self, object values) except NULL:
-        """A number for each value of a byte."""
+        """Return the start of a table with one number for each value of a byte."""
         cdef Py_buffer *view = self.take(values, UINT8, 1)
         if view.shape[0] != 256:
             raise ValueError(f"costs of {view.shape[0]} levels; wanted 256")
         return <const uint8_t *> view.buf
 
     cdef Py_buffer *vectors(self, object values, size_t width) except NULL:
-        """A buffer of uint8[n, width]."""
+        """Return the buffer of an array uint8[n, width]."""
         cdef Py_buffer *view = self.take(values, UINT8, 1, 2)
         if <size_t> view.shape[1] != width:
             raise ValueError(f"vectors of {view.shape[1]} bytes; wanted {width}")
         return view
 
     cdef void *output(self, object values, const char *codes, Py_ssize_t size) except? NULL:
-        """The start of a vector that may be written to."""
+        """Return the start of a vector that may be written to."""
         return self.take(values, codes, size, 1, True).buf
 
 
 cdef class Bytes:
-    """The bytes of any object that has so many, held for as long as this object lives."""
+    """The bytes of an object that has exactly `size`, held as long as this object lives."""
 
     cdef Py_buffer view
     cdef const uint8_t *start
@@ -120,7 +120,7 @@ cdef class Bytes:
 
 
 cdef class Matches:
-    """What all queries found, gathered group by group."""
+    """The matches of all queries, gathered group by group."""
 
     cdef search_found found
     cdef Memory memory
@@ -148,9 +148,9 @@ cdef class Matches:
         return 0
 
     cdef size_t keep(self, size_t start, size_t count) except? 0:
-        """Keep what queries `start` to `start + count` found, if all had room; else make room.
+        """Keep the matches of queries `start` .. `start + count` if all had room; else make room.
 
-        Returns the number of queries that were kept.
+        Returns the number of queries whose matches were kept.
         """
         cdef size_t room = search_room(&self.found, count)
         cdef size_t matches = self.found.count
@@ -180,7 +180,7 @@ cdef class Matches:
         return count
 
     cdef tuple result(self):
-        """Offsets, ordinals and distances or similarities."""
+        """Return offsets, ordinals, and distances or similarities."""
         if len(self.ordinals) == 1:
             return self.offsets, self.ordinals[0], self.nearness[0]
         ordinals = np.concatenate([np.empty(0, np.uint32), *self.ordinals])

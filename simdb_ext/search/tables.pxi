@@ -1,14 +1,14 @@
-# What searches the tables for `_search.pyx`.
+# Searching the tables, for `_search.pyx`.
 
 cdef unsigned checked_distance(object distance, str name) except? 0:
-    """A number of bits."""
+    """Return `distance` if it is a number of bits from 0 to 64, else raise."""
     if not 0 <= distance <= 64:
         raise ValueError(f"{name} is 0 to 64, not {distance}")
     return distance
 
 
 cdef int grow(search_found *found, void *memory) except -1:
-    """Give room for all matches: 20 bytes of each."""
+    """Make room for all matches in `memory`, which has 20 bytes for each."""
     found.ranks = <uint64_t *> memory
     found.queries = <uint32_t *> (found.ranks + 2 * found.count)
     found.capacity = found.count
@@ -16,7 +16,7 @@ cdef int grow(search_found *found, void *memory) except -1:
 
 
 cdef list sorted_rows(search_found *found):
-    """(ordinal, distance) of the matches of one query."""
+    """Return (ordinal, distance) of each match of one query, sorted."""
     cdef size_t i
     search_sort(found.ranks, found.ranks + found.capacity, found.count)
     return [
@@ -99,12 +99,12 @@ cdef class Tables:
         return 0
 
     def lookup(self, queries, *, distance, flips, bint first, after):
-        """Stored fingerprints within `distance` whose header is reached in some table."""
+        """Return stored fingerprints within `distance` whose header is reached in some table."""
         return self.run(queries, distance, flips, first, after, False)
 
     def probe(self, queries, levels, *, costs, theta, cap, distance, bint first, after, tables,
               header_bits=None):
-        """Stored fingerprints within `distance` whose header is likely to come of the query's."""
+        """Return stored fingerprints within `distance` under headers likely for a similar one."""
         cdef Views views = Views(4)
         cdef search_request request
         cdef search_volatility volatility
@@ -150,7 +150,7 @@ cdef class Tables:
         return matches.result()
 
     cdef const uint8_t *take_levels(self, Views views, object levels, size_t count) except? NULL:
-        """The levels of `count` queries."""
+        """Return the start of the levels of `count` queries."""
         cdef Py_buffer *view = views.take(levels, UINT8, 1, 2)
         if <size_t> view.shape[0] != count or view.shape[1] != 64:
             raise ValueError(
@@ -160,7 +160,7 @@ cdef class Tables:
 
     cdef int take_flips(self, search_volatility *volatility, const uint8_t *costs, object theta,
                         object cap, object tables, object header_bits) except -1:
-        """How the bits of all queries may flip."""
+        """Set how the bits of all queries may flip."""
         if theta < 0:
             raise ValueError(f"theta is {theta}, below 0")
         if not 1 <= cap <= SEARCH_CAP_MAX:
@@ -181,14 +181,14 @@ cdef class Tables:
         return 0
 
     cdef size_t limits_of_each(self, const search_volatility *volatility, bint first):
-        """How many limits a probe keeps for each query."""
+        """Return how many limits a probe records for each query."""
         if first or volatility.table_count == 1:
             return 0
         return self.tables.run_count * self.tables.table_count
 
     def probe_one(self, uint64_t query, levels, costs, theta, cap, unsigned distance, bint first,
                   tables=None, header_bits=None, Py_ssize_t most=PY_SSIZE_T_MAX):
-        """(ordinal, distance) of the matches of one query; `levels` are 64.  Fast to call."""
+        """Return (ordinal, distance) of each match of one query.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
         cdef uint64_t sets[2 * ONE_CAP + 8]
@@ -238,7 +238,7 @@ cdef class Tables:
         return sorted_rows(&found)
 
     def count_probes(self, levels, *, costs, theta, cap, tables, header_bits=None):
-        """How many headers `probe` would ask for, for each query, in the largest run."""
+        """Return how many headers `probe` would ask for, for each query, in the largest run."""
         cdef Views views = Views(3)
         cdef search_volatility volatility
         cdef size_t count = len(levels)
@@ -255,7 +255,7 @@ cdef class Tables:
         return result
 
     def scan(self, queries, *, distance, bint first, after):
-        """Every stored fingerprint within `distance`, by comparing with all of them."""
+        """Return every stored fingerprint within `distance`; all of them are compared."""
         return self.run(queries, distance, 0, first, after, True)
 
     cdef tuple run(self, queries, distance, flips, bint first, after, bint is_scan):
@@ -296,7 +296,7 @@ cdef class Tables:
 
     def lookup_one(self, uint64_t query, unsigned distance, unsigned flips, bint first,
                    Py_ssize_t most=PY_SSIZE_T_MAX):
-        """(ordinal, distance) of the matches of one query, in the same order.  Fast to call."""
+        """Return (ordinal, distance) of each match of one query, sorted.  Fast to call."""
         cdef uint64_t key
         cdef uint8_t done
         cdef uint64_t ranks[ONE_ROOM * 2]
@@ -313,7 +313,7 @@ cdef class Tables:
         scratch.keys = &key
         scratch.done = &done if first else NULL
         if self.is_small and flips == 0:
-            # Giving up the GIL would take as long as the lookup.
+            # Releasing the GIL would take as long as the lookup.
             search_lookup(&self.tables, &request, &scratch, &found)
         else:
             with nogil:

@@ -1,6 +1,6 @@
-# Where the characters and tokens of documents are, collected with the GIL held, for `_sketch.pyx`.
+# Collecting the addresses of characters and tokens, with the GIL held, for `_sketch.pyx`.
 
-# How much is collected before the GIL is released for one call; of tokens so few that they are
+# How much is collected before the GIL is released for one call.  Tokens are so few that they are
 # still in the cache when they are hashed.
 cdef enum:
     CHUNK_TEXTS = 1024
@@ -9,7 +9,7 @@ cdef enum:
 
 
 cdef class Texts:
-    """Where the characters of some texts are, and what keeps them there."""
+    """The addresses of the characters of some texts, and the objects that own them."""
 
     cdef sketch_text *texts
     cdef int64_t count
@@ -29,7 +29,7 @@ cdef class Texts:
         free(self.texts)
 
     cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
-        """Take documents from `first` on: a chunk, or those before one with an error."""
+        """Take documents from `first` on: a chunk, or fewer if one of them has an error."""
         cdef int64_t characters = 0
         self.count = 0
         self.kept = []
@@ -74,7 +74,7 @@ cdef class Texts:
 
 
 cdef class Tokens:
-    """Where the bytes of the tokens of some documents are, and what keeps them there."""
+    """The addresses of the tokens of some documents, and the objects that own them."""
 
     cdef sketch_token *tokens
     cdef int64_t offsets[CHUNK_TEXTS + 1]
@@ -92,7 +92,7 @@ cdef class Tokens:
         free(self.tokens)
 
     cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
-        """Take documents from `first` on, a chunk."""
+        """Take a chunk of documents from `first` on."""
         self.count = 0
         self.offsets[0] = 0
         self.kept = []

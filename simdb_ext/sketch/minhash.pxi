@@ -1,4 +1,4 @@
-# MinHash signatures: made, compared and hashed by bands; for `_sketch.pyx`.
+# MinHash signatures: making them, comparing them, keys of their bands; for `_sketch.pyx`.
 
 cdef dict FAMILIES = {
     "multiply-shift": MINIMA_MULTIPLY_SHIFT,
@@ -9,7 +9,7 @@ cdef uint64_t MERSENNE = (1 << 61) - 1
 
 
 cdef class Family:
-    """Permutations as C takes them, and what keeps them there."""
+    """A family of permutations in the form that C takes, and the arrays that own it."""
 
     cdef minima_family family
     cdef object kept
@@ -33,7 +33,7 @@ def sign_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, family, feature_bits,
     vocabulary=None
 ):
-    """Signatures uint32[n, p] and the number of features int64[n] of each text."""
+    """Return MinHash signatures uint32[n, p] and the number of features int64[n] of each text."""
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working(unit, shingle, lowercase, seed, replace, "tf", vocabulary, None)
     cdef tuple all_texts = tuple(texts)
@@ -48,7 +48,7 @@ def sign_texts(
 def sign_tokens(
     documents, *, shingle, seed, replace, start, family, feature_bits, vocabulary=None
 ):
-    """The same for documents whose tokens are given; each token is hashed as it is."""
+    """Do the same for documents given as tokens; each token is hashed as it is."""
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working("words", shingle, False, seed, replace, "tf", vocabulary, None)
     cdef tuple lists = tuple(documents)
@@ -64,7 +64,7 @@ def sign_features(
     const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, counts, *, family,
     feature_bits
 ):
-    """Signatures uint32[n, p] of documents given as features, which occur so often (None: once)."""
+    """Return signatures uint32[n, p] of features with numbers of occurrences (None: 1 each)."""
     cdef Family permutations = Family(family, feature_bits)
     cdef const uint32_t[::1] given = counts
     check_features(np.asarray(offsets), len(hashes), None)
@@ -91,7 +91,7 @@ def sign_weighted(
     const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None,
     const float[::1] weights not None, const uint64_t[::1] keys not None
 ):
-    """Signatures uint32[n, p] of documents given as distinct features with weights."""
+    """Return signatures uint32[n, p] of documents given as distinct features with weights."""
     check_features(np.asarray(offsets), len(hashes), np.asarray(weights))
     check_permutations(np.asarray(keys), np.asarray(keys), False)
     cdef const uint64_t *all_hashes = &hashes[0] if len(hashes) else NULL
@@ -110,7 +110,7 @@ def sign_weighted(
 
 
 def agreements(left, right):
-    """In how many places each row of `right` agrees with that of `left`: uint16[n]."""
+    """Return in how many places rows of `right` equal those of `left`: uint16[n]."""
     check_minima(left)
     check_minima(right)
     if left.dtype != right.dtype or left.shape[1] != right.shape[1]:
@@ -133,7 +133,7 @@ def agreements(left, right):
 
 
 def band_keys(minima, *, bands, rows):
-    """Keys uint64[n, bands] of the bands of signatures."""
+    """Return the keys uint64[n, bands] of the bands of signatures."""
     check_minima(minima)
     if bands < 1 or rows < 1 or bands * rows > minima.shape[1]:
         raise ValueError(f"{bands} bands of {rows} rows of {minima.shape[1]} minima")

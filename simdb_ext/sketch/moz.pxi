@@ -2,7 +2,7 @@
 
 
 def project_moz(texts, *, window, replace, start):
-    """Weights int32[n, 128], the second half 0, and the number of tokens int64[n] of each text."""
+    """Return weights int32[n, 128], second half 0, and the number of tokens int64[n] of texts."""
     if not 1 <= window <= MOZ_WINDOW_MAX:
         raise ValueError(f"window is {window}, not from 1 to {MOZ_WINDOW_MAX}")
     cdef int width = window

@@ -1,6 +1,6 @@
-# The vocabulary: what becomes of tokens before they make shingles, for `_sketch.pyx`.
+# The vocabulary: which tokens are left out or replaced, for `_sketch.pyx`.
 
-# Places of a token: a search that goes beyond the first is one that nobody foresees.
+# Places in the table.  It is mostly empty: a search beyond the first place is mispredicted.
 cdef enum:
     PLACES_LEAST = 64
     PLACES_FOR_EACH = 4
@@ -8,7 +8,7 @@ cdef enum:
 
 
 cdef class Vocabulary:
-    """What becomes of tokens before they make shingles: stop words go, others get their stem."""
+    """Which tokens are left out (stop words) or replaced (by their stem) before shingles."""
 
     cdef sketch_vocabulary table
     cdef uint32_t hash_seed
@@ -33,24 +33,24 @@ cdef class Vocabulary:
 
     @property
     def seed(self):
-        """Seed of the hashes of tokens."""
+        """The seed of the hashes of tokens."""
         return self.hash_seed
 
     cdef int forget(self) except -1:
-        """Know the stop words only."""
+        """Forget everything but the stop words."""
         self.make_table(PLACES_LEAST)
         for word in self.stop_words:
             self.put(word, b"")
         return 0
 
     cdef int forget_much(self) except -1:
-        """Begin anew where more is remembered than should be."""
+        """Forget the stems if more than `limit` are remembered."""
         if self.used > self.limit + len(self.stop_words):
             self.forget()
         return 0
 
     cdef int learn(self, list tokens) except -1:
-        """Ask for the stems of some tokens."""
+        """Ask for the stems of some tokens and remember them."""
         cdef dict words = {}
         for token in tokens:
             try:
@@ -65,7 +65,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int put(self, bytes token, bytes replacement) except -1:
-        """Let `replacement` stand in the place of `token`; nothing, where it is empty."""
+        """Remember that `replacement` replaces `token`; if it is empty, the token is left out."""
         cdef sketch_murmur_hash key
         cdef sketch_murmur_hash value
         if len(token) > VOCABULARY_TOKEN_MAX:
@@ -100,7 +100,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int widen(self) except -1:
-        """Twice the places."""
+        """Double the places."""
         cdef sketch_vocabulary old = self.table
         cdef uint64_t i
         cdef uint64_t used = self.used

@@ -1,4 +1,4 @@
-# What one call is asked for and its working memory, for `_sketch.pyx`.
+# The settings of one call and its working memory, for `_sketch.pyx`.
 
 cdef dict UNITS = {
     "words": SKETCH_WORDS, "characters": SKETCH_CHARACTERS, "whitespace": SKETCH_WHITESPACE
@@ -9,7 +9,7 @@ cdef dict COUNTINGS = {
 
 
 cdef class Working:
-    """Settings and working memory of one call, and what keeps them there."""
+    """The settings and the working memory of one call, and the objects that own them."""
 
     cdef sketch_settings settings
     cdef sketch_scratch *scratch
@@ -69,7 +69,7 @@ cdef class Working:
         return 0
 
     cdef int enter(self) except -1:
-        """Let no other thread change the vocabulary."""
+        """Lock the vocabulary against changes by other threads."""
         if self.vocabulary is not None and not self.vocabulary.table.is_complete:
             self.vocabulary.lock.acquire()
         return 0
@@ -85,7 +85,7 @@ cdef class Working:
         return 0
 
     cdef bint learn(self) except -1:
-        """Ask what becomes of the tokens that were unknown; False where there were none."""
+        """Learn the stems of the unknown tokens; return False if there were none."""
         cdef const uint8_t *content = self.scratch.unknown.content
         cdef int64_t place = 0
         cdef list tokens = []
@@ -98,7 +98,7 @@ cdef class Working:
         return len(tokens) > 0
 
     cdef int widen(self) except -1:
-        """A bag or set with more room; what was in it is lost."""
+        """Make a bag or set with more room; its content is lost."""
         return self.widen_set() if self.settings.counting == SKETCH_BINARY else self.widen_bag()
 
     cdef int widen_set(self) except -1:
@@ -134,7 +134,7 @@ cdef class Working:
 
 
 cdef class Collected:
-    """The features of documents, one after the other."""
+    """The features of documents, collected one document after the other."""
 
     cdef object hashes
     cdef object counts
@@ -146,7 +146,7 @@ cdef class Collected:
         self.offsets = [0]
 
     cdef int add(self, const sketch_bag *bag) except -1:
-        """Take what is in the bag."""
+        """Append the features in the bag as those of the next document."""
         cdef int64_t start = self.offsets[len(self.offsets) - 1]
         cdef int64_t stop = start + bag.count
         if stop > len(self.hashes):
@@ -160,7 +160,7 @@ cdef class Collected:
         return 0
 
     cdef tuple arrays(self):
-        """(offsets, hashes, counts)."""
+        """Return (offsets, hashes, counts)."""
         stop = self.offsets[len(self.offsets) - 1]
         return np.array(self.offsets, np.int64), self.hashes[:stop], self.counts[:stop]
 
