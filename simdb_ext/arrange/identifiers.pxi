@@ -40,12 +40,12 @@ cdef class Identifiers:
 
     cdef arrange_segment *segments
     cdef int64_t count
-    cdef list kept
+    cdef list owners
 
     def __cinit__(self, segments):
         cdef tuple given = tuple(segments)
         cdef int64_t stop = 0
-        self.kept = []
+        self.owners = []
         self.segments = <arrange_segment *>malloc(
             max(len(given), 1) * sizeof(arrange_segment)
         )
@@ -74,7 +74,7 @@ cdef class Identifiers:
             first, offsets.shape[0] - 1, &offsets[0], bytes_of(content), content.shape[0]
         )
         self.count += 1
-        self.kept.append((offsets, content))
+        self.owners.append((offsets, content))
         return 0
 
     def gather(self, const uint32_t[::1] ordinals not None):

@@ -14,7 +14,7 @@ cdef class Texts:
     cdef sketch_text *texts
     cdef int64_t count
     cdef object error
-    cdef list kept
+    cdef list owners
     cdef str errors
     cdef object start
 
@@ -32,7 +32,7 @@ cdef class Texts:
         """Take documents from `first` on: a chunk, or fewer if one of them has an error."""
         cdef int64_t characters = 0
         self.count = 0
-        self.kept = []
+        self.owners = []
         self.error = None
         try:
             while (
@@ -61,7 +61,7 @@ cdef class Texts:
             except UnicodeDecodeError as error:
                 message = f"document {self.start + position} is not valid UTF-8: {error}"
                 raise InputError(message) from error
-            self.kept.append(text)
+            self.owners.append(text)
         if not isinstance(text, str):
             found = f"{type(text).__name__}, not str or bytes"
             raise InputError(f"document {self.start + position} is {found}")
@@ -80,7 +80,7 @@ cdef class Tokens:
     cdef int64_t offsets[CHUNK_TEXTS + 1]
     cdef int64_t room
     cdef int64_t count
-    cdef list kept
+    cdef list owners
     cdef str errors
     cdef object start
 
@@ -95,7 +95,7 @@ cdef class Tokens:
         """Take a chunk of documents from `first` on."""
         self.count = 0
         self.offsets[0] = 0
-        self.kept = []
+        self.owners = []
         while (
             first < len(documents)
             and self.count < CHUNK_TEXTS
@@ -114,7 +114,7 @@ cdef class Tokens:
             found = f"{type(document).__name__}, not a list of tokens"
             raise InputError(f"document {self.start + position} is {found}")
         tokens = tuple(document)
-        self.kept.append(tokens)
+        self.owners.append(tokens)
         self.make_room(used + len(tokens))
         for at in range(len(tokens)):
             taken = &self.tokens[used + at]
@@ -150,7 +150,7 @@ cdef class Tokens:
             except UnicodeEncodeError as error:
                 where = f"a lone surrogate in token {number}: {error}"
                 raise InputError(f"document {self.start + position} has {where}") from error
-            self.kept.append(token)
+            self.owners.append(token)
         if not isinstance(token, bytes):
             what = f"a {type(token).__name__} as token {number}, not str or bytes"
             raise InputError(f"document {self.start + position} has {what}")

@@ -12,7 +12,7 @@ cdef class Family:
     """A family of permutations in the form that C takes, and the arrays that own it."""
 
     cdef minima_family family
-    cdef object kept
+    cdef object owners
 
     def __cinit__(self, family, feature_bits):
         name, multipliers, increments = family
@@ -22,7 +22,7 @@ cdef class Family:
             raise ValueError(f"feature_bits is {feature_bits}, not 32 or 64")
         cdef const uint64_t[::1] factors = multipliers
         cdef const uint64_t[::1] added = increments
-        self.kept = (multipliers, increments)
+        self.owners = (multipliers, increments)
         self.family.count = len(factors)
         self.family.is_narrow = feature_bits == 32
         self.family.multipliers = &factors[0]

@@ -15,7 +15,7 @@ cdef class Working:
     cdef sketch_scratch *scratch
     cdef sketch_idf idf
     cdef Vocabulary vocabulary
-    cdef object kept
+    cdef object owners
 
     def __cinit__(self, unit, shingle, lowercase, seed, replace, counting, vocabulary, idf):
         self.settings.unit = <sketch_unit><int>checked_name("unit", unit, UNITS)
@@ -59,7 +59,7 @@ cdef class Working:
         check_idf(entries, directory, default)
         cdef const uint64_t[::1] all_entries = entries
         cdef const uint32_t[::1] slots = directory
-        self.kept = (entries, directory)
+        self.owners = (entries, directory)
         self.idf.entries = &all_entries[0] if len(all_entries) else NULL
         self.idf.count = len(all_entries)
         self.idf.directory = &slots[0]
