@@ -115,7 +115,7 @@ def keep(
             &ordinals_out[0]
         )
     if kept < 0:
-        raise CorruptError(f"an ordinal has no bit among {dead.shape[0]} bytes")
+        raise CorruptError(f"an ordinal has no bit in dead, which has {dead.shape[0]} bytes")
     return kept
 
 
@@ -129,7 +129,7 @@ def directory(const uint64_t[::1] keys not None, header_bits, uint32_t[::1] out 
     bits = operator.index(header_bits)
     check_room(out.shape[0], 2**header_bits + 1, "positions")
     if keys.shape[0] >= ORDINAL_COUNT_MAX:
-        raise ValueError(f"{keys.shape[0]} keys; a directory counts up to {ORDINAL_COUNT_MAX - 1}")
+        raise ValueError(f"there are {keys.shape[0]} keys, over {ORDINAL_COUNT_MAX - 1}")
     with nogil:
         arrange_directory(first, keys.shape[0], bits, &out[0])
 
@@ -166,7 +166,7 @@ cdef class Forest:
         """Put left[i] and right[i] into one component, for every i."""
         cdef int64_t wrong = -1
         if left.shape[0] != right.shape[0]:
-            raise ValueError(f"{left.shape[0]} left and {right.shape[0]} right ends")
+            raise ValueError(f"there are {left.shape[0]} left but {right.shape[0]} right ends")
         if left.shape[0]:
             with nogil:
                 wrong = arrange_join(
@@ -174,7 +174,7 @@ cdef class Forest:
                 )
         if wrong >= 0:
             number = max(left[wrong], right[wrong])
-            raise ValueError(f"number {number} is not among {self.count}")
+            raise ValueError(f"number {number} is not among the {self.count} of the forest")
 
     def labels(self):
         """Return the smallest member of each number's component: uint32[count]."""
@@ -199,13 +199,13 @@ cdef uint64_t checked_mask(mask) except? 0:
 
 cdef int check_table(Py_ssize_t keys, Py_ssize_t ordinals) except -1:
     if keys != ordinals:
-        raise ValueError(f"{keys} keys with {ordinals} ordinals")
+        raise ValueError(f"there are {keys} keys but {ordinals} ordinals")
     return 0
 
 
 cdef int check_room(Py_ssize_t room, Py_ssize_t wanted, str what) except -1:
     if room != wanted:
-        raise ValueError(f"room for {room} {what}, not for {wanted}")
+        raise ValueError(f"the output has room for {room} {what}; it needs {wanted}")
     return 0
 
 

@@ -67,7 +67,7 @@ def select(str variant not None):
     global search_kernel
     names = variants()
     if variant not in names:
-        raise ValueError(f"no variant {variant!r}; there are {names}")
+        raise ValueError(f"no variant {variant!r}; there are: {', '.join(names)}")
     before = search_kernel.name.decode()
     search_kernel = search_variant(names.index(variant))
     return before
@@ -88,7 +88,7 @@ def levels(weights):
     cdef Py_buffer *view = views.take(weights, WEIGHTS, 4, 2)
     cdef size_t count = view.shape[0], dimensions = view.shape[1]
     if dimensions < 64:
-        raise ValueError(f"weights of {dimensions} dimensions; wanted 64 or more")
+        raise ValueError(f"weights have {dimensions} dimensions; they need 64 or more")
     result = np.empty((count, 64), np.uint8)
     cdef uint8_t *found = <uint8_t *> views.take(result, UINT8, 1, 2, True).buf
     with nogil:
@@ -105,7 +105,7 @@ def levels_of_vectors(vectors):
     cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
     cdef size_t count = view.shape[0], width = view.shape[1]
     if not 32 <= width <= WIDTH_MAX:
-        raise ValueError(f"vectors of {width} bytes; wanted 32 to {WIDTH_MAX}")
+        raise ValueError(f"vectors have {width} bytes, not 32 to {WIDTH_MAX}")
     result = np.empty((count, 64), np.uint8)
     cdef uint8_t *found = <uint8_t *> views.take(result, UINT8, 1, 2, True).buf
     with nogil:
@@ -126,22 +126,22 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
     for i in range(<size_t> len(masks)):
         own_masks[i] = masks[i]
     if table >= <size_t> len(masks):
-        raise ValueError(f"there is no table {table}")
+        raise ValueError(f"table is {table}, but there are {len(masks)} masks")
     state.count = views.uint64(keys, &state.keys)
     if <uint64_t> views.uint32(ordinals, &state.ordinals) != state.count:
-        raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
+        raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
     if state.count > <uint64_t> 1 << 32:
-        raise ValueError("more keys than there are ordinals")
+        raise ValueError(f"there are {len(keys)} keys, over 2**32")
     state.masks, state.table = own_masks, table
     state.distance = checked_distance(distance, "distance")
     state.i, state.j = cursor
     if state.i >= state.j:
-        raise ValueError(f"no cursor {cursor}: wanted (i, j), 0 <= i < j")
+        raise ValueError(f"cursor is {cursor}, not (i, j) with 0 <= i < j")
     lefts = <uint32_t *> views.output(left, UINT32, 4)
     rights = <uint32_t *> views.output(right, UINT32, 4)
     measured = <uint8_t *> views.output(distances, UINT8, 1)
     if capacity == 0 or <size_t> len(right) != capacity or <size_t> len(distances) != capacity:
-        raise ValueError("the three outputs need one length, at least 1")
+        raise ValueError("left, right and distances must have the same length, at least 1")
     with nogil:
         written = search_sweep(&state, lefts, rights, measured, capacity)
     return written, state.i, state.j
@@ -160,7 +160,7 @@ cdef class Vectors:
         cdef search_segment *own
         cdef Py_buffer *view
         if not 0 < width <= WIDTH_MAX:
-            raise ValueError(f"a packed vector has 1 to {WIDTH_MAX} bytes, not {width}")
+            raise ValueError(f"width is {width}, not from 1 to {WIDTH_MAX}")
         self.views = Views(count)
         self.memory = Memory(count * sizeof(search_segment))
         own = <search_segment *> self.memory.start
@@ -170,7 +170,7 @@ cdef class Vectors:
             own[i].stop = own[i].first + <uint64_t> view.shape[0]
             own[i].vectors = <const uint8_t *> view.buf
             if own[i].first < before or not own[i].first <= own[i].stop <= <uint64_t> 1 << 32:
-                raise ValueError("segments are not sorted, disjoint and of 32-bit ordinals")
+                raise ValueError("segments must be sorted and disjoint, with ordinals below 2**32")
             before = own[i].stop
             i += 1
         self.vectors.width = width
@@ -193,7 +193,7 @@ cdef class Vectors:
         cdef size_t count = query.shape[0], total = views.uint32(ordinals, &numbers), found
         if <size_t> division.shape[0] != count + 1 \
                 or not search_offsets_divide(starts, count, total):
-            raise ValueError("offsets do not divide the ordinals among the queries")
+            raise ValueError(f"offsets must ascend from 0 to {total}, one more than queries")
         result = np.empty(total, np.float32)
         cdef float *similarities = <float *> views.output(result, FLOAT32, 4)
         with nogil:
@@ -210,7 +210,7 @@ cdef class Vectors:
         cdef const uint32_t *rights
         cdef size_t count = views.uint32(left, &lefts), found
         if <size_t> views.uint32(right, &rights) != count:
-            raise ValueError("left and right differ in length")
+            raise ValueError("left and right must have the same length")
         result = np.empty(count, np.float32)
         cdef float *similarities = <float *> views.output(result, FLOAT32, 4)
         with nogil:

@@ -298,9 +298,9 @@ cdef int check_features(offsets, Py_ssize_t count, weights) except -1:
     if len(offsets) == 0 or offsets.min() < 0 or offsets.max() > count:
         raise ValueError(f"offsets do not lie within the {count} hashes")
     if (np.diff(offsets) < 0).any():
-        raise ValueError("offsets descend")
+        raise ValueError("offsets must ascend")
     if weights is not None and len(weights) != count:
-        raise ValueError(f"{len(weights)} weights for {count} hashes")
+        raise ValueError(f"there are {len(weights)} weights but {count} hashes")
     if weights is not None and not np.isfinite(weights).all():
         raise ValueError(f"weight {np.argmin(np.isfinite(weights))} is not finite")
     return 0

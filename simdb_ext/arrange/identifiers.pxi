@@ -62,7 +62,7 @@ cdef class Identifiers:
         self, first, const uint32_t[::1] offsets, const uint8_t[::1] content, int64_t stop
     ) except -1:
         if offsets is None or content is None:
-            raise TypeError(f"the segment of ordinal {first} is not two arrays")
+            raise TypeError(f"the segment of ordinal {first} needs two arrays: offsets and content")
         if offsets.shape[0] == 0:
             raise ValueError(f"the segment of ordinal {first} has no offsets")
         if first < stop:
@@ -116,7 +116,8 @@ cdef class Identifiers:
         """Return 1 if ordinals[i] has the stored id content[offsets[i]:offsets[i + 1]], else 0."""
         check_offsets(offsets, content)
         if offsets.shape[0] != ordinals.shape[0] + 1:
-            raise ValueError(f"{offsets.shape[0]} offsets for {ordinals.shape[0]} ordinals")
+            wanted = ordinals.shape[0] + 1
+            raise ValueError(f"there are {offsets.shape[0]} offsets; the ordinals need {wanted}")
         cdef Located located = self.locate(ordinals)
         cdef const uint8_t *given = bytes_of(content)
         is_equal = np.empty(located.count, np.uint8)
@@ -265,7 +266,7 @@ cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) e
     if offsets.shape[0] == 0 or not arrange_are_within(
         &offsets[0], offsets.shape[0] - 1, content.shape[0]
     ):
-        raise ValueError(f"offsets do not ascend within the {content.shape[0]} bytes")
+        raise ValueError(f"offsets must ascend within the {content.shape[0]} bytes of content")
     return 0
 
 

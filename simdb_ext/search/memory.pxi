@@ -44,15 +44,15 @@ cdef class Views:
         )
         self.count += 1
         if view.ndim != dimensions:
-            raise ValueError(f"an array of {view.ndim} dimensions; wanted {dimensions}")
+            raise ValueError(f"an array has {view.ndim} dimensions; it needs {dimensions}")
         if view.itemsize != size or view.format[0] == 0 or view.format[1] != 0 \
                 or strchr(codes, view.format[0]) == NULL:
             raise ValueError(
-                f"an array of type {view.format.decode()!r}; wanted one of {codes.decode()!r}"
+                f"an array is of type {view.format.decode()!r}; it needs one of {codes.decode()!r}"
                 f" with {size} bytes"
             )
         if <uintptr_t> view.buf % <uintptr_t> size != 0:
-            raise ValueError("an array that is not aligned to its type")
+            raise ValueError("an array is not aligned to its type; copy it")
         return view
 
     cdef Py_ssize_t uint64(self, object values, const uint64_t **data) except -1:
@@ -71,7 +71,7 @@ cdef class Views:
         """Do the same for the ordinals after which each of `count` queries begins, or None."""
         data[0] = NULL
         if values is not None and self.uint32(values, data) != <Py_ssize_t> count:
-            raise ValueError("after needs one ordinal for each query")
+            raise ValueError(f"after must have one ordinal for each of {count} queries")
         return 0
 
     cdef Py_ssize_t bits(self, object values, const uint8_t **data) except -1:
@@ -88,14 +88,14 @@ cdef class Views:
         """Return the start of a table with one number for each value of a byte."""
         cdef Py_buffer *view = self.take(values, UINT8, 1)
         if view.shape[0] != 256:
-            raise ValueError(f"costs of {view.shape[0]} levels; wanted 256")
+            raise ValueError(f"costs has {view.shape[0]} levels; it needs 256")
         return <const uint8_t *> view.buf
 
     cdef Py_buffer *vectors(self, object values, size_t width) except NULL:
         """Return the buffer of an array uint8[n, width]."""
         cdef Py_buffer *view = self.take(values, UINT8, 1, 2)
         if <size_t> view.shape[1] != width:
-            raise ValueError(f"vectors of {view.shape[1]} bytes; wanted {width}")
+            raise ValueError(f"vectors have {view.shape[1]} bytes; they need {width}")
         return view
 
     cdef void *output(self, object values, const char *codes, Py_ssize_t size) except? NULL:
@@ -112,7 +112,7 @@ cdef class Bytes:
     def __cinit__(self, object values, Py_ssize_t size, str name):
         PyObject_GetBuffer(values, &self.view, PyBUF_SIMPLE)
         if self.view.len != size or self.view.itemsize != 1:
-            raise ValueError(f"{name} of {self.view.len} bytes; wanted {size}")
+            raise ValueError(f"{name} has {self.view.len} bytes; it needs {size}")
         self.start = <const uint8_t *> self.view.buf
 
     def __dealloc__(self):

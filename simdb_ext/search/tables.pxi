@@ -3,7 +3,7 @@
 cdef unsigned checked_distance(object distance, str name) except? 0:
     """Return `distance` if it is a number of bits from 0 to 64, else raise."""
     if not 0 <= distance <= 64:
-        raise ValueError(f"{name} is 0 to 64, not {distance}")
+        raise ValueError(f"{name} is {distance}, not from 0 to 64")
     return distance
 
 
@@ -39,7 +39,7 @@ cdef class Tables:
         cdef uint8_t *orders
         cdef search_column *columns
         if table_count == 0:
-            raise ValueError("there is no table")
+            raise ValueError("masks is empty; it needs the mask of one table at least")
         self.memory = Memory(table_count * (72 + run_count * sizeof(search_column)))
         self.views = Views(3 * run_count * table_count + 3)
         columns = <search_column *> self.memory.start
@@ -51,11 +51,11 @@ cdef class Tables:
                 raise ValueError(f"the mask of table {table} is empty")
             search_prepare_order(orders + 64 * table, own_masks[table])
         if windows is not None and <size_t> len(windows) != run_count:
-            raise ValueError(f"{len(windows)} windows of {run_count} runs")
+            raise ValueError(f"there are {len(windows)} windows but {run_count} runs")
         for number, run in enumerate(runs):
             window = (0, None) if windows is None else windows[number]
             if <size_t> len(run) != table_count:
-                raise ValueError(f"a run of {len(run)} tables; wanted {table_count}")
+                raise ValueError(f"run {number} has {len(run)} tables; it needs {table_count}")
             table = 0
             for keys, ordinals, directory in run:
                 columns[i].table = <uint32_t> table
@@ -76,17 +76,17 @@ cdef class Tables:
         cdef uint64_t length
         column.count = self.views.uint64(keys, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
-            raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
+            raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
         length = self.views.uint32(directory, &column.directory)
         if length < 2 or (length - 1) & (length - 2) != 0 or length - 1 > <uint64_t> 1 << 32:
-            raise ValueError(f"a directory of {length} entries; wanted a power of two and one")
+            raise ValueError(f"a directory has {length} entries, not a power of two plus 1")
         search_prepare_column(column, mask, length)
         start, stop = window
         if stop is None:
             search_prepare_window(column, 0, 0, length)
             return 0
         if not 0 <= start < stop < length:
-            raise ValueError(f"the window {start} .. {stop} of a directory of {length} entries")
+            raise ValueError(f"window {start} .. {stop} is not in a directory of {length} entries")
         search_prepare_window(column, start, stop, length)
         return 0
 
@@ -94,7 +94,8 @@ cdef class Tables:
         cdef search_column *column = &self.tables.delta
         column.count = self.views.uint64(fingerprints, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
-            raise ValueError(f"{len(fingerprints)} loose fingerprints, {len(ordinals)} ordinals")
+            found = f"{len(fingerprints)} fingerprints but {len(ordinals)} ordinals"
+            raise ValueError(f"the delta has {found}")
         search_prepare_window(column, 0, 0, 1)
         return 0
 
@@ -154,7 +155,7 @@ cdef class Tables:
         cdef Py_buffer *view = views.take(levels, UINT8, 1, 2)
         if <size_t> view.shape[0] != count or view.shape[1] != 64:
             raise ValueError(
-                f"levels of {view.shape[0]} x {view.shape[1]}; wanted {count} x 64"
+                f"levels have shape {view.shape[0]} x {view.shape[1]}, not {count} x 64"
             )
         return <const uint8_t *> view.buf
 
@@ -164,11 +165,11 @@ cdef class Tables:
         if theta < 0:
             raise ValueError(f"theta is {theta}, below 0")
         if not 1 <= cap <= SEARCH_CAP_MAX:
-            raise ValueError(f"cap is {cap}, not 1 to {SEARCH_CAP_MAX}")
+            raise ValueError(f"cap is {cap}, not from 1 to {SEARCH_CAP_MAX}")
         if tables is None:
             tables = self.tables.table_count
         if not 1 <= tables <= self.tables.table_count:
-            raise ValueError(f"{tables} tables of {self.tables.table_count}")
+            raise ValueError(f"tables is {tables}, not from 1 to {self.tables.table_count}")
         volatility.flips.costs = costs
         volatility.flips.theta = min(theta, SEARCH_THETA_MAX)
         volatility.flips.cap = cap
@@ -176,7 +177,7 @@ cdef class Tables:
         volatility.width = 64
         if header_bits is not None:
             if not 0 <= header_bits <= 64:
-                raise ValueError(f"header_bits is {header_bits}, not 0 to 64")
+                raise ValueError(f"header_bits is {header_bits}, not from 0 to 64")
             volatility.width = header_bits
         return 0
 
@@ -205,7 +206,7 @@ cdef class Tables:
         cdef Memory memory, room
         cdef size_t limit_count
         if distance > 64:
-            raise ValueError(f"distance is 0 to 64, not {distance}")
+            raise ValueError(f"distance is {distance}, not from 0 to 64")
         self.take_flips(&volatility, cost_bytes.start, theta, cap, tables, header_bits)
         volatility.levels = level_bytes.start
         request.queries, request.count, request.after = &query, 1, NULL
@@ -306,7 +307,7 @@ cdef class Tables:
         cdef search_scratch scratch
         cdef Memory memory
         if distance > 64 or flips > 64:
-            raise ValueError(f"distance {distance} or flips {flips} is not 0 to 64")
+            raise ValueError(f"distance {distance} or flips {flips} is not from 0 to 64")
         request.queries, request.count, request.after = &query, 1, NULL
         request.distance, request.flips, request.first = distance, flips, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM

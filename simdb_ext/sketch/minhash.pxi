@@ -116,7 +116,7 @@ def agreements(left, right):
     if left.dtype != right.dtype or left.shape[1] != right.shape[1]:
         raise ValueError(f"{left.dtype}{left.shape} and {right.dtype}{right.shape} do not compare")
     if len(left) not in (1, len(right)):
-        raise ValueError(f"{len(left)} signatures on the left, not 1 or {len(right)}")
+        raise ValueError(f"there are {len(left)} signatures on the left, not 1 or {len(right)}")
     agreeing = np.empty(len(right), np.uint16)
     cdef const uint8_t[::1] first = np.ascontiguousarray(left).reshape(-1).view(np.uint8)
     cdef const uint8_t[::1] second = np.ascontiguousarray(right).reshape(-1).view(np.uint8)
@@ -136,7 +136,7 @@ def band_keys(minima, *, bands, rows):
     """Return the keys uint64[n, bands] of the bands of signatures."""
     check_minima(minima)
     if bands < 1 or rows < 1 or bands * rows > minima.shape[1]:
-        raise ValueError(f"{bands} bands of {rows} rows of {minima.shape[1]} minima")
+        raise ValueError(f"there are no {bands} bands of {rows} rows of {minima.shape[1]} minima")
     keys = np.empty((len(minima), bands), np.uint64)
     cdef const uint8_t[::1] content = np.ascontiguousarray(minima).reshape(-1).view(np.uint8)
     cdef uint64_t[:, ::1] out = keys
@@ -161,10 +161,10 @@ cdef int check_permutations(multipliers, increments, bint is_mersenne) except -1
         raise ValueError(f"{count} multipliers and {len(increments)} increments")
     if not 0 < count <= MINIMA_MOST or count % MINIMA_STEP:
         raise ValueError(
-            f"{count} permutations, not a multiple of {MINIMA_STEP} up to {MINIMA_MOST}"
+            f"there are {count} permutations, not a multiple of {MINIMA_STEP} up to {MINIMA_MOST}"
         )
     if is_mersenne and max(multipliers.max(), increments.max()) >= MERSENNE:
-        raise ValueError("the numbers of family 'mersenne' are below 2**61 - 1")
+        raise ValueError("a number of family 'mersenne' is not below 2**61 - 1")
     return 0
 
 

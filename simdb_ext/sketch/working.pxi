@@ -193,7 +193,8 @@ cdef int check_idf(entries, directory, default) except -1:
             raise ValueError(f"{name} are {array.dtype}[{array.ndim} axes], not {dtype.__name__}")
     slots = len(directory) - 1
     if slots < 1 or slots & (slots - 1) or directory[0] != 0 or directory[slots] != len(entries):
-        raise ValueError(f"a directory of {len(directory)} slots for {len(entries)} entries")
+        found = f"{len(directory)} slots, which do not fit {len(entries)} entries"
+        raise ValueError(f"directory has {found}")
     if not 0 < default < 1 << 16:
         raise ValueError(f"the default is {default}, not from 1 to 65535")
     return 0
