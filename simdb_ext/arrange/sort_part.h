@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SORT_FEW 32           /* entries; as many or fewer are sorted by insertion */
+#define SORT_FEW 32           /* entries; this many or fewer are sorted by insertion */
 #define SORT_CACHED (1 << 16) /* entries; both copies take 1.5 MiB, about the second-level cache */
 #define SORT_AIM (1 << 13)    /* entries that a bin should have */
 #define SORT_BITS_MIN 4

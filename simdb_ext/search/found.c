@@ -1,7 +1,7 @@
 #include "found.h"
 
 enum {
-    FEW = 24, /* ranks; as many or fewer are sorted by insertion */
+    FEW = 24, /* ranks; this many or fewer are sorted by insertion */
     DIGIT_VALUES = 256,
     ROOM_MAX = 1 << 21 /* matches of more than one query for which room is made */
 };

@@ -6,7 +6,7 @@
 
 enum {
     SORTED_MIN = 1024, /* queries from which on sorting may pay, */
-    SHARING = 16,      /* and does with one query for as many values of a header */
+    SHARING = 16,      /* and does with one query for this many header values */
     AHEAD = 16         /* sorted queries between the request for memory and its use */
 };
 

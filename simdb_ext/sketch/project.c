@@ -7,7 +7,7 @@
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
 
-/* Given tokens are made into shingles once as many are held; another window still has room. */
+/* Given tokens are made into shingles once this many hashes are held; another window still fits. */
 #define SHINGLED (SKETCH_SHINGLE_MAX + 1)
 
 #define WORD_CHARACTERS 6 /* of an average word in running text, with the character after it */

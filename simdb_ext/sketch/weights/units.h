@@ -12,7 +12,7 @@
 typedef void sketch_units_function(const uint64_t *first, const uint64_t *second,
                                    const uint32_t *units, int64_t count, uint64_t *sums);
 
-/* As many weights cannot overflow 32 bits. */
+/* The sum of this many weights fits 32 bits. */
 #define UNITS_BATCH ((int64_t)1 << (32 - UNITS_BITS))
 
 #endif
