@@ -1,8 +1,8 @@
 """Character properties of Unicode 18.0.0.
 
-Written by tools/generate/unicode_table.py, with simdb_ext/sketch/unicode_table.h.  A class is 1
-for a character of words, 2 for one that is a token by itself (kana, Han, Hangul), 3 for white
-space; what is in no range is none of these.
+Written by tools/generate/unicode_table.py, with simdb_ext/sketch/text/unicode_table.h.  The class
+of a character is 1 if it belongs to words, 2 if it is a token by itself (kana, Han, Hangul), and 3
+if it is white space.  A character in no range is none of these.
 """
 
 UNICODE_VERSION = "18.0.0"

@@ -37,7 +37,7 @@ def main() -> None:
     ranges = class_ranges(classes)
     lower = lower_ranges(lower_deltas(header))
     (ROOT / "simdb/numpy_kernel/unicode_table.py").write_text(python_table(ranges, lower))
-    (ROOT / "simdb_ext/sketch/unicode_table.h").write_text(c_table(ranges, lower))
+    (ROOT / "simdb_ext/sketch/text/unicode_table.h").write_text(c_table(ranges, lower))
 
 
 def character_class(code: int) -> int:
@@ -108,9 +108,9 @@ def lower_ranges(deltas: dict[int, int]) -> list[tuple[int, ...]]:
 def python_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f'''"""Character properties of Unicode {unicodedata2.unidata_version}.
 
-Written by tools/generate/unicode_table.py, with simdb_ext/sketch/unicode_table.h.  A class is 1
-for a character of words, 2 for one that is a token by itself (kana, Han, Hangul), 3 for white
-space; what is in no range is none of these.
+Written by tools/generate/unicode_table.py, with simdb_ext/sketch/text/unicode_table.h.  The class
+of a character is 1 if it belongs to words, 2 if it is a token by itself (kana, Han, Hangul), and 3
+if it is white space.  A character in no range is none of these.
 """
 
 UNICODE_VERSION = "{unicodedata2.unidata_version}"
@@ -130,7 +130,7 @@ LOWER_RANGES = """
 def c_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) -> str:
     return f"""/* Character properties of Unicode {unicodedata2.unidata_version}.
 
-   Written by tools/generate/unicode_table.py, together with simdb/numpy_kernel/unicode_table.py. */
+   Written by tools/generate/unicode_table.py, with simdb/numpy_kernel/unicode_table.py. */
 
 #ifndef SIMDB_UNICODE_TABLE_H
 #define SIMDB_UNICODE_TABLE_H
