@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from simdb.cli.content import known_encoding
-from simdb.cli.records import Reading, Record, as_int_id, byte_count
+from simdb.cli.reading.content import known_encoding
+from simdb.cli.reading.records import Reading, Record, as_int_id, byte_count
 from simdb.errors import OptionError
 
 SOURCES_HELP = (

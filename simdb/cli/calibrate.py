@@ -8,9 +8,9 @@ import simdb
 from simdb.cli import arguments
 from simdb.cli.calibrating import print_calibration, texts
 from simdb.cli.codes import FINDINGS
-from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
-from simdb.cli.sources import check_sources, read_sources
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.sources import check_sources, read_sources
 
 
 def calibrate(

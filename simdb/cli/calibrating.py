@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 import simdb
-from simdb.cli.intake import Intake
 from simdb.cli.planning import time_in_words
+from simdb.cli.reading.intake import Intake
 from simdb.cli.render import Row, is_table, print_one, print_rows
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)

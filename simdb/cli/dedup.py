@@ -7,11 +7,11 @@ import typer
 from simdb.cli import arguments
 from simdb.cli.codes import FINDINGS
 from simdb.cli.deduplication import find_groups, find_new, open_against, summary
-from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.cli.render import print_rows
 from simdb.cli.sketching import Given, sketched
-from simdb.cli.sources import check_sources, read_sources
 from simdb.cli.spool import PARTIAL, Spool, write_lines, written
 from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.errors import OptionError

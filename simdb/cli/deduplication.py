@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import simdb
-from simdb.cli.intake import Intake
-from simdb.cli.names import Names
 from simdb.cli.progress import Progress
-from simdb.cli.records import Record
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.records import Record
+from simdb.cli.reading.unique_ids import Names
 from simdb.cli.render import Row, match_row, quantity
 from simdb.cli.sketching import Given, allowed, check_given, make_sketch
 from simdb.cli.spool import Spool

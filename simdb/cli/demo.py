@@ -9,9 +9,9 @@ import typer
 import simdb
 from simdb.cli.arguments import Json
 from simdb.cli.deduplication import group_rows, insert_records, temporary_database
-from simdb.cli.intake import Intake
 from simdb.cli.library import python_files
 from simdb.cli.progress import Progress
+from simdb.cli.reading.intake import Intake
 from simdb.cli.render import is_table, print_rows, quantity
 
 QUERIES = 200

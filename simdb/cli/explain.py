@@ -6,9 +6,9 @@ import typer
 
 import simdb
 from simdb.cli import arguments
-from simdb.cli.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.explaining import print_explanation
-from simdb.cli.hints import note_markup
+from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.cli.reading.markup_hint import note_markup
 from simdb.cli.sketching import Given, allowed, check_given, make_sketch, sketched
 
 

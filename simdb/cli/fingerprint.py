@@ -9,12 +9,12 @@ import simdb
 from simdb.cli import arguments
 from simdb.cli.codes import FINDINGS
 from simdb.cli.fingerprinting import COLUMNS, fingerprint_rows
-from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
-from simdb.cli.records import Problem, Record
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.records import Problem, Record
+from simdb.cli.reading.sources import check_sources, read_texts
 from simdb.cli.render import is_table, print_rows
 from simdb.cli.sketching import Given, fingerprinting, opened_sketcher, sketched
-from simdb.cli.sources import check_sources, read_texts
 
 
 @sketched

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from simdb import kernel
-from simdb.cli.intake import Intake
+from simdb.cli.reading.intake import Intake
 from simdb.cli.render import Row
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import Fingerprint

@@ -8,11 +8,11 @@ import typer
 import simdb
 from simdb.cli import arguments
 from simdb.cli.codes import FINDINGS
-from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.cli.render import print_one
 from simdb.cli.sketching import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.sources import check_sources, read_sources
 
 
 @sketched

@@ -16,11 +16,11 @@ from simdb.cli.insertion import (
     inserted_row,
     matching_options,
 )
-from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
-from simdb.cli.records import Problem, Record
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.records import Problem, Record
+from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.cli.render import print_one, print_rows
-from simdb.cli.sources import check_sources, read_sources
 
 
 def insert(

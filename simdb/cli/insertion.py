@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import simdb
-from simdb.cli.intake import Intake
 from simdb.cli.progress import Progress
-from simdb.cli.records import Record
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.records import Record
 from simdb.cli.render import Row, match_row, quantity
 from simdb.cli.spool import Spool
 from simdb.values import Id

@@ -5,8 +5,8 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import replace
 
-from simdb.cli.records import Reading, Record
-from simdb.cli.sources import read_folder
+from simdb.cli.reading.records import Reading, Record
+from simdb.cli.reading.sources import read_folder
 
 FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 

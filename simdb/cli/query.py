@@ -6,8 +6,8 @@ import typer
 
 import simdb
 from simdb.cli import arguments
-from simdb.cli.content import STANDARD_INPUT, known_encoding, read_file
-from simdb.cli.hints import note_markup
+from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
+from simdb.cli.reading.markup_hint import note_markup
 from simdb.cli.render import match_row, print_rows
 
 

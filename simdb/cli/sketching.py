@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 import simdb
-from simdb.cli.content import known_encoding, read_file
+from simdb.cli.reading.content import known_encoding, read_file
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
 from simdb.options import Simhash

@@ -7,7 +7,7 @@ import os
 import pytest
 
 import simdb
-from simdb.cli import intake
+from simdb.cli.reading import intake
 
 FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
 SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 import simdb
-from simdb.cli import content, json_records, sources
-from simdb.cli.content import known_encoding
-from simdb.cli.records import Problem, Reading, Record
+from simdb.cli.reading import content, json_records, sources
+from simdb.cli.reading.content import known_encoding
+from simdb.cli.reading.records import Problem, Reading, Record
 
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

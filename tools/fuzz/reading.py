@@ -11,10 +11,10 @@ import pyarrow.parquet
 
 import simdb
 from simdb.cli.arguments import given_bits, given_ids
-from simdb.cli.content import known_encoding
 from simdb.cli.insertion import size_bytes
-from simdb.cli.records import Problem, Reading
-from simdb.cli.sources import read_sources, read_texts
+from simdb.cli.reading.content import known_encoding
+from simdb.cli.reading.records import Problem, Reading
+from simdb.cli.reading.sources import read_sources, read_texts
 from simdb.compat.decimal import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
 from taking import Taking

@@ -3,7 +3,7 @@
 import pytest
 
 import simdb
-from simdb.cli.hints import markup_hint
+from simdb.cli.reading.markup_hint import markup_hint
 
 PLAIN = simdb.Simhash()
 HTML = simdb.Simhash(markup="html")

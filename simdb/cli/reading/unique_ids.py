@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import simdb
 from simdb.cli.progress import Progress
-from simdb.cli.records import ID_BYTES_MAX, Record
+from simdb.cli.reading.records import ID_BYTES_MAX, Record
 from simdb.sketch.kinds import AnySketcher
 from simdb.values import Id
 

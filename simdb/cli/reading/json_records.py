@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from simdb.cli.content import (
+from simdb.cli.reading.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
     MARK,
@@ -20,7 +20,7 @@ from simdb.cli.content import (
     opened,
     settled_encoding,
 )
-from simdb.cli.records import Found, Problem, Reading, as_line, byte_count, make_record
+from simdb.cli.reading.records import Found, Problem, Reading, as_line, byte_count, make_record
 from simdb.errors import InputError
 
 PARSED_CHARACTERS = 1 << 16

@@ -9,10 +9,16 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from simdb.cli.content import CONTENT_ERRORS, STANDARD_INPUT, explained, opened, settled_encoding
-from simdb.cli.content import read_text as read_content
-from simdb.cli.json_records import read_json, read_json_lines
-from simdb.cli.records import (
+from simdb.cli.reading.content import (
+    CONTENT_ERRORS,
+    STANDARD_INPUT,
+    explained,
+    opened,
+    settled_encoding,
+)
+from simdb.cli.reading.content import read_text as read_content
+from simdb.cli.reading.json_records import read_json, read_json_lines
+from simdb.cli.reading.records import (
     Found,
     Problem,
     Reading,
@@ -22,7 +28,7 @@ from simdb.cli.records import (
     valid_name,
     valid_text,
 )
-from simdb.cli.tables import load_parquet, read_parquet, read_table
+from simdb.cli.reading.table_records import load_parquet, read_parquet, read_table
 from simdb.errors import InputError
 
 JSON_LINES = (".jsonl", ".ndjson")

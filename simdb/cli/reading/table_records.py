@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from simdb.arrow import load_arrow
-from simdb.cli.content import (
+from simdb.cli.reading.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
     explained,
     opened,
     settled_encoding,
 )
-from simdb.cli.records import Found, Problem, Reading, Record, byte_count, make_record
+from simdb.cli.reading.records import Found, Problem, Reading, Record, byte_count, make_record
 from simdb.errors import InputError
 
 PARQUET_ROWS = 1024

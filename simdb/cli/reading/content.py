@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from simdb.cli.guessing import guessed_encoding, guessed_wide
+from simdb.cli.reading.encoding_guess import guessed_encoding, guessed_wide
 from simdb.errors import InputError, OptionError
 
 STANDARD_INPUT = "-"

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from simdb.cli.hints import markup_hint
 from simdb.cli.progress import Progress
-from simdb.cli.records import Found, Problem, Record
+from simdb.cli.reading.markup_hint import markup_hint
+from simdb.cli.reading.records import Found, Problem, Record
 from simdb.cli.render import quantity
 from simdb.text_sketch import TextSketch
 

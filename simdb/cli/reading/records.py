@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.cli.content import explained, without_mark
+from simdb.cli.reading.content import explained, without_mark
 from simdb.errors import InputError
 
 ID_BYTES_MAX = 1023

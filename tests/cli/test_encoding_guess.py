@@ -2,7 +2,7 @@
 
 import pytest
 
-from simdb.cli.guessing import guessed_encoding, guessed_wide
+from simdb.cli.reading.encoding_guess import guessed_encoding, guessed_wide
 
 CHINESE = (
     "\u5e8a\u524d\u660e\u6708\u5149\uff0c\u7591\u662f\u5730\u4e0a\u971c\u3002\u4e3e\u5934\u671b"

@@ -1,0 +1,1 @@
+"""Reading: files, folders and standard input as a stream of records."""
