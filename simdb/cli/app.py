@@ -17,13 +17,6 @@ from simdb.cli.calibrate import calibrate
 from simdb.cli.check import check
 from simdb.cli.cluster import cluster
 from simdb.cli.clusters import clusters
-from simdb.cli.codes import (
-    BROKEN_PIPE,
-    DATABASE_ERROR,
-    INTERRUPTED,
-    TERMINATED,
-    WRONG_USE,
-)
 from simdb.cli.compact import compact
 from simdb.cli.copy import copy
 from simdb.cli.create import create
@@ -39,11 +32,18 @@ from simdb.cli.idf import idf
 from simdb.cli.import_datasketch import import_datasketch
 from simdb.cli.insert import insert
 from simdb.cli.load import load
+from simdb.cli.output.exit_codes import (
+    BROKEN_PIPE,
+    DATABASE_ERROR,
+    INTERRUPTED,
+    TERMINATED,
+    WRONG_USE,
+)
+from simdb.cli.output.render import plain
 from simdb.cli.pairs import pairs
 from simdb.cli.plan import plan
 from simdb.cli.query import query
 from simdb.cli.rebuild import rebuild
-from simdb.cli.render import plain
 from simdb.cli.stats import stats
 
 COMMANDS = (

@@ -7,8 +7,8 @@ import typer
 import simdb
 from simdb.cli import arguments
 from simdb.cli.calibrating import print_calibration, texts
-from simdb.cli.codes import FINDINGS
-from simdb.cli.progress import Progress
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
 

@@ -5,9 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 import simdb
+from simdb.cli.output.render import Row, is_table, print_one, print_rows
 from simdb.cli.planning import time_in_words
 from simdb.cli.reading.intake import Intake
-from simdb.cli.render import Row, is_table, print_one, print_rows
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)
 CURVE_COLUMNS = ("recall", "tables", "theta", "probes", "reached", "time")

@@ -9,8 +9,8 @@ import typer
 
 import simdb
 from simdb.cli.arguments import Database, Json
-from simdb.cli.codes import FINDINGS
-from simdb.cli.render import Row, print_rows
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.render import Row, print_rows
 
 RESTORE = "simdb rebuild, or restore the database from a copy or a dump"
 

@@ -6,7 +6,7 @@ import typer
 
 import simdb
 from simdb.cli.arguments import Database, IntIds, Json, given_ids
-from simdb.cli.render import print_one
+from simdb.cli.output.render import print_one
 
 
 def cluster(

@@ -17,9 +17,9 @@ from simdb.cli.arguments import (
     Similarity,
     TextIds,
 )
-from simdb.cli.codes import FINDINGS
-from simdb.cli.export import check_output, export
-from simdb.cli.render import print_rows
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.export import check_output, export
+from simdb.cli.output.render import print_rows
 
 WRITTEN = ("id", "representative", "cluster")
 

@@ -6,7 +6,7 @@ import typer
 
 import simdb
 from simdb.cli.arguments import Database, Json
-from simdb.cli.render import print_one
+from simdb.cli.output.render import print_one
 
 
 def copy(

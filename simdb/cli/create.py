@@ -7,7 +7,7 @@ import typer
 import simdb
 from simdb.cli import arguments
 from simdb.cli.arguments import Database, Json
-from simdb.cli.render import print_one
+from simdb.cli.output.render import print_one
 from simdb.cli.sketching import Given, make_sketch, sketched
 
 OPTIONS = simdb.Options()

@@ -6,8 +6,8 @@ import typer
 
 import simdb
 from simdb.cli.arguments import Database, Ids, IntIds, Json, given_ids
-from simdb.cli.codes import DATABASE_ERROR
-from simdb.cli.render import plain, print_one
+from simdb.cli.output.exit_codes import DATABASE_ERROR
+from simdb.cli.output.render import plain, print_one
 
 
 def delete(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:

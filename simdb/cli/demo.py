@@ -10,9 +10,9 @@ import simdb
 from simdb.cli.arguments import Json
 from simdb.cli.deduplication import group_rows, insert_records, temporary_database
 from simdb.cli.library import python_files
-from simdb.cli.progress import Progress
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import is_table, print_rows, quantity
 from simdb.cli.reading.intake import Intake
-from simdb.cli.render import is_table, print_rows, quantity
 
 QUERIES = 200
 SHOWN_GROUPS = 10

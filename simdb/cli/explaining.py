@@ -3,7 +3,7 @@
 from typing import Any
 
 import simdb
-from simdb.cli.render import Row, is_table, print_one, print_rows, rounded
+from simdb.cli.output.render import Row, is_table, print_one, print_rows, rounded
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")

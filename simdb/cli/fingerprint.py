@@ -7,13 +7,13 @@ import typer
 
 import simdb
 from simdb.cli import arguments
-from simdb.cli.codes import FINDINGS
 from simdb.cli.fingerprinting import COLUMNS, fingerprint_rows
-from simdb.cli.progress import Progress
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import is_table, print_rows
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_texts
-from simdb.cli.render import is_table, print_rows
 from simdb.cli.sketching import Given, fingerprinting, opened_sketcher, sketched
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from simdb import kernel
+from simdb.cli.output.render import Row
 from simdb.cli.reading.intake import Intake
-from simdb.cli.render import Row
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import Fingerprint
 

@@ -7,7 +7,6 @@ import typer
 
 import simdb
 from simdb.cli import arguments
-from simdb.cli.codes import FINDINGS
 from simdb.cli.insertion import (
     MATCHED_COLUMNS,
     insert_batch,
@@ -16,11 +15,12 @@ from simdb.cli.insertion import (
     inserted_row,
     matching_options,
 )
-from simdb.cli.progress import Progress
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import print_one, print_rows
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.cli.render import print_one, print_rows
 
 
 def insert(

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import simdb
-from simdb.cli.progress import Progress
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import Row, match_row, quantity
+from simdb.cli.output.spool import Spool
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Record
-from simdb.cli.render import Row, match_row, quantity
-from simdb.cli.spool import Spool
 from simdb.values import Id
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")

@@ -7,8 +7,8 @@ import typer
 
 import simdb
 from simdb.cli.arguments import Database, Json
-from simdb.cli.progress import Progress
-from simdb.cli.render import print_one, quantity
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import print_one, quantity
 
 
 def load(

@@ -18,9 +18,9 @@ from simdb.cli.arguments import (
     Similarity,
     TextIds,
 )
-from simdb.cli.codes import FINDINGS
-from simdb.cli.export import check_output, export
-from simdb.cli.render import Row, print_rows, rounded
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.export import check_output, export
+from simdb.cli.output.render import Row, print_rows, rounded
 
 COLUMNS = ("left", "right", "distance", "similarity")
 

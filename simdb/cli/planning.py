@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import simdb
-from simdb.cli.render import Row, is_table, print_one, print_rows
+from simdb.cli.output.render import Row, is_table, print_one, print_rows
 from simdb.engine.search.planning import ModelCost
 
 WAY_COLUMNS = ("method", "tables", "flips", "theta", "probes", "recall", "time", "bytes")

@@ -6,9 +6,9 @@ import typer
 
 import simdb
 from simdb.cli import arguments
+from simdb.cli.output.render import match_row, print_rows
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
-from simdb.cli.render import match_row, print_rows
 
 
 def query(

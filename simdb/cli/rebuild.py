@@ -8,8 +8,8 @@ import typer
 
 import simdb
 from simdb.cli.arguments import Database, Json
-from simdb.cli.codes import FINDINGS
-from simdb.cli.render import plain, print_one
+from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.render import plain, print_one
 
 
 def rebuild(

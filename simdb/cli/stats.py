@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import simdb
 from simdb.cli.arguments import Database, Json
-from simdb.cli.render import print_one
+from simdb.cli.output.render import print_one
 
 
 def stats(db: Database, json: Json = False) -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 import simdb
-from simdb.cli import explaining, render
+from simdb.cli import explaining
+from simdb.cli.output import render
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
 CAT = "the quick brown fox jumps over the lazy cat and then it sleeps"

@@ -141,7 +141,7 @@ def test_a_terminal_gets_a_table_and_a_pipe_beside_it_pure_json(tmp_path):
 
 
 def test_progress_is_shown_on_a_terminal_and_rows_stay_apart_from_it(tmp_path):
-    patience = "import simdb.cli.progress as p; p.PATIENCE_SECONDS = 0"
+    patience = "import simdb.cli.output.progress as p; p.PATIENCE_SECONDS = 0"
     line = f"{patience}; from simdb.cli.app import main; main()"
     (tmp_path / "a.jsonl").write_text(f'bad\n{{"text": "{FOX}"}}\n' + f'{{"text": "{FOX}"}}\n' * 9)
     (tmp_path / "program.py").write_text(line)

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from simdb.cli import render
-from simdb.cli.render import cell, plain, print_one, print_rows, shortened
+from simdb.cli.output import render
+from simdb.cli.output.render import cell, plain, print_one, print_rows, shortened
 
 
 class Terminal(io.StringIO):

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from simdb.cli.progress import Progress
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import quantity
 from simdb.cli.reading.markup_hint import markup_hint
 from simdb.cli.reading.records import Found, Problem, Record
-from simdb.cli.render import quantity
 from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192

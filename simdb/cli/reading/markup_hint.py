@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterable
 
-from simdb.cli.render import plain
+from simdb.cli.output.render import plain
 from simdb.text_sketch import TextSketch
 
 LOOKED_AT_CHARACTERS = 4096

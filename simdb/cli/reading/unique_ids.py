@@ -10,7 +10,7 @@ from itertools import count, repeat
 from typing import TypeVar
 
 import simdb
-from simdb.cli.progress import Progress
+from simdb.cli.output.progress import Progress
 from simdb.cli.reading.records import ID_BYTES_MAX, Record
 from simdb.sketch.kinds import AnySketcher
 from simdb.values import Id

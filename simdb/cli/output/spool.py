@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import IO, Any
 
-from simdb.cli.render import encoded
+from simdb.cli.output.render import encoded
 
 PARTIAL = ".partial"
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.arrow import id_text, load_arrow
-from simdb.cli.render import encoded, rounded
+from simdb.cli.output.render import encoded, rounded
 from simdb.errors import OptionError
 
 Columns = dict[str, npt.NDArray[Any]]

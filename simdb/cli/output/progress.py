@@ -7,7 +7,7 @@ from types import TracebackType
 from rich import progress as bars
 from rich.console import Console
 
-from simdb.cli.render import plain
+from simdb.cli.output.render import plain
 
 PATIENCE_SECONDS = 1.0
 

@@ -1,0 +1,1 @@
+"""Output: results, notes, progress, files and exit codes."""
