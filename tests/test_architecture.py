@@ -24,6 +24,9 @@ FLOORS = [
     ["engine"],
     ["functions", "database"],
     ["compat"],
+    ["cli.output"],
+    ["cli.reading"],
+    ["cli.options"],
     ["cli"],
 ]  # fmt: skip
 # The order of modules inside a folder; any, where verbs stand beside each other.

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli import arguments
 from simdb.cli.calibrating import print_calibration, texts
+from simdb.cli.options import arguments
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.intake import Intake

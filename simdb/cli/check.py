@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.arguments import Database, Json
+from simdb.cli.options.arguments import Database, Json
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.render import Row, print_rows
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.arguments import (
+from simdb.cli.options.arguments import (
     Database,
     Distance,
     Json,

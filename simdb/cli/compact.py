@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 import simdb
-from simdb.cli.arguments import Database, Json
+from simdb.cli.options.arguments import Database, Json
 from simdb.cli.output.render import print_one
 
 

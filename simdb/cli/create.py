@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 import simdb
-from simdb.cli import arguments
-from simdb.cli.arguments import Database, Json
+from simdb.cli.options import arguments
+from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.sketch_options import Given, make_sketch, sketched
 from simdb.cli.output.render import print_one
-from simdb.cli.sketching import Given, make_sketch, sketched
 
 OPTIONS = simdb.Options()
 

@@ -4,15 +4,15 @@ from typing import Annotated
 
 import typer
 
-from simdb.cli import arguments
 from simdb.cli.deduplication import find_groups, find_new, open_against, summary
+from simdb.cli.options import arguments
+from simdb.cli.options.sketch_options import Given, sketched
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_rows
 from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.cli.sketching import Given, sketched
 from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.errors import OptionError
 

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import simdb
+from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, quantity
 from simdb.cli.output.spool import Spool
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Record
 from simdb.cli.reading.unique_ids import Names
-from simdb.cli.sketching import Given, allowed, check_given, make_sketch
 from simdb.values import Id
 
 # Measuring takes a look-up for each document; past so many, groups come without similarities.

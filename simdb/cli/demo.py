@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.arguments import Json
 from simdb.cli.deduplication import group_rows, insert_records, temporary_database
 from simdb.cli.library import python_files
+from simdb.cli.options.arguments import Json
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity
 from simdb.cli.reading.intake import Intake

@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli import arguments
 from simdb.cli.explaining import print_explanation
+from simdb.cli.options import arguments
+from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
-from simdb.cli.sketching import Given, allowed, check_given, make_sketch, sketched
 
 
 @sketched

@@ -6,15 +6,15 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli import arguments
 from simdb.cli.fingerprinting import COLUMNS, fingerprint_rows
+from simdb.cli.options import arguments
+from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketcher, sketched
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_texts
-from simdb.cli.sketching import Given, fingerprinting, opened_sketcher, sketched
 
 
 @sketched

@@ -5,7 +5,7 @@ import sys
 import typer
 
 import simdb
-from simdb.cli.arguments import Database, Ids, IntIds, Json, given_ids
+from simdb.cli.options.arguments import Database, Ids, IntIds, Json, given_ids
 from simdb.cli.output.exit_codes import DATABASE_ERROR
 from simdb.cli.output.render import Row, plain, print_one
 

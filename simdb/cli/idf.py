@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli import arguments
+from simdb.cli.options import arguments
+from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.cli.sketching import Given, allowed, check_given, make_sketch, sketched
 
 
 @sketched

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli import arguments
 from simdb.cli.insertion import (
     MATCHED_COLUMNS,
     insert_batch,
@@ -15,6 +14,7 @@ from simdb.cli.insertion import (
     inserted_row,
     matching_options,
 )
+from simdb.cli.options import arguments
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, print_rows

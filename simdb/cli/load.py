@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.arguments import Database, Json
+from simdb.cli.options.arguments import Database, Json
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 import simdb
-from simdb.cli import arguments
+from simdb.cli.options import arguments
+from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.planning import print_plan
-from simdb.cli.sketching import Given, check_given, make_sketch, sketched
 from simdb.engine.search.planning import paper_costs
 
 OPTIONS = simdb.Options()

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli import arguments
+from simdb.cli.options import arguments
 from simdb.cli.output.render import match_row, print_rows
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup

@@ -3,7 +3,7 @@
 import pytest
 
 import simdb
-from simdb.cli.sketching import make_sketch
+from simdb.cli.options.sketch_options import make_sketch
 
 FOX = "the quick brown fox jumps over the lazy dog"
 
