@@ -1,15 +1,18 @@
 """simdb explain: why two documents match, or do not."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import simdb
-from simdb.cli.explaining import print_explanation
 from simdb.cli.options import arguments
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
+from simdb.cli.output.render import Row, is_table, print_one, print_rows, rounded
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
+
+BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
+FEATURE_COLUMNS = ("feature", "left", "right")
 
 
 @sketched
@@ -65,3 +68,138 @@ def explain(
             method=method, errors=errors,
         )  # fmt: skip
     print_explanation(found, (a, b or document or ""), features, as_json=json)
+
+
+def print_explanation(
+    explanation: simdb.Explanation, names: tuple[str, str], limit: int, *, as_json: bool
+) -> None:
+    """Print it, with at most `limit` features; `names` of the two documents."""
+    if not is_table(as_json):
+        print_one(_whole_row(explanation, names, limit), as_json=as_json)
+        return
+    print_one(_summary(explanation, names), as_json=as_json)
+    if explanation.bits:
+        print()
+        print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS, as_json=as_json)
+    if explanation.features:
+        print()
+        rows = map(_feature_row, explanation.features[:limit])
+        print_rows(rows, FEATURE_COLUMNS, as_json=as_json)
+
+
+def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: int) -> Row:
+    features = explanation.features
+    return {
+        **_verdict(explanation, names),
+        "bits": [_bit_row(bit) for bit in explanation.bits],
+        "features": None if features is None else [_feature_row(each) for each in features[:limit]],
+        **_counts(explanation),
+    }
+
+
+def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
+    row = _verdict(explanation, names)
+    tables = ", ".join(map(str, explanation.tables)) or "none"
+    row["probe"] = _probe_in_words(explanation.probe)
+    if explanation.agreeing is None:
+        row["tables"] = f"{tables} of {explanation.table_count} agree in front"
+    else:
+        row["tables"] = f"{tables} of {explanation.table_count} bands agree"
+    if explanation.probability is not None:
+        row["probability"] = f"{explanation.probability:.3g}"
+    return row | _counts(explanation)
+
+
+def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
+    """What an explanation says of the pair as a whole."""
+    return {
+        "left": names[0] if explanation.left is None else explanation.left,
+        "right": names[1] if explanation.right is None else explanation.right,
+        "distance": explanation.distance,
+        "similarity": rounded(explanation.similarity),
+        "is_match": explanation.is_match,
+        "is_found": explanation.is_found,
+        "reason": explanation.reason,
+        "tables": list(explanation.tables),
+        "table_count": explanation.table_count,
+        "flips": explanation.flips,
+        "probe": _probe_row(explanation.probe),
+        "probability": explanation.probability,
+        **_minima(explanation),
+    }
+
+
+def _minima(explanation: simdb.Explanation) -> Row:
+    """What only signatures have."""
+    if explanation.agreeing is None:
+        return {}
+    return {"agreeing": explanation.agreeing, "permutations": explanation.permutations}
+
+
+def _probe_row(probe: simdb.Probe | None) -> Row | None:
+    if probe is None:
+        return None
+    return {"table": probe.table, "flipped": list(probe.flipped), "rank": probe.rank}
+
+
+def _probe_in_words(probe: simdb.Probe | None) -> str | None:
+    if probe is None:
+        return None
+    flipped = ", ".join(map(str, probe.flipped)) or "none"
+    return f"table {probe.table}, flipped bits: {flipped}"
+
+
+def _counts(explanation: simdb.Explanation) -> Row:
+    """How many features there are of each sort."""
+    features = explanation.features
+    if features is None:
+        return {}
+    if any(each.left is None or each.right is None for each in features):
+        return {"document_features": len(features)}
+    return {
+        "left_only": sum(not each.right for each in features),
+        "right_only": sum(not each.left for each in features),
+        "reweighted": sum(bool(each.left and each.right) for each in features),
+        "shared": explanation.shared_count,
+    }
+
+
+def _bit_row(bit: simdb.DifferingBit) -> Row:
+    return {
+        "bit": bit.position,
+        "left_weight": bit.left_weight,
+        "right_weight": bit.right_weight,
+        "left_rank": bit.left_rank,
+        "right_rank": bit.right_rank,
+        "left_volatility": rounded(bit.left_volatility),
+        "right_volatility": rounded(bit.right_volatility),
+        "moved_by": [
+            {"feature": each.shingle, "by": each.moves(bit.position)} for each in bit.features
+        ],
+    }
+
+
+def _feature_row(feature: simdb.FeatureDifference) -> Row:
+    return {
+        "feature": feature.shingle,
+        "hash": f"0x{feature.hash:016x}",
+        "left": feature.left,
+        "right": feature.right,
+    }
+
+
+def _bit_in_words(bit: simdb.DifferingBit) -> Row:
+    moved = [f"{each.shingle} ({each.moves(bit.position):+.4g})" for each in bit.features]
+    return {
+        "bit": bit.position,
+        "weights": _change(bit.left_weight, bit.right_weight, "+.4g"),
+        "ranks": _change(bit.left_rank, bit.right_rank, "d"),
+        "volatility": _change(bit.left_volatility, bit.right_volatility, ".2f"),
+        "moved_by": moved,
+    }
+
+
+def _change(left: Any, right: Any, form: str) -> str:
+    """What stands on the left and on the right, with an arrow between."""
+    shown = ["?" if each is None else format(each, form) for each in (left, right)]
+    return " \u2192 ".join(shown)

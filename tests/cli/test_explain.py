@@ -3,7 +3,7 @@
 import pytest
 
 import simdb
-from simdb.cli import explaining
+from simdb.cli import explain
 from simdb.cli.output import render
 
 FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
@@ -114,11 +114,11 @@ def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
 
 
 def test_people_see_tables(monkeypatch, capsys):
-    for module in (render, explaining):
+    for module in (render, explain):
         monkeypatch.setattr(module, "is_table", lambda as_json: True)
     explanation = simdb.explain(FOX, CAT, simdb.Simhash(shingle=1))
 
-    explaining.print_explanation(explanation, ("fox", "cat"), 1, as_json=False)
+    explain.print_explanation(explanation, ("fox", "cat"), 1, as_json=False)
 
     summary, bits, features = capsys.readouterr().out.split("\n\n")
     assert explanation.reason in " ".join(summary.split())
