@@ -1,20 +1,25 @@
 """simdb fingerprint: texts in, fingerprints and their volatile bits out."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import simdb
-from simdb.cli.fingerprinting import COLUMNS, fingerprint_rows
+from simdb import kernel
 from simdb.cli.options import arguments
 from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketcher, sketched
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import is_table, print_rows
+from simdb.cli.output.render import Row, is_table, print_rows
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_texts
+from simdb.sketch.sketcher import Sketcher
+from simdb.values import Fingerprint
+
+COLUMNS = ("id", "fingerprint", "decimal", "features", "volatile")
 
 
 @sketched
@@ -57,7 +62,42 @@ def fingerprint(
     with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as made:
         sketcher = fingerprinting(made)
         intake = Intake(found, progress)
-        rows = fingerprint_rows(intake, sketcher, bits=bits, errors=errors, is_table=is_table(json))
+        rows = _fingerprint_rows(
+            intake, sketcher, bits=bits, errors=errors, is_table=is_table(json)
+        )
         print_rows(rows, COLUMNS, as_json=json)
     if intake.skipped:
         raise typer.Exit(FINDINGS)
+
+
+def _fingerprint_rows(
+    intake: Intake, sketcher: Sketcher, *, bits: int, errors: str, is_table: bool
+) -> Iterator[Row]:
+    """The fingerprint of each document, with so many `bits`, the most volatile first."""
+    for batch in intake.batches(sketcher.options):
+        weights, counts = sketcher.weigh([record.text for record in batch], errors=errors)
+        fingerprints, _ = kernel.quantise(np.ascontiguousarray(weights))
+        for at, record in enumerate(batch):
+            fingerprint = Fingerprint(int(fingerprints[at]), weights[at], not counts[at])
+            volatile = _volatile(fingerprint, bits)
+            yield {
+                "id": record.id,
+                "fingerprint": f"0x{fingerprint.bits:016x}",
+                "decimal": fingerprint.bits,
+                "features": int(counts[at]),
+                "volatile": _in_words(volatile) if is_table else volatile,
+            }
+
+
+def _volatile(fingerprint: Fingerprint, bits: int) -> list[dict[str, Any]]:
+    """Positions and weights of the most volatile bits; of a document without features none."""
+    if fingerprint.is_empty or fingerprint.weights is None:
+        return []
+    return [
+        {"bit": position, "weight": float(fingerprint.weights[position])}
+        for position in fingerprint.volatility[:bits].tolist()
+    ]
+
+
+def _in_words(volatile: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{each['bit']} ({each['weight']:+.4g})" for each in volatile)
