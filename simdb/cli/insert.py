@@ -1,26 +1,25 @@
 """simdb insert: documents into a database."""
 
+import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import simdb
-from simdb.cli.insertion import (
-    MATCHED_COLUMNS,
-    insert_batch,
-    insert_matched,
-    inserted_note,
-    inserted_row,
-    matching_options,
-)
 from simdb.cli.options import arguments
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import print_one, print_rows
+from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity
+from simdb.cli.output.spool import Spool
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.values import Id
+
+MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
+MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SIZE = re.compile("([0-9]{1,12})([KMGT]?)B?")
 
 
 def insert(
@@ -58,7 +57,7 @@ def insert(
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert takes SOURCE..., or --id with --text")
-    asked = matching_options(
+    asked = _matching_options(
         match, replace, similarity=similarity, distance=distance, recall=recall, method=method,
         memory_limit=memory_limit,
     )  # fmt: skip
@@ -74,12 +73,113 @@ def insert(
         if asked is None:
             with database.write() as transaction:
                 for batch in intake.batches(database.options.sketch):
-                    insert_batch(transaction, batch, replace, metadata)
-            print_one(inserted_row(intake, len(database)), as_json=json)
+                    _insert_batch(transaction, batch, replace, metadata)
+            print_one(_inserted_row(intake, len(database)), as_json=json)
         else:
-            rows = insert_matched(database, intake, progress, asked, metadata=metadata)
+            rows = _insert_matched(database, intake, progress, asked, metadata=metadata)
             progress.finish()
             print_rows(rows, MATCHED_COLUMNS, as_json=json)
-            progress.note(inserted_note(intake))
+            progress.note(_inserted_note(intake))
     if intake.skipped:
         raise typer.Exit(FINDINGS)
+
+
+def _insert_batch(
+    transaction: simdb.WriteTransaction, batch: list[Record], replace: bool, metadata: bool
+) -> None:
+    """Insert one batch; of documents with one id the last, if they `replace` each other."""
+    records: dict[Id, Record] = {}
+    for record in batch:
+        if record.id in records and not replace:
+            raise _taken(record)
+        records[record.id] = record
+    try:
+        transaction.insert_many(
+            list(records),
+            [record.text for record in records.values()],
+            [record.fields or None for record in records.values()] if metadata else None,
+            replace=replace,
+        )
+    except simdb.ExistsError:
+        raise _taken(next(each for each in batch if each.id in transaction)) from None
+
+
+def _insert_matched(
+    database: simdb.Database,
+    intake: Intake,
+    progress: Progress,
+    asked: dict[str, Any],
+    *,
+    metadata: bool,
+) -> Iterator[Row]:
+    """Match all records with what is stored and insert them; then a row for each match.
+
+    The texts wait in a spool.  `asked`: the criterion, the match and the memory limit.
+    """
+    ids: dict[Id, None] = {}
+    fields: list[Any] = []
+    with Spool() as texts, database.write() as transaction:
+        for batch in intake.batches(database.options.sketch):
+            for record in batch:
+                if record.id in ids or record.id in transaction:
+                    raise _taken(record)
+                ids[record.id] = None
+                texts.add(record.text)
+                fields += [record.fields or None] if metadata else []
+
+        def tell(done: int) -> None:
+            progress.show(f"{quantity(done, 'document')} looked up")
+
+        listed = list(ids)
+        found = transaction.insert_batch(
+            listed, iter(texts), fields if metadata else None, progress=tell, **asked
+        )
+    return (
+        {"id": id, **match_row(match, "match")}
+        for id, row in zip(listed, found, strict=True)
+        for match in row
+    )
+
+
+def _inserted_row(intake: Intake, stored: int) -> Row:
+    """What was done, as a result."""
+    return {"inserted": intake.documents, "skipped": intake.skipped, "stored": stored}
+
+
+def _inserted_note(intake: Intake) -> str:
+    """What was done, for standard error."""
+    return f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
+
+
+def _matching_options(
+    match: str | None, replace: bool, *, memory_limit: str | None, **criterion: Any
+) -> dict[str, Any] | None:
+    """The arguments of `insert_batch` from options; None where no matches are asked for."""
+    given = {"memory_limit": memory_limit, **criterion}
+    if match is None:
+        for name, value in given.items():
+            if value is not None:
+                raise simdb.OptionError(f"--{name.replace('_', '-')} needs --match first or all")
+        return None
+    if match not in ("first", "all"):
+        raise simdb.OptionError(f"--match is first or all, not {match}")
+    if replace:
+        raise simdb.OptionError("insert takes --match or --replace, not both")
+    return {"match": match, **given, "memory_limit": size_bytes(memory_limit)}
+
+
+def size_bytes(size: str | None) -> int | None:
+    """A number of bytes from text like 512M; None where nothing was given."""
+    if size is None:
+        return None
+    parts = SIZE.fullmatch(size.strip().upper())
+    if parts is None or not int(parts[1]):
+        raise simdb.OptionError(f"--memory-limit is a size like 512M or 2G, not {size[:40]!r}")
+    return int(parts[1]) * MULTIPLES[parts[2]]
+
+
+def _taken(record: Record) -> simdb.ExistsError:
+    return simdb.ExistsError(
+        f"{record.where}: the id {record.id!r} is taken, and nothing was inserted; --replace"
+        " replaces what has it"
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet
 
 import simdb
-from simdb.cli.insertion import size_bytes
+from simdb.cli.insert import size_bytes
 from simdb.cli.options.arguments import given_bits, given_ids
 from simdb.cli.reading.content import known_encoding
 from simdb.cli.reading.records import Problem, Reading
