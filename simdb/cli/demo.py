@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import simdb
-from simdb.cli.deduplication import group_rows, insert_records, temporary_database
+from simdb.cli.dedup import group_rows, insert_records, temporary_database
 from simdb.cli.library import python_files
 from simdb.cli.options.arguments import Json
 from simdb.cli.output.progress import Progress

@@ -273,7 +273,7 @@ def interrupt(self):
 
 
 def test_a_very_large_group_is_shown_without_similarities(simdb_run, write_lines, monkeypatch):
-    monkeypatch.setattr("simdb.cli.deduplication.MEASURED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.cli.dedup.MEASURED_DOCUMENTS", 3)
     write_lines("a.jsonl", *[record(str(at), FOX) for at in range(5)], *[record("s", SEA)] * 2)
 
     rows = simdb_run("dedup", "a.jsonl").rows
