@@ -1,5 +1,9 @@
 """simdb demo: the main job on text that every machine has, Python's own library."""
 
+import os
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 from typing import Annotated
@@ -8,11 +12,12 @@ import typer
 
 import simdb
 from simdb.cli.dedup import group_rows, insert_records, temporary_database
-from simdb.cli.library import python_files
 from simdb.cli.options.arguments import Json
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity
 from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.records import Reading, Record
+from simdb.cli.reading.sources import read_folder
 
 QUERIES = 200
 SHOWN_GROUPS = 10
@@ -20,6 +25,7 @@ EXPLANATION = (
     "Each file became 64 bits and 128 small weights; where the weights of two point the same way",
     "(estimated cosine 0.88 or more), they are near-duplicates.  Yours: simdb dedup FOLDER",
 )
+FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
 def demo(
@@ -61,3 +67,15 @@ def _query_seconds(database: simdb.Database) -> float:
     for id in ids:
         database.query(id=id)
     return (perf_counter() - begun) / max(len(ids), 1)
+
+
+def python_files() -> Iterator[Record]:
+    """The Python files of the standard library and of what is installed, with short names."""
+    for name, key in FOLDERS.items():
+        folder = sysconfig.get_path(key)
+        others = [os.path.realpath(sysconfig.get_path(each)) for each in FOLDERS.values()]
+        passed = set(others) - {os.path.realpath(folder)}
+        for record in read_folder(folder, Reading(), passed, ending=".py"):
+            # Among the library's own tests there are files that are no text; they are left out.
+            if isinstance(record, Record):
+                yield replace(record, id=f"{name}/{os.path.relpath(str(record.id), folder)}")

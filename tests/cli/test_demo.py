@@ -1,6 +1,6 @@
 """simdb demo: on the files of this very Python."""
 
-from simdb.cli import library
+from simdb.cli import demo
 
 
 def test_the_demo_finds_groups_and_tells_its_times(simdb_run):
@@ -21,8 +21,8 @@ def test_files_of_the_library_are_read_once_with_short_names(tmp_path, monkeypat
     (packages / "that.py").write_text("import this")
     (packages / "bad.py").write_bytes(b"# caf\xe9")
     places = {"stdlib": str(tmp_path / "lib"), "purelib": str(packages)}
-    monkeypatch.setattr(library.sysconfig, "get_path", places.get)
+    monkeypatch.setattr(demo.sysconfig, "get_path", places.get)
 
-    names = [record.id for record in library.python_files()]
+    names = [record.id for record in demo.python_files()]
 
     assert names == ["stdlib/this.py", "site-packages/that.py"]
