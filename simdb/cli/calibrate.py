@@ -10,8 +10,7 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, is_table, print_one, print_rows
-from simdb.cli.planning import time_in_words
+from simdb.cli.output.render import Row, is_table, print_one, print_rows, time_in_words
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
 

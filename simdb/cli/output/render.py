@@ -18,6 +18,8 @@ CELL_CHARACTERS_MAX = 120
 LISTED = 5
 SIMILARITY_DIGITS = 6
 ELLIPSIS = "\u2026"
+MICROSECONDS = 1e6
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 Row = dict[str, Any]
 
@@ -117,6 +119,13 @@ def rounded(similarity: float | None) -> float | None:
 def quantity(count: int, name: str) -> str:
     """A number of things: `1 document`, `1,200 documents`."""
     return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+
+
+def time_in_words(microseconds: float) -> str:
+    """A time with a unit that leaves few digits before the point."""
+    seconds = microseconds / MICROSECONDS
+    size, unit = next((each for each in UNITS if seconds >= each[0]), UNITS[-1])
+    return f"{seconds / size:.3g} {unit}"
 
 
 def _print_lines(rows: Iterable[Row]) -> int:
