@@ -79,7 +79,7 @@ FOLDERS = {
         "reading", "snapshot", "transaction",
     ],
     "compat": [
-        "decimal", "simhash", "programs", "minwise", "banding_choice", "sessions", "datasketch",
+        "decimal_lines", "simhash", "programs", "minwise", "band_choice", "sessions", "datasketch",
         "unpickler", "pickled", "importing",
     ],
     "cli": None,

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from simdb import database
-from simdb.compat.banding_choice import SCHEME_OF, banded, chosen_bands, new_options
+from simdb.compat.band_choice import SCHEME_OF, banded, chosen_bands, new_options
 from simdb.compat.minwise import LARGEST, LEGACY, MinHash, sha1_hash32, sha1_hash64
 from simdb.compat.sessions import DeletionSession, InsertionSession
 from simdb.errors import ExistsError, InputError, NotFoundError, OptionError

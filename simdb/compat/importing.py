@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simdb import database
-from simdb.compat.banding_choice import banded, chosen_bands, new_options
+from simdb.compat.band_choice import banded, chosen_bands, new_options
 from simdb.compat.pickled import read_pickle
 from simdb.engine.state.incoming import EncodedIds
 from simdb.errors import OptionError

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import functions
-from simdb.compat.decimal import read_numbers, write_arrays
+from simdb.compat.decimal_lines import read_numbers, write_arrays
 from simdb.engine.clusters.arrays import distinct
 from simdb.errors import InputError, OptionError
 from simdb.plan.arrangement import check_arrangement

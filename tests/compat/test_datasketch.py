@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.compat.banding_choice import choose_bands
+from simdb.compat.band_choice import choose_bands
 from simdb.compat.datasketch import MinHash, MinHashLSH, sha1_hash32, sha1_hash64
 
 RECORDED = json.loads((Path(__file__).parent / "datasketch" / "values.json").read_text("ascii"))

@@ -15,7 +15,7 @@ from simdb.cli.options.arguments import given_bits, given_ids
 from simdb.cli.reading.content import known_encoding
 from simdb.cli.reading.records import Problem, Reading
 from simdb.cli.reading.sources import read_sources, read_texts
-from simdb.compat.decimal import read_numbers, write_arrays
+from simdb.compat.decimal_lines import read_numbers, write_arrays
 from simdb.sketch.sketcher import Sketcher
 from taking import Taking
 
