@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
-from typing import IO, Annotated, Any
+from typing import IO, Annotated
 
 import typer
 
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
@@ -65,7 +66,7 @@ def dedup(
     check_policy(policy)
     if db is not None and policy != CONNECTED:
         raise OptionError(f"--policy {policy} is about groups; with --db there are none")
-    asked = {"similarity": similarity, "distance": distance, "recall": recall, "method": method}
+    matching = MatchOptions(similarity, distance, recall, method)
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
     )
@@ -74,11 +75,10 @@ def dedup(
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
         with written(keep) as kept, written(groups) as listed:
             if db is None:
-                grouping = asked | {"policy": policy}
-                outcome = _find_groups(intake, sketch, grouping, progress, rows, kept)
+                outcome = _find_groups(intake, sketch, matching, policy, progress, rows, kept)
             else:
                 with _open_against(db, sketch, allow) as database:
-                    outcome = _find_new(intake, database, asked, progress, rows, kept)
+                    outcome = _find_new(intake, database, matching, progress, rows, kept)
             write_lines(rows, listed)
         seconds = progress.elapsed_seconds
         progress.finish()
@@ -127,14 +127,15 @@ def _open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb
 def _find_groups(
     intake: Intake,
     given: Given,
-    asked: dict[str, Any],
+    matching: MatchOptions,
+    policy: str,
     progress: Progress,
     rows: Spool,
     kept: IO[bytes] | None,
 ) -> Outcome:
     """Put the groups among the documents into `rows`, and the lines of survivors into `kept`.
 
-    `given`: options of the sketch.  `asked`: the criterion and the policy.
+    `given`: options of the sketch.
     """
     options = simdb.Options(sketch=make_sketch(given))
     with (
@@ -149,7 +150,11 @@ def _find_groups(
         progress.show("finding groups")
         outcome = Outcome(stored=len(database), renamed=names.renamed)
         dropped: set[Id] = set()
-        for row in group_rows(database, database.find_clusters(**asked)):
+        clusters = database.find_clusters(
+            similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
+            method=matching.method, policy=policy,
+        )  # fmt: skip
+        for row in group_rows(database, clusters):
             rows.add(row)
             outcome.groups += 1
             outcome.duplicates += len(row["duplicates"])
@@ -165,7 +170,7 @@ def _find_groups(
 def _find_new(
     intake: Intake,
     database: simdb.Database,
-    asked: dict[str, Any],
+    matching: MatchOptions,
     progress: Progress,
     rows: Spool,
     kept: IO[bytes] | None,
@@ -177,7 +182,7 @@ def _find_new(
         names = Names(progress, database.sketcher, before)
         for batch in intake.batches(database.options.sketch):
             records, matches = names.store(
-                batch, transaction, lambda some: _claim(transaction, some, asked)
+                batch, transaction, lambda some: _claim(transaction, some, matching)
             )
             for record, found in zip(records, matches, strict=True):
                 if found:
@@ -245,8 +250,10 @@ def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Document | None) -
 
 
 def _claim(
-    transaction: simdb.WriteTransaction, records: list[Record], asked: dict[str, Any]
+    transaction: simdb.WriteTransaction, records: list[Record], matching: MatchOptions
 ) -> simdb.Matches:
     return transaction.add_many_if_new(
-        [record.id for record in records], [record.text for record in records], **asked
-    )
+        [record.id for record in records], [record.text for record in records],
+        similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
+        method=matching.method,
+    )  # fmt: skip

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import typer
 
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity
@@ -20,6 +22,15 @@ from simdb.values import Id
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE = re.compile("([0-9]{1,12})([KMGT]?)B?")
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """A look-up before the insertion: which matches to show, in how much memory, of what kind."""
+
+    match: str
+    memory_bytes: int | None
+    options: MatchOptions
 
 
 def insert(
@@ -57,10 +68,8 @@ def insert(
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
         raise simdb.OptionError("insert takes SOURCE..., or --id with --text")
-    asked = _matching_options(
-        match, replace, similarity=similarity, distance=distance, recall=recall, method=method,
-        memory_limit=memory_limit,
-    )  # fmt: skip
+    options = MatchOptions(similarity, distance, recall, method)
+    matching = _checked_matching(match, options, memory_limit, replace)
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=metadata
     )
@@ -70,13 +79,13 @@ def insert(
         found = iter([arguments.given_record(id, text, int_ids)])
     with Progress("inserting") as progress, simdb.open(db, allow=allow or []) as database:
         intake = Intake(found, progress)
-        if asked is None:
+        if matching is None:
             with database.write() as transaction:
                 for batch in intake.batches(database.options.sketch):
                     _insert_batch(transaction, batch, replace, metadata)
             print_one(_inserted_row(intake, len(database)), as_json=json)
         else:
-            rows = _insert_matched(database, intake, progress, asked, metadata=metadata)
+            rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
             progress.finish()
             print_rows(rows, MATCHED_COLUMNS, as_json=json)
             progress.note(_inserted_note(intake))
@@ -108,14 +117,15 @@ def _insert_matched(
     database: simdb.Database,
     intake: Intake,
     progress: Progress,
-    asked: dict[str, Any],
+    matching: Matching,
     *,
     metadata: bool,
 ) -> Iterator[Row]:
     """Match all records with what is stored and insert them; then a row for each match.
 
-    The texts wait in a spool.  `asked`: the criterion, the match and the memory limit.
+    The texts wait in a spool.
     """
+    options = matching.options
     ids: dict[Id, None] = {}
     fields: list[Any] = []
     with Spool() as texts, database.write() as transaction:
@@ -132,8 +142,10 @@ def _insert_matched(
 
         listed = list(ids)
         found = transaction.insert_batch(
-            listed, iter(texts), fields if metadata else None, progress=tell, **asked
-        )
+            listed, iter(texts), fields if metadata else None, match=matching.match,
+            similarity=options.similarity, distance=options.distance, recall=options.recall,
+            method=options.method, memory_limit=matching.memory_bytes, progress=tell,
+        )  # fmt: skip
     return (
         {"id": id, **match_row(match, "match")}
         for id, row in zip(listed, found, strict=True)
@@ -151,13 +163,15 @@ def _inserted_note(intake: Intake) -> str:
     return f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
 
 
-def _matching_options(
-    match: str | None, replace: bool, *, memory_limit: str | None, **criterion: Any
-) -> dict[str, Any] | None:
-    """The arguments of `insert_batch` from options; None where no matches are asked for."""
-    given = {"memory_limit": memory_limit, **criterion}
+def _checked_matching(
+    match: str | None, options: MatchOptions, memory_limit: str | None, replace: bool
+) -> Matching | None:
+    """Return what --match and the options beside it ask for; None without --match.
+
+    Raises OptionError for options that need --match, or exclude it.
+    """
     if match is None:
-        for name, value in given.items():
+        for name, value in (asdict(options) | {"memory_limit": memory_limit}).items():
             if value is not None:
                 raise simdb.OptionError(f"--{name.replace('_', '-')} needs --match first or all")
         return None
@@ -165,7 +179,7 @@ def _matching_options(
         raise simdb.OptionError(f"--match is first or all, not {match}")
     if replace:
         raise simdb.OptionError("insert takes --match or --replace, not both")
-    return {"match": match, **given, "memory_limit": size_bytes(memory_limit)}
+    return Matching(match, size_bytes(memory_limit), options)
 
 
 def size_bytes(size: str | None) -> int | None:

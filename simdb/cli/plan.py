@@ -7,6 +7,7 @@ import typer
 
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
     MICROSECONDS,
@@ -61,18 +62,14 @@ def plan(
     shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
     shape |= {"header_offset": header_offset}
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
-    asked: dict[str, Any] = {
-        "similarity": similarity, "distance": distance, "recall": recall, "method": method,
-    }  # fmt: skip
     if db is not None:
         if given or weights is not None:
             raise simdb.OptionError(
                 "--blocks, --leading, --bands, --rows, --header-offset and --weights are those of"
                 " DB; leave them out"
             )
-        with simdb.open(db, "r") as database:
-            check_given(sketch, database.options.sketch, db)
-            found = database.plan(documents, pairs=pairs, rotations=rotations, **asked)
+        matching = MatchOptions(similarity, distance, recall, method)
+        found = _plan_in(db, sketch, documents, matching, pairs=pairs, rotations=rotations)
         _print_plan(found, [], documents, as_json=json)
         return
     if pairs or rotations is not None:
@@ -80,9 +77,30 @@ def plan(
     if documents is None:
         raise simdb.OptionError("plan takes a database, or --documents N without one")
     options = simdb.Options(sketch=make_sketch(sketch), **given)
-    found = simdb.plan(documents, options, has_weights=weights is not False, **asked)
+    found = simdb.plan(
+        documents, options, has_weights=weights is not False, similarity=similarity,
+        distance=distance, recall=recall, method=method,
+    )  # fmt: skip
     model = paper_costs(found, options, documents, recall or options.recall)
     _print_plan(found, model, documents, as_json=json)
+
+
+def _plan_in(
+    db: str,
+    sketch: Given,
+    documents: float | None,
+    matching: MatchOptions,
+    *,
+    pairs: bool,
+    rotations: int | None,
+) -> simdb.Plan:
+    """Plan with the options and the calibration of the database `db`."""
+    with simdb.open(db, "r") as database:
+        check_given(sketch, database.options.sketch, db)
+        return database.plan(
+            documents, pairs=pairs, rotations=rotations, similarity=matching.similarity,
+            distance=matching.distance, recall=matching.recall, method=matching.method,
+        )  # fmt: skip
 
 
 def _print_plan(
