@@ -1,1 +1,1 @@
-"""The command line: parse, call, render."""
+"""Command line: one module for each command, which parses, calls and prints."""

@@ -1,6 +1,6 @@
-"""The program: its commands, its exit codes, and errors as one line each.
+"""Program: runs the commands and turns errors into one line and an exit code.
 
-0 done; 1 findings: duplicates, problems; 2 wrong use; 3 an error of the database.
+Exit codes: 0 done; 1 findings, such as duplicates or problems; 2 wrong use; 3 database error.
 """
 
 import io
@@ -54,10 +54,10 @@ COMMANDS = (
 
 
 class Commands(TyperGroup):
-    """The commands; what they raise becomes an exit code and a line on standard error."""
+    """The group of all commands, which reports an error as one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command named on the command line."""
         try:
             try:
                 return super().invoke(ctx)
@@ -67,13 +67,13 @@ class Commands(TyperGroup):
             _close_output()
             raise typer.Exit(BROKEN_PIPE) from None
         except KeyboardInterrupt:
-            raise typer.Exit(_told("interrupted", INTERRUPTED)) from None
+            raise typer.Exit(_report("interrupted", INTERRUPTED)) from None
         except (simdb.OptionError, simdb.InputError) as error:
-            raise typer.Exit(_told(str(error), WRONG_USE)) from None
+            raise typer.Exit(_report(str(error), WRONG_USE)) from None
         except simdb.Error as error:
-            raise typer.Exit(_told(str(error), DATABASE_ERROR)) from None
+            raise typer.Exit(_report(str(error), DATABASE_ERROR)) from None
         except OSError as error:
-            raise typer.Exit(_told(str(error), WRONG_USE)) from None
+            raise typer.Exit(_report(str(error), WRONG_USE)) from None
 
 
 app = typer.Typer(
@@ -88,8 +88,8 @@ for command in COMMANDS:
     app.command()(command)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         print(f"simdb {simdb.__version__}")
         raise typer.Exit
 
@@ -98,27 +98,29 @@ def _show_version(wanted: bool) -> None:
 def about(
     version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """Near-duplicates of text: find them, and keep an index of what was seen."""
+    """Find near-duplicate documents, once or against an index of all documents seen before."""
 
 
 def main() -> None:
-    """Run the command line of this process."""
+    """Run the program with the arguments of this process."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     app()
 
 
-def _told(message: str, code: int) -> int:
-    """Say what went wrong; returns the exit code."""
+def _report(message: str, code: int) -> int:
+    """Print an error message to standard error and return `code`."""
     print(f"simdb: {plain(message)}", file=sys.stderr)
     return code
 
 
 def _close_output() -> None:
-    """Nobody reads any more: what is still to be flushed goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    """Send what Python still flushes at exit to the null device: the reader has gone."""
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""simdb calibrate: learn how similar documents differ, and how fast this machine is."""
+"""Command calibrate: learns how similar documents differ, and how fast this machine is."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -22,22 +22,29 @@ NANOSECONDS = 1e9
 def calibrate(
     db: arguments.Database,
     sample: Annotated[
-        int | None, typer.Option(help="Ask about so many stored documents, drawn at random.")
+        int | None,
+        typer.Option(help="Compare this many stored documents, drawn at random, with all."),
     ] = None,
     documents: Annotated[
         list[str] | None,
-        typer.Option(metavar="SOURCE", help="Also about these, like those that will be queries."),
+        typer.Option(
+            metavar="SOURCE",
+            help="Instead of a sample: documents like later queries. May be repeated.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the drawing.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draw.")] = 0,
     text_field: arguments.TextField = "text",
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Calibrate a database: compare a sample with everything, and store what that teaches.
+    """Learn from a sample how similar documents differ, so that queries need less searching.
 
-    Prints how far a query goes for some recalls.  Exit code 1 when records had to be skipped.
+    Compares the sample with all stored documents, measures the speed of this machine, and stores
+    both results in the database.  Prints how much a query searches for several recalls.
+
+    Exit code 1 if records were skipped.
     """
     if sample is not None and documents:
         raise simdb.OptionError("calibrate takes --sample N or --documents SOURCE, not both")
@@ -60,9 +67,9 @@ def calibrate(
 
 
 def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) -> None:
-    """Print how much was learnt, the delays of the machine, and how far queries have to go."""
+    """Print the counts, the delays of this machine, and the cost of a query for each recall."""
     similarity = database.options.similarity
-    learnt = {
+    counts = {
         "pairs": len(made.pairs),
         "queries": made.query_count,
         "documents": made.document_count,
@@ -74,20 +81,20 @@ def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) ->
     }
     curve = list(_curve(database))
     if not is_table(as_json):
-        print_one({**learnt, "recalls": curve}, as_json=as_json)
+        print_one({**counts, "recalls": curve}, as_json=as_json)
         return
-    print_one(learnt, as_json=as_json)
-    print(f"\nRecall of pairs at similarity {similarity:g}, and how far a query goes for it:")
+    print_one(counts, as_json=as_json)
+    print(f"\nRecall of pairs at similarity {similarity:g}, and how much a query searches for it:")
     print_rows(map(_in_words, curve), CURVE_COLUMNS, as_json=as_json)
 
 
 def _texts(intake: Intake, sketch: simdb.TextSketch) -> list[str]:
-    """The texts of all records."""
+    """Return the texts of all records."""
     return [record.text for batch in intake.batches(sketch) for record in batch]
 
 
 def _curve(database: simdb.Database) -> Iterator[Row]:
-    """What one table and all tables have to be asked for each recall; None where it is too much."""
+    """Yield a row for each recall in one table and in all; None where no threshold reaches it."""
     every = database.options.table_count
     for recall in RECALLS:
         plan = database.plan(similarity=database.options.similarity, recall=recall)
@@ -108,6 +115,6 @@ def _curve(database: simdb.Database) -> Iterator[Row]:
 
 
 def _in_words(row: Row) -> Row:
-    """The row with its time as a table shows it."""
+    """Return the row with a `time` that a table can show."""
     known = row["microseconds"] is not None
     return {**row, "time": time_in_words(row["microseconds"]) if known else None}

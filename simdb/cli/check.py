@@ -1,4 +1,4 @@
-"""simdb check: whether a database is sound."""
+"""Command check: looks for damage in a database."""
 
 import sys
 from collections.abc import Iterator
@@ -12,17 +12,20 @@ from simdb.cli.options.arguments import Database, Json
 from simdb.cli.output.exit_codes import FINDINGS
 from simdb.cli.output.render import Row, print_rows
 
-RESTORE = "simdb rebuild, or restore the database from a copy or a dump"
+RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 
 
 def check(
     db: Database,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Read every byte and compare all checksums.")
+        bool, typer.Option("--deep", help="Read every byte and verify all checksums.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show what is wrong with a database.  Exit code 1 when something is."""
+    """Look for damage in a database, and say how to repair it.
+
+    Exit code 1 if there is any.
+    """
     if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
         raise typer.Exit(FINDINGS)
     note = "no problem found" if deep else "no problem found; --deep reads every byte"

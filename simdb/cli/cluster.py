@@ -1,4 +1,4 @@
-"""simdb cluster: the kept cluster of a stored document."""
+"""Command cluster: shows the cluster of one stored document."""
 
 from typing import Annotated
 
@@ -11,13 +11,13 @@ from simdb.cli.output.render import print_one
 
 def cluster(
     db: Database,
-    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a stored document.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of a stored document.")],
     int_ids: IntIds = False,
     json: Json = False,
 ) -> None:
-    """Show the kept cluster of a stored document, the representative first.
+    """Show the cluster of one stored document, the representative first.
 
-    For a database made by simdb create --keep-clusters; it is read, not searched for.
+    Needs a database created with --keep-clusters.  The cluster is read from disk, not searched for.
     """
     with simdb.open(db, "r") as database:
         ids = database.cluster(given_ids([id], int_ids)[0])

@@ -1,4 +1,4 @@
-"""simdb clusters: groups of stored documents that match."""
+"""Command clusters: shows the groups of stored documents that match."""
 
 from typing import Annotated
 
@@ -33,7 +33,11 @@ def clusters(
     rotations: Rotations = None,
     policy: Policy = "connected",
     representative: Annotated[
-        str, typer.Option(metavar="FIELD", help="first, or the field of the metadata to order by.")
+        str,
+        typer.Option(
+            metavar="FIELD",
+            help="first, or a metadata field whose least value chooses the representative.",
+        ),
     ] = "first",
     output: Output = None,
     text_ids: TextIds = False,
@@ -41,7 +45,7 @@ def clusters(
 ) -> None:
     """Show the groups of stored documents that match, the representative of each first.
 
-    Exit code 1 when there are any.
+    Exit code 1 if there are any.
     """
     if output is not None:
         check_output(output)

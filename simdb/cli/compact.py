@@ -1,4 +1,4 @@
-"""simdb compact: merge everything into one run and shrink the file."""
+"""Command compact: merges all runs into one and shrinks the file."""
 
 from dataclasses import asdict
 
@@ -8,6 +8,6 @@ from simdb.cli.output.render import print_one
 
 
 def compact(db: Database, json: Json = False) -> None:
-    """Merge the runs of a database, drop what is deleted, and shrink its file."""
+    """Merge all runs of a database into one, drop deleted documents, and shrink the file."""
     with simdb.open(db, "w") as database:
         print_one(asdict(database.compact()), as_json=json)

@@ -1,4 +1,4 @@
-"""simdb copy: a compacted copy of a database."""
+"""Command copy: makes a compacted copy of a database."""
 
 from typing import Annotated
 
@@ -11,10 +11,10 @@ from simdb.cli.output.render import print_one
 
 def copy(
     db: Database,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new directory.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The directory to create.")],
     json: Json = False,
 ) -> None:
-    """Copy a database as it is now to a new directory; others may go on writing to it."""
+    """Copy the current state of a database to a new directory; other processes may keep writing."""
     with simdb.open(db, "r") as database:
         database.copy(target)
     with simdb.open(target, "r") as copied:

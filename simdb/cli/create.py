@@ -1,4 +1,4 @@
-"""simdb create: an empty database."""
+"""Command create: makes an empty database with given options."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ def create(
         bool | None,
         typer.Option(
             "--volatility/--no-volatility",
-            help="Store the weights; without them documents match by distance only.",
+            help="Store the weights of documents (default); without, match by distance only.",
         ),
     ] = None,
     blocks: arguments.Blocks = None,
@@ -31,26 +31,29 @@ def create(
     similarity: Annotated[
         float | None,
         typer.Option(
-            help="What a match is, if a query does not say: 0.88 where none is given, 0.90 for"
-            " single words by tf-idf, 0.8 with --minhash."
+            help="Default similarity of a match. If not given: 0.88; 0.90 for single words"
+            " weighted by tf-idf; 0.8 with --minhash."
         ),
     ] = None,
     distance: Annotated[
         int | None,
-        typer.Option(help="The same for fingerprints without weights; 3 if not given."),
+        typer.Option(
+            help="Default distance of a match for fingerprints without weights. If not given: 3."
+        ),
     ] = None,
     recall: Annotated[
-        float, typer.Option(help="Share of the matches that must be found.")
+        float, typer.Option(help="Default share of the matches that a search must find.")
     ] = OPTIONS.recall,
     header_offset: Annotated[
-        int, typer.Option(help="Width of a header: log2 of a table's documents, and so many bits.")
+        int,
+        typer.Option(help="Bits of the table headers: log2 of the documents, plus this number."),
     ] = OPTIONS.header_offset,
     keep_clusters: Annotated[
-        str, typer.Option(help="none, distance or similarity: keep the clusters by that default.")
+        str, typer.Option(help="Maintain clusters by the default distance or similarity; or none.")
     ] = OPTIONS.keep_clusters,
     json: Json = False,
 ) -> None:
-    """Create an empty database; its options are stored in it and stay."""
+    """Create an empty database; its options are stored with it and cannot be changed."""
     stored = {} if volatility is None else {"store_volatility": volatility}
     shape = {
         "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,

@@ -1,4 +1,4 @@
-"""simdb delete: remove documents by id."""
+"""Command delete: removes documents by id."""
 
 import sys
 
@@ -11,9 +11,9 @@ from simdb.cli.output.render import plain, print_one
 
 
 def delete(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
-    """Delete stored documents.
+    """Delete stored documents by id.
 
-    Exit code 3 when one of the ids is unknown; the others are deleted.
+    Exit code 3 if an id is unknown; the documents of all other ids are deleted.
     """
     wanted = list(dict.fromkeys(given_ids(ids, int_ids)))
     with simdb.open(db, "w") as database, database.write() as transaction:

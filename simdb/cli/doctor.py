@@ -1,4 +1,4 @@
-"""simdb doctor: what would do a database good."""
+"""Command doctor: gives advice on a database."""
 
 import os
 import sys
@@ -18,14 +18,17 @@ COLUMNS = ("topic", "message", "reason", "remedy")
 
 
 def doctor(db: Database, json: Json = False) -> None:
-    """Give advice on a database, and change nothing.  Exit code 1 when there is some."""
+    """Give advice on a database; change nothing.
+
+    Exit code 1 if there is advice.  For damage, use check.
+    """
     if print_rows(_advice(db), COLUMNS, as_json=json):
         raise typer.Exit(FINDINGS)
-    print("no advice; simdb check says whether it is sound", file=sys.stderr)
+    print("no advice; to look for damage, run simdb check", file=sys.stderr)
 
 
 def _advice(db: str) -> Iterator[Row]:
-    # Where it must not lie it is not opened either.
+    # A database on a network file system cannot be opened, as its memory maps are unsafe there.
     if os.path.isdir(db) and file_system(db) in NETWORK_TYPES:
         yield from map(asdict, advice_on_place(db))
         return

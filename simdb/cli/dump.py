@@ -1,4 +1,4 @@
-"""simdb dump: everything that a database holds, in a portable form."""
+"""Command dump: writes everything in a database in a portable form."""
 
 import os
 import sys
@@ -15,13 +15,18 @@ from simdb.cli.output.render import print_one, quantity
 def dump(
     db: Database,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The file, or - for the output.")
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write; - is standard output."
+        ),
     ] = "-",
     json: Json = False,
 ) -> None:
-    """Write all that a database holds, as it is now, to a file; others may go on writing to it."""
+    """Write everything in a database to one portable file; other processes may keep writing."""
     if output == "-" and sys.stdout.isatty():
-        raise simdb.OptionError("a dump is no text; use -o FILE, or a pipe")
+        raise simdb.OptionError(
+            "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
+        )
     with Progress("dumping") as progress, simdb.open(db, "r") as database:
 
         def show(count: int) -> None:

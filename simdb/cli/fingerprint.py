@@ -1,4 +1,4 @@
-"""simdb fingerprint: texts in, fingerprints and their volatile bits out."""
+"""Command fingerprint: shows the fingerprints of texts and their most volatile bits."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -28,16 +28,16 @@ def fingerprint(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SOURCE...", help="As for dedup, but - is one text on standard input."
+            metavar="SOURCE...", help="As for dedup, but - reads standard input as one text."
         ),
     ] = None,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="The text itself.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Fingerprint this text.")] = None,
     db: Annotated[
-        str | None, typer.Option(metavar="DB", help="Fingerprint as the database DB does.")
+        str | None, typer.Option(metavar="DB", help="Use the sketch options of the database DB.")
     ] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Every line is a document.")] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Treat each line as a document.")] = False,
     bits: Annotated[
-        int, typer.Option(min=0, max=64, help="Show so many bits, the most volatile.")
+        int, typer.Option(min=0, max=64, help="Show this many bits, the most volatile.")
     ] = 8,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
@@ -46,9 +46,9 @@ def fingerprint(
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Show fingerprints of texts: 64 bits, the number of features, and the most volatile bits.
+    """Show the fingerprints of texts: 64 bits, the number of features, the most volatile bits.
 
-    Exit code 1 when files or records had to be skipped.
+    Exit code 1 if files or records were skipped.
     """
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint takes SOURCE..., -, or --text")
@@ -73,7 +73,7 @@ def fingerprint(
 def _fingerprint_rows(
     intake: Intake, sketcher: Sketcher, *, bits: int, errors: str, is_table: bool
 ) -> Iterator[Row]:
-    """The fingerprint of each document, with so many `bits`, the most volatile first."""
+    """Yield a row for each document, with as many volatile bits as `bits` says."""
     for batch in intake.batches(sketcher.options):
         weights, counts = sketcher.weigh([record.text for record in batch], errors=errors)
         fingerprints, _ = kernel.quantise(np.ascontiguousarray(weights))
@@ -90,7 +90,7 @@ def _fingerprint_rows(
 
 
 def _volatile(fingerprint: Fingerprint, bits: int) -> list[dict[str, Any]]:
-    """Positions and weights of the most volatile bits; of a document without features none."""
+    """Return positions and weights of the most volatile bits; none for an empty document."""
     if fingerprint.is_empty or fingerprint.weights is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""simdb get: stored documents by id."""
+"""Command get: shows stored documents by id."""
 
 import sys
 
@@ -11,9 +11,9 @@ from simdb.cli.output.render import Row, plain, print_one
 
 
 def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
-    """Show stored documents: fingerprint and metadata (not the text, which is not stored).
+    """Show the fingerprint and metadata of stored documents; texts are not stored.
 
-    Exit code 3 when one of the ids is unknown; the others are shown.
+    Exit code 3 if an id is unknown; the documents of all other ids are shown.
     """
     is_missing = False
     with simdb.open(db, "r") as database, database.read() as snapshot:
@@ -29,12 +29,12 @@ def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> 
 
 def _row(document: simdb.Document) -> Row:
     fingerprint = document.fingerprint
-    signed = {} if document.signature is None else {"has_signature": True}
+    minhash = {} if document.signature is None else {"has_signature": True}
     return {
         "id": document.id,
         "fingerprint": f"0x{fingerprint.bits:016x}",
         "is_empty": fingerprint.is_empty,
         "has_weights": fingerprint.weights is not None,
-        **signed,
+        **minhash,
         "metadata": document.metadata,
     }

@@ -1,4 +1,4 @@
-"""simdb idf: how much each feature of many documents weighs, in a file or for a database."""
+"""Command idf: computes the weights of features from many documents."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -20,14 +20,16 @@ def idf(
     sources: arguments.Sources,
     sketch: Given,
     output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the table to this file.")
+        str | None, typer.Option(metavar="FILE", help="Write the IDF table to this file.")
     ] = None,
     db: Annotated[
         str | None,
-        typer.Option(metavar="DB", help="Give the table to this database, which is still empty."),
+        typer.Option(
+            metavar="DB", help="Store the IDF table in this database, which must be empty."
+        ),
     ] = None,
     features: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many features at most, the most frequent.")
+        int | None, typer.Option(min=1, help="Keep only this many features, the most frequent.")
     ] = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
@@ -36,12 +38,12 @@ def idf(
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Fit an IDF table to documents: a feature weighs the more, the fewer documents have it.
+    """Compute an IDF table from documents: a rare feature gets a high weight.
 
-    Exit code 1 when files or records had to be skipped.
+    Exit code 1 if files or records were skipped.
     """
     if (output is None) == (db is None) or "idf" in sketch:
-        raise simdb.OptionError("idf takes --output FILE or --db DB, and no --idf")
+        raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
     check_sources(sources)
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=False, is_whole=False

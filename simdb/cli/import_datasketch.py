@@ -1,4 +1,4 @@
-"""simdb import-datasketch: a database from a pickle of datasketch."""
+"""Command import-datasketch: makes a database from a pickle of datasketch."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -11,30 +11,36 @@ from simdb.compat.importing import import_datasketch as make_database
 
 
 def import_datasketch(
-    source: Annotated[str, typer.Argument(metavar="PICKLE", help="The file of pickle.dump.")],
+    source: Annotated[str, typer.Argument(metavar="PICKLE", help="The pickle file.")],
     db: Database,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Bands for this similarity, for MinHash without an index; 0.9 if none."),
+        typer.Option(
+            help="Choose bands for this similarity if the pickle is no index; 0.9 if not given."
+        ),
     ] = None,
     params: Annotated[
-        tuple[int, int] | None, typer.Option(metavar="B R", help="The bands themselves.")
+        tuple[int, int] | None,
+        typer.Option(metavar="B R", help="B bands of R rows, instead of --threshold."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of the MinHash of an index, which does not know it; 1.")
+        int | None,
+        typer.Option(
+            help="Seed of the MinHash of an index, which does not store it; 1 if not given."
+        ),
     ] = None,
     hashfunc: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="The pickle may name this function, package.function; it is not imported.",
+            help="A hash function, package.function, that the pickle may name; never imported.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a new database of a pickled MinHashLSH, or dict or list of MinHash.
+    """Make a new database from a pickled datasketch MinHashLSH, or a dict or list of MinHash.
 
-    Nothing that the pickle names is imported or run.
+    No code that the pickle names is imported or run.
     """
     made = make_database(
         source, db, threshold=threshold, params=params, seed=seed, hashfuncs=hashfunc or ()

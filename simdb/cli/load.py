@@ -1,4 +1,4 @@
-"""simdb load: a database from a dump."""
+"""Command load: makes a new database from a dump."""
 
 import sys
 from typing import Annotated
@@ -12,11 +12,13 @@ from simdb.cli.output.render import print_one, quantity
 
 
 def load(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="The dump; - is the input.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="The dump to read; - is standard input.")
+    ],
     db: Database,
     json: Json = False,
 ) -> None:
-    """Make a new database from a dump: the whole, or nothing."""
+    """Make a new database from a dump, completely or not at all."""
     with Progress("loading") as progress:
         count = simdb.load(
             sys.stdin.buffer if source == "-" else source,

@@ -1,4 +1,4 @@
-"""simdb pairs: all pairs of stored documents that match."""
+"""Command pairs: shows all pairs of stored documents that match."""
 
 import sys
 from collections.abc import Iterator
@@ -33,13 +33,19 @@ def pairs(
     method: Method = None,
     rotations: Rotations = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say first how, and which share is found.")
+        bool,
+        typer.Option(
+            "--explain", help="Say first which method is used, and the share of pairs it finds."
+        ),
     ] = False,
     output: Output = None,
     text_ids: TextIds = False,
     json: Json = False,
 ) -> None:
-    """Show every pair of stored documents that match.  Exit code 1 when there are any."""
+    """Show all pairs of stored documents that match.
+
+    Exit code 1 if there are any.
+    """
     if output is not None:
         check_output(output)
     with simdb.open(db, "r") as database:

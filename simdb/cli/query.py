@@ -1,4 +1,4 @@
-"""simdb query: stored documents that match one document."""
+"""Command query: shows the stored documents that match one document."""
 
 from typing import Annotated
 
@@ -14,20 +14,24 @@ from simdb.cli.reading.markup_hint import note_markup
 def query(
     db: arguments.Database,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")
+        str | None, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A file that holds the text.")
+        str | None, typer.Option(metavar="FILE", help="A file with the text; - is standard input.")
     ] = None,
-    id: Annotated[str | None, typer.Option(metavar="ID", help="A stored document.")] = None,
+    id: Annotated[
+        str | None, typer.Option(metavar="ID", help="The id of a stored document.")
+    ] = None,
     fingerprint: Annotated[
-        str | None, typer.Option(metavar="N", help="A ready fingerprint, decimal or 0x...")
+        str | None, typer.Option(metavar="N", help="A fingerprint, decimal or 0x...")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    limit: Annotated[int | None, typer.Option(help="Show at most so many, the best.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Show only this many matches, the best.")
+    ] = None,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
@@ -36,7 +40,7 @@ def query(
 ) -> None:
     """Show the stored documents that match a text, a file, a stored document or a fingerprint.
 
-    Best first.  Exit code 0 whether there are any or not.
+    The best match comes first.  Exit code 0 whether there are matches or not.
     """
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError("query takes one of TEXT, -, --file, --id and --fingerprint")

@@ -1,4 +1,4 @@
-"""simdb rebuild: all tables made anew from the stored columns."""
+"""Command rebuild: makes all tables again from the stored columns."""
 
 import sys
 from dataclasses import asdict
@@ -15,13 +15,14 @@ from simdb.cli.output.render import plain, print_one
 def rebuild(
     db: Database,
     drop_damaged: Annotated[
-        bool, typer.Option("--drop-damaged", help="Remove documents that cannot be read.")
+        bool,
+        typer.Option("--drop-damaged", help="Remove documents that are damaged beyond repair."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Make all tables of a database anew, when check has found them damaged.
+    """Repair a database: make all its tables again from the stored documents.
 
-    Exit code 1 when something was given up, 3 when documents are damaged: nothing is changed then.
+    Exit code 1 if something was lost, 3 if documents are damaged; then nothing is changed.
     """
     with simdb.open(db, "w") as database:
         report = database.rebuild(drop_damaged=drop_damaged)

@@ -1,4 +1,4 @@
-"""simdb stats: a database in numbers."""
+"""Command stats: shows a database in numbers."""
 
 from dataclasses import asdict
 
