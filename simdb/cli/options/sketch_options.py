@@ -1,15 +1,15 @@
-"""Sketching: how text becomes fingerprints or signatures, by the same options everywhere.
+"""Sketch options: how text becomes fingerprints or signatures, said alike for every command.
 
-A command under `sketched` has all of these options and receives what was given in one argument,
-`sketch`: the options by name, without those that were left out.
+A command under `sketched` has all options of `SketchOptions` and receives them in its parameter
+`sketch`, as a dictionary by name without the options that were not given.
 """
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -27,31 +27,116 @@ Given = dict[str, Any]
 Command = Callable[..., None]
 
 PANEL = "Sketch"
-MINHASH = "minhash"  # which kind of sketch, among the options by name
-USUAL = Simhash()
+MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
+DEFAULT = Simhash()
 PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
-# Before the name of a file that holds the words, as many programs have it.
+# Marks a value of --stop-words as the name of a file with the words.
 FILE_MARK = "@"
 
 
+def _flag(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel=PANEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SketchOptions:
+    """The sketch options as typed on a command line; None for each that was not given."""
+
+    preset: Annotated[
+        str | None,
+        _flag("paper (Sood & Loguinov 2011) or moz (simhash-cpp): what is not given is as there."),
+    ] = None
+    markup: Annotated[
+        str | None, _flag("none, or html: take the visible text; none if not given.")
+    ] = None
+    html_title: Annotated[
+        bool | None, _flag("Whether the title of HTML belongs to its text; yes if not given.")
+    ] = None
+    html_links: Annotated[
+        bool | None, _flag("Whether the targets of links do; no if not given.")
+    ] = None
+    normalisation: Annotated[
+        str | None, _flag("Unicode normalisation: none, nfc or nfkc; none if not given.")
+    ] = None
+    unit: Annotated[
+        str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
+    ] = None
+    tokeniser: Annotated[
+        str | None, _flag("package.module:function that cuts a text into tokens instead.")
+    ] = None
+    lowercase: Annotated[
+        bool | None, _flag("Whether the case of letters is ignored; yes if not given.")
+    ] = None
+    stop_words: Annotated[
+        str | None, _flag("Leave out these words: a language, or @FILE with a word on each line.")
+    ] = None
+    stemming: Annotated[
+        str | None, _flag("A language of Snowball, whose stems take the place of words.")
+    ] = None
+    shingle: Annotated[
+        int | None, _flag("How many consecutive tokens make a feature; 3 if not given.")
+    ] = None
+    weighting: Annotated[
+        str | None,
+        _flag(
+            "binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if not given.  With"
+            " --minhash set, bag, tf or tf-idf; set if not given."
+        ),
+    ] = None
+    idf: Annotated[
+        str | None,
+        _flag("Weigh by the table in this file; what is not given is as it was fitted, tf-idf."),
+    ] = None
+    seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None
+    dimensions: Annotated[
+        int | None, _flag("Weights of a document: 64 or 128; 128 if not given.")
+    ] = None
+    minhash: Annotated[
+        bool | None, _flag("MinHash signatures and their Jaccard, not fingerprints.")
+    ] = None
+    permutations: Annotated[int | None, _flag("Minima of a signature; 128 if not given.")] = None
+    stored_bits: Annotated[
+        int | None, _flag("Bits of a minimum that are stored, 8 or 32; 32 if not given.")
+    ] = None
+    family: Annotated[
+        str | None, _flag("multiply-shift, mersenne or one-permutation; of the minima.")
+    ] = None
+
+    def given(self) -> Given:
+        """What was said of the sketch."""
+        start = (_fitted(self.idf) if self.idf else {}) | (
+            _preset(self.preset) if self.preset else {}
+        )
+        named = asdict(self) | {
+            "stop_words": _words(self.stop_words), MINHASH: self.minhash or None,
+            "preset": None, "idf": None,
+        }  # fmt: skip
+        return start | {name: value for name, value in named.items() if value is not None}
+
+
 def sketched(command: Command) -> Command:
-    """The command with the options of a sketch in the place of its argument `sketch`."""
-    parts = {each: inspect.signature(each).parameters for each in (_given, _given_signed)}
-    shared = {name: each for part in parts.values() for name, each in part.items()}
-    parameters: dict[str, inspect.Parameter] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        parameters.update(shared if name == "sketch" else {name: parameter})
+    """The command with the options of a sketch in the place of its argument `sketch`.
+
+    typer makes the options of a command from its signature and knows no groups of parameters, so
+    the signature is written here.  Otherwise six commands would repeat nineteen parameters.
+    """
+    hints = get_type_hints(SketchOptions, include_extras=True)
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+        for name, hint in hints.items()
+    ]
+    parameters: list[inspect.Parameter] = []
+    for own in inspect.signature(command).parameters.values():
+        is_sketch = own.name == "sketch"
+        parameters += options if is_sketch else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
 
     @wraps(command)
     def run(**values: Any) -> None:
-        given: Given = {}
-        for read, names in parts.items():
-            given |= read(**{name: values.pop(name) for name in names})
-        command(**values, sketch=given)
+        chosen = SketchOptions(**{name: values.pop(name) for name in hints})
+        command(**values, sketch=chosen.given())
 
-    keywords = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters.values()]
-    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in keywords}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 
 
@@ -109,98 +194,12 @@ def fingerprinting(sketcher: AnySketcher) -> Sketcher:
     return sketcher
 
 
-def _flag(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel=PANEL)
-
-
-def _given(
-    preset: Annotated[
-        str | None,
-        _flag("paper (Sood & Loguinov 2011) or moz (simhash-cpp): what is not given is as there."),
-    ] = None,
-    markup: Annotated[
-        str | None, _flag("none, or html: take the visible text; none if not given.")
-    ] = None,
-    html_title: Annotated[
-        bool | None, _flag("Whether the title of HTML belongs to its text; yes if not given.")
-    ] = None,
-    html_links: Annotated[
-        bool | None, _flag("Whether the targets of links do; no if not given.")
-    ] = None,
-    normalisation: Annotated[
-        str | None, _flag("Unicode normalisation: none, nfc or nfkc; none if not given.")
-    ] = None,
-    unit: Annotated[
-        str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
-    ] = None,
-    tokeniser: Annotated[
-        str | None, _flag("package.module:function that cuts a text into tokens instead.")
-    ] = None,
-    lowercase: Annotated[
-        bool | None, _flag("Whether the case of letters is ignored; yes if not given.")
-    ] = None,
-    stop_words: Annotated[
-        str | None, _flag("Leave out these words: a language, or @FILE with a word on each line.")
-    ] = None,
-    stemming: Annotated[
-        str | None, _flag("A language of Snowball, whose stems take the place of words.")
-    ] = None,
-    shingle: Annotated[
-        int | None, _flag("How many consecutive tokens make a feature; 3 if not given.")
-    ] = None,
-    weighting: Annotated[
-        str | None,
-        _flag(
-            "binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if not given.  With"
-            " --minhash set, bag, tf or tf-idf; set if not given."
-        ),
-    ] = None,
-    idf: Annotated[
-        str | None,
-        _flag("Weigh by the table in this file; what is not given is as it was fitted, tf-idf."),
-    ] = None,
-    seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None,
-    dimensions: Annotated[
-        int | None, _flag("Weights of a document: 64 or 128; 128 if not given.")
-    ] = None,
-) -> Given:
-    """What was said of the sketch."""
-    given = (_fitted(idf) if idf else {}) | (_preset(preset) if preset else {})
-    named = {
-        "markup": markup, "html_title": html_title, "html_links": html_links,
-        "normalisation": normalisation, "unit": unit, "tokeniser": tokeniser,
-        "lowercase": lowercase, "stop_words": _words(stop_words), "stemming": stemming,
-        "shingle": shingle, "weighting": weighting, "seed": seed, "dimensions": dimensions,
-    }  # fmt: skip
-    return given | {name: value for name, value in named.items() if value is not None}
-
-
-def _given_signed(
-    minhash: Annotated[
-        bool | None, _flag("MinHash signatures and their Jaccard, not fingerprints.")
-    ] = None,
-    permutations: Annotated[int | None, _flag("Minima of a signature; 128 if not given.")] = None,
-    stored_bits: Annotated[
-        int | None, _flag("Bits of a minimum that are stored, 8 or 32; 32 if not given.")
-    ] = None,
-    family: Annotated[
-        str | None, _flag("multiply-shift, mersenne or one-permutation; of the minima.")
-    ] = None,
-) -> Given:
-    """What was said of signatures."""
-    named = {
-        MINHASH: minhash or None, "permutations": permutations, "stored_bits": stored_bits,
-        "family": family,
-    }  # fmt: skip
-    return {name: value for name, value in named.items() if value is not None}
-
-
 def _preset(name: str) -> Given:
     """The options in which a preset differs from the usual sketch."""
     if name not in PRESETS:
         raise OptionError(f"--preset is {' or '.join(PRESETS)}, not {name!r}")
     values = {each.name: getattr(PRESETS[name], each.name) for each in fields(Simhash)}
-    return {name: value for name, value in values.items() if value != getattr(USUAL, name)}
+    return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
 
 
 def _fitted(path: str) -> Given:
