@@ -47,7 +47,7 @@ def calibrate(
     Exit code 1 if records were skipped.
     """
     if sample is not None and documents:
-        raise simdb.OptionError("calibrate takes --sample N or --documents SOURCE, not both")
+        raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
     reading = arguments.make_reading(
         encoding, errors, "id", text_field, has_int_ids=False, is_whole=False
     )

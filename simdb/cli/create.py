@@ -7,7 +7,7 @@ import typer
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.options.sketch_options import Given, make_sketch, sketched
+from simdb.cli.options.sketch_options import MINHASH, Given, make_sketch, sketched
 from simdb.cli.output.render import print_one
 
 OPTIONS = simdb.Options()
@@ -54,6 +54,11 @@ def create(
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
+    if volatility is not None and MINHASH in sketch:
+        raise simdb.OptionError(
+            "--volatility and --no-volatility work only with fingerprints; leave them or --minhash"
+            " out"
+        )
     stored = {} if volatility is None else {"store_volatility": volatility}
     shape = {
         "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,

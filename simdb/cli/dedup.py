@@ -1,4 +1,7 @@
-"""simdb dedup: near-duplicates in files, folders and records, once or against all earlier runs."""
+"""Command dedup: finds near-duplicates within the input, or against all earlier runs.
+
+Result rows wait in a spool, and the lines for --keep in a partial file, until all is stored.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,14 +23,14 @@ from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Record
 from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.cli.reading.unique_ids import Names
+from simdb.cli.reading.unique_ids import UniqueIds
 from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.errors import OptionError
 from simdb.values import Id
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
-# Measuring takes a look-up for each document; past so many, groups come without similarities.
+# Measuring fetches each document of a group; after this many, groups come without similarities.
 MEASURED_DOCUMENTS = 20_000
 
 
@@ -37,7 +40,7 @@ def dedup(
     sketch: Given,
     db: Annotated[
         str | None,
-        typer.Option(metavar="DB", help="Compare with all earlier runs on DB, and store the new."),
+        typer.Option(metavar="DB", help="Compare with all earlier runs in DB; store the new."),
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
@@ -45,10 +48,10 @@ def dedup(
     method: arguments.Method = None,
     policy: arguments.Policy = "connected",
     keep: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the documents that are kept.")
+        str | None, typer.Option(metavar="FILE", help="Write the input without duplicates.")
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the rows as JSON lines, too.")
+        str | None, typer.Option(metavar="FILE", help="Also write the rows, as JSON lines.")
     ] = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
@@ -58,28 +61,33 @@ def dedup(
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Find near-duplicate documents.  Exit code 1 when there are any, or when files were skipped.
+    """Find near-duplicate documents in files, folders and records.
 
-    Without --db, groups among the sources.  With it, the new is stored, the rest has a match.
+    Without --db, group near-duplicates within the inputs.  With --db, store documents not seen
+    before and report what each duplicate matches.
+
+    Exit code 1 if there are duplicates, or if files or records were skipped.
     """
     check_sources(sources)
     check_policy(policy)
     if db is not None and policy != CONNECTED:
-        raise OptionError(f"--policy {policy} is about groups; with --db there are none")
+        raise OptionError(f"--policy {policy} works only without --db, where documents are grouped")
     matching = MatchOptions(similarity, distance, recall, method)
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
     )
-    own = [path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)]
+    own_files = [
+        path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)
+    ]
     with Progress("reading") as progress, Spool() as rows:
-        intake = Intake(read_sources(sources, reading, excluded=own), progress)
-        with written(keep) as kept, written(groups) as listed:
+        intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+        with written(keep) as survivors, written(groups) as row_file:
             if db is None:
-                outcome = _find_groups(intake, sketch, matching, policy, progress, rows, kept)
+                outcome = _find_groups(intake, sketch, matching, policy, progress, rows, survivors)
             else:
                 with _open_against(db, sketch, allow) as database:
-                    outcome = _find_new(intake, database, matching, progress, rows, kept)
-            write_lines(rows, listed)
+                    outcome = _find_new(intake, database, matching, progress, rows, survivors)
+            write_lines(rows, row_file)
         seconds = progress.elapsed_seconds
         progress.finish()
         print_rows(rows, GROUP_COLUMNS if db is None else MATCH_COLUMNS, as_json=json)
@@ -90,7 +98,7 @@ def dedup(
 
 @dataclass(slots=True)
 class Outcome:
-    """What was found, in numbers."""
+    """The counts of one run."""
 
     stored: int = 0
     groups: int = 0
@@ -102,7 +110,7 @@ class Outcome:
 
 @contextmanager
 def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
-    """A database that is gone afterwards."""
+    """Yield a new database in a temporary directory, which is removed afterwards."""
     with (
         TemporaryDirectory(prefix="simdb-", ignore_cleanup_errors=True) as folder,
         simdb.open(folder, "x", options=options, durability="none") as database,
@@ -111,7 +119,10 @@ def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
 
 
 def _open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb.Database:
-    """The database of earlier runs, made by the first; OptionError if it is not as `given`."""
+    """Open the database of earlier runs, or create it with the options `given`.
+
+    Raises OptionError if the database exists with other options.
+    """
     try:
         database = simdb.open(path, "w", allow=allowed(given, allow))
     except simdb.NotFoundError:
@@ -131,24 +142,24 @@ def _find_groups(
     policy: str,
     progress: Progress,
     rows: Spool,
-    kept: IO[bytes] | None,
+    survivors: IO[bytes] | None,
 ) -> Outcome:
-    """Put the groups among the documents into `rows`, and the lines of survivors into `kept`.
+    """Put the groups of documents into `rows`, and write all other documents to `survivors`.
 
-    `given`: options of the sketch.
+    The first document of each group survives, too.  `given` are the sketch options.
     """
     options = simdb.Options(sketch=make_sketch(given))
     with (
         temporary_database(options) as database,
-        Spool(beside=kept) as lines,
+        Spool(beside=survivors) as lines,
     ):
-        names = Names(progress, database.sketcher)
+        ids = UniqueIds(progress, database.sketcher)
         for batch in intake.batches(options.sketch):
-            records, _ = names.store(batch, database, lambda some: insert_records(database, some))
-            for record in records if kept else ():
+            records, _ = ids.store(batch, database, lambda some: insert_records(database, some))
+            for record in records if survivors else ():
                 lines.add([record.id, record.line])
         progress.show("finding groups")
-        outcome = Outcome(stored=len(database), renamed=names.renamed)
+        outcome = Outcome(stored=len(database), renamed=ids.renamed)
         dropped: set[Id] = set()
         clusters = database.find_clusters(
             similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
@@ -158,11 +169,11 @@ def _find_groups(
             rows.add(row)
             outcome.groups += 1
             outcome.duplicates += len(row["duplicates"])
-            if kept:
+            if survivors:
                 dropped.update(each["id"] for each in row["duplicates"])
         for id, line in lines:
-            if kept and id not in dropped:
-                kept.write(os.fsencode(line) + b"\n")
+            if survivors and id not in dropped:
+                survivors.write(os.fsencode(line) + b"\n")
         outcome.empty = database.stats().empty_count
     return outcome
 
@@ -173,40 +184,43 @@ def _find_new(
     matching: MatchOptions,
     progress: Progress,
     rows: Spool,
-    kept: IO[bytes] | None,
+    survivors: IO[bytes] | None,
 ) -> Outcome:
-    """Store what is new; put the match of everything else into `rows`, all or nothing."""
+    """Store new documents and write them to `survivors`; put the match of each other into `rows`.
+
+    All new documents are stored, or, after an error, none.
+    """
     outcome = Outcome()
     empty = database.stats().empty_count
     with database.write() as transaction, database.read() as before:
-        names = Names(progress, database.sketcher, before)
+        ids = UniqueIds(progress, database.sketcher, before)
         for batch in intake.batches(database.options.sketch):
-            records, matches = names.store(
+            records, matches = ids.store(
                 batch, transaction, lambda some: _claim(transaction, some, matching)
             )
             for record, found in zip(records, matches, strict=True):
                 if found:
                     outcome.duplicates += 1
                     rows.add({"id": record.id, **match_row(found[0], "match")})
-                elif kept:
-                    kept.write(os.fsencode(record.line) + b"\n")
+                elif survivors:
+                    survivors.write(os.fsencode(record.line) + b"\n")
         outcome.stored = len(transaction) - len(before)
-        outcome.seen, outcome.renamed = names.seen, names.renamed
-        if kept:
-            kept.flush()
+        outcome.seen, outcome.renamed = ids.seen, ids.renamed
+        if survivors:
+            survivors.flush()
     outcome.empty = database.stats().empty_count - empty
     return outcome
 
 
 def insert_records(database: simdb.Database, records: list[Record]) -> int:
-    """Insert a batch in a transaction of its own."""
+    """Insert a batch of records in one transaction and return their number."""
     return database.insert_many(
         [record.id for record in records], [record.text for record in records]
     )
 
 
 def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:
-    """The numbers in one line."""
+    """Return the counts, the time and the speed as one line; `is_against` a database of --db."""
     parts = [quantity(intake.documents, "document")]
     if is_against:
         parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
@@ -219,7 +233,7 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
 
 
 def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[Row]:
-    """Each cluster as a row: its representative, its size, and the others."""
+    """Yield a row for each cluster: its representative, its size and its other documents."""
     measured = 0
     with database.read() as snapshot:
         for cluster in clusters:
@@ -234,7 +248,7 @@ def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[R
 
 
 def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Document | None) -> Row:
-    """A member of a cluster, measured against the first."""
+    """Return the row of a duplicate, with distance and similarity to `first` unless it is None."""
     if first is None:
         return {"id": id, "distance": None, "similarity": None}
     if first.signature is not None:

@@ -1,4 +1,4 @@
-"""simdb demo: the main job on text that every machine has, Python's own library."""
+"""Command demo: finds near-duplicates among the Python files of this machine."""
 
 import os
 import sysconfig
@@ -22,17 +22,17 @@ from simdb.cli.reading.sources import read_folder
 QUERIES = 200
 SHOWN_GROUPS = 10
 EXPLANATION = (
-    "Each file became 64 bits and 128 small weights; where the weights of two point the same way",
-    "(estimated cosine 0.88 or more), they are near-duplicates.  Yours: simdb dedup FOLDER",
+    "Each file became 64 bits and 128 small weights.  Two files are near-duplicates if the",
+    "estimated cosine of their weights is 0.88 or more.  For your own files: simdb dedup FOLDER",
 )
 FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
 def demo(
-    limit: Annotated[int, typer.Option(min=1, help="Read at most so many files.")] = 20_000,
+    limit: Annotated[int, typer.Option(min=1, help="Read at most this many files.")] = 20_000,
     json: Json = False,
 ) -> None:
-    """Find near-duplicates among the Python files of this machine, and say how long it took."""
+    """Find near-duplicates among the Python files of this machine, and show how long it takes."""
     with Progress("reading") as progress, temporary_database(simdb.Options()) as database:
         intake = Intake(islice(python_files(), limit), progress)
         storing = 0.0
@@ -55,13 +55,13 @@ def demo(
     )
     progress.note(f"fingerprinted and stored: {storing:.2f} s, {speed:,.0f} MB/s")
     progress.note(f"found {quantity(len(rows), 'group')} of near-duplicates: {grouping:.3f} s")
-    progress.note(f"asked for one file among all: {query_seconds * 1e6:,.0f} us")
+    progress.note(f"one query among all files: {query_seconds * 1e6:,.0f} us")
     for line in EXPLANATION:
         progress.note(line)
 
 
 def _query_seconds(database: simdb.Database) -> float:
-    """How long one query takes, on average."""
+    """Return the mean time of one query."""
     ids = list(islice(database, QUERIES))
     begun = perf_counter()
     for id in ids:
@@ -70,12 +70,15 @@ def _query_seconds(database: simdb.Database) -> float:
 
 
 def python_files() -> Iterator[Record]:
-    """The Python files of the standard library and of what is installed, with short names."""
+    """Yield the Python files of the standard library and of installed packages, as records.
+
+    Their ids are short paths, such as `stdlib/os.py`.
+    """
     for name, key in FOLDERS.items():
         folder = sysconfig.get_path(key)
         others = [os.path.realpath(sysconfig.get_path(each)) for each in FOLDERS.values()]
         passed = set(others) - {os.path.realpath(folder)}
         for record in read_folder(folder, Reading(), passed, ending=".py"):
-            # Among the library's own tests there are files that are no text; they are left out.
+            # Problems are left out: some files of the standard tests are invalid on purpose.
             if isinstance(record, Record):
                 yield replace(record, id=f"{name}/{os.path.relpath(str(record.id), folder)}")

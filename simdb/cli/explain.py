@@ -1,4 +1,4 @@
-"""simdb explain: why two documents match, or do not."""
+"""Command explain: shows why two documents match or do not match."""
 
 from typing import Annotated, Any
 
@@ -17,29 +17,29 @@ FEATURE_COLUMNS = ("feature", "left", "right")
 
 @sketched
 def explain(
-    a: Annotated[str, typer.Argument(metavar="A", help="A file or -; with --db an id.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A file, or -; with --db, a stored id.")],
     sketch: Given,
     b: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another file or -; with --db an id.")
+        str | None, typer.Argument(metavar="B", help="Another file, or -; with --db, a stored id.")
     ] = None,
     db: Annotated[
-        str | None, typer.Option(metavar="DB", help="Of documents in the database DB.")
+        str | None, typer.Option(metavar="DB", help="Explain stored documents of the database DB.")
     ] = None,
     document: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Instead of B: a file, or -, beside an id.")
+        str | None, typer.Option(metavar="FILE", help="With --db: a file, or -, instead of B.")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    features: Annotated[int, typer.Option(min=0, help="List at most so many features.")] = 20,
+    features: Annotated[int, typer.Option(min=0, help="List at most this many features.")] = 20,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Explain why two documents match or do not: bits, weights, tables, and features of texts.
+    """Explain why two documents match or do not: their bits, weights, tables and text features.
 
     Exit code 0 whether they match or not.
     """
@@ -47,7 +47,7 @@ def explain(
     arguments.check_errors(errors)
     if db is None:
         if b is None or document is not None or (a, b) == (STANDARD_INPUT, STANDARD_INPUT):
-            raise simdb.OptionError("explain takes two files, one of which may be -; or use --db")
+            raise simdb.OptionError("explain needs two files, only one of them -; or use --db")
         left, right = (read_file(path, decoded_as, errors) for path in (a, b))
         made = make_sketch(sketch)
         note_markup([(a, left), (b, right)], made)
@@ -55,7 +55,7 @@ def explain(
         print_explanation(found, (a, b), features, as_json=json)
         return
     if (b is None) == (document is None):
-        raise simdb.OptionError("explain with --db takes A and one of B and --document")
+        raise simdb.OptionError("explain --db needs A and either B or --document")
     ids = arguments.given_ids([a] if b is None else [a, b], int_ids)
     with simdb.open(db, "r", allow=allowed(sketch, allow)) as database:
         check_given(sketch, database.options.sketch, db)
@@ -73,7 +73,7 @@ def explain(
 def print_explanation(
     explanation: simdb.Explanation, names: tuple[str, str], limit: int, *, as_json: bool
 ) -> None:
-    """Print it, with at most `limit` features; `names` of the two documents."""
+    """Print an explanation of two documents, called `names`, with at most `limit` features."""
     if not is_table(as_json):
         print_one(_whole_row(explanation, names, limit), as_json=as_json)
         return
@@ -102,7 +102,7 @@ def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
     tables = ", ".join(map(str, explanation.tables)) or "none"
     row["probe"] = _probe_in_words(explanation.probe)
     if explanation.agreeing is None:
-        row["tables"] = f"{tables} of {explanation.table_count} agree in front"
+        row["tables"] = f"{tables} of {explanation.table_count} have equal leading bits"
     else:
         row["tables"] = f"{tables} of {explanation.table_count} bands agree"
     if explanation.probability is not None:
@@ -111,7 +111,7 @@ def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
 
 
 def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
-    """What an explanation says of the pair as a whole."""
+    """Return the fields of an explanation about the pair as a whole."""
     return {
         "left": names[0] if explanation.left is None else explanation.left,
         "right": names[1] if explanation.right is None else explanation.right,
@@ -130,7 +130,7 @@ def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
 
 
 def _minima(explanation: simdb.Explanation) -> Row:
-    """What only signatures have."""
+    """Return the fields that only MinHash signatures have."""
     if explanation.agreeing is None:
         return {}
     return {"agreeing": explanation.agreeing, "permutations": explanation.permutations}
@@ -150,7 +150,7 @@ def _probe_in_words(probe: simdb.Probe | None) -> str | None:
 
 
 def _counts(explanation: simdb.Explanation) -> Row:
-    """How many features there are of each sort."""
+    """Return how many features are only left, only right, weighted differently, or shared."""
     features = explanation.features
     if features is None:
         return {}
@@ -200,6 +200,6 @@ def _bit_in_words(bit: simdb.DifferingBit) -> Row:
 
 
 def _change(left: Any, right: Any, form: str) -> str:
-    """What stands on the left and on the right, with an arrow between."""
+    """Return the left and the right value with an arrow between, `?` for None."""
     shown = ["?" if each is None else format(each, form) for each in (left, right)]
     return " \u2192 ".join(shown)

@@ -51,7 +51,7 @@ def fingerprint(
     Exit code 1 if files or records were skipped.
     """
     if (text is None) == (not sources):
-        raise simdb.OptionError("fingerprint takes SOURCE..., -, or --text")
+        raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=False, is_whole=False
     )

@@ -1,4 +1,4 @@
-"""simdb insert: documents into a database."""
+"""Command insert: stores documents in a database."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ SIZE = re.compile("([0-9]{1,12})([KMGT]?)B?")
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """A look-up before the insertion: which matches to show, in how much memory, of what kind."""
+    """The look-up of --match: `first` or `all` matches, a memory limit, and the match options."""
 
     match: str
     memory_bytes: int | None
@@ -39,12 +39,14 @@ def insert(
         list[str] | None, typer.Argument(metavar="SOURCE...", help=arguments.SOURCES_HELP)
     ] = None,
     id: Annotated[str | None, typer.Option(metavar="ID", help="The id of one document.")] = None,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Its text.")] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The text of that document.")
+    ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace stored documents of the same ids.")
+        bool, typer.Option("--replace", help="Replace stored documents with the same ids.")
     ] = False,
     metadata: Annotated[
-        bool, typer.Option("--metadata", help="Store the other fields of a record with it.")
+        bool, typer.Option("--metadata", help="Also store the other fields of each record.")
     ] = False,
     match: arguments.Matched = None,
     similarity: arguments.Similarity = None,
@@ -60,14 +62,14 @@ def insert(
     allow: arguments.Allow = None,
     json: arguments.Json = False,
 ) -> None:
-    """Insert documents, all in one transaction; the database is created where there is none.
+    """Insert documents in one transaction; create the database if it does not exist.
 
-    With --match every document is first looked up in what was stored before; the matches are shown
-    when all is stored.  Exit code 1 when files or records had to be skipped, 3 when an id is taken:
-    then nothing is inserted.
+    With --match, look up all documents first, then insert them and show their earlier matches.
+
+    Exit code 1 if files or records were skipped, 3 if an id is taken; then nothing is inserted.
     """
     if (id is None) != (text is None) or (id is None) == (not sources):
-        raise simdb.OptionError("insert takes SOURCE..., or --id with --text")
+        raise simdb.OptionError("insert needs either SOURCE... or --id with --text")
     options = MatchOptions(similarity, distance, recall, method)
     matching = _checked_matching(match, options, memory_limit, replace)
     reading = arguments.make_reading(
@@ -96,7 +98,7 @@ def insert(
 def _insert_batch(
     transaction: simdb.WriteTransaction, batch: list[Record], replace: bool, metadata: bool
 ) -> None:
-    """Insert one batch; of documents with one id the last, if they `replace` each other."""
+    """Insert one batch; with `replace`, the last of several documents with one id."""
     records: dict[Id, Record] = {}
     for record in batch:
         if record.id in records and not replace:
@@ -121,9 +123,9 @@ def _insert_matched(
     *,
     metadata: bool,
 ) -> Iterator[Row]:
-    """Match all records with what is stored and insert them; then a row for each match.
+    """Look up and insert all records; then return a row for each match.
 
-    The texts wait in a spool.
+    The texts wait in a spool, since the look-up and the insertion each read all of them.
     """
     options = matching.options
     ids: dict[Id, None] = {}
@@ -137,14 +139,14 @@ def _insert_matched(
                 texts.add(record.text)
                 fields += [record.fields or None] if metadata else []
 
-        def tell(done: int) -> None:
+        def show(done: int) -> None:
             progress.show(f"{quantity(done, 'document')} looked up")
 
         listed = list(ids)
         found = transaction.insert_batch(
             listed, iter(texts), fields if metadata else None, match=matching.match,
             similarity=options.similarity, distance=options.distance, recall=options.recall,
-            method=options.method, memory_limit=matching.memory_bytes, progress=tell,
+            method=options.method, memory_limit=matching.memory_bytes, progress=show,
         )  # fmt: skip
     return (
         {"id": id, **match_row(match, "match")}
@@ -154,21 +156,21 @@ def _insert_matched(
 
 
 def _inserted_row(intake: Intake, stored: int) -> Row:
-    """What was done, as a result."""
+    """Return the counts of the insertion as a result row."""
     return {"inserted": intake.documents, "skipped": intake.skipped, "stored": stored}
 
 
 def _inserted_note(intake: Intake) -> str:
-    """What was done, for standard error."""
+    """Return the summary of the insertion as one line."""
     return f"{quantity(intake.documents, 'document')} inserted{intake.skipped_note()}"
 
 
 def _checked_matching(
     match: str | None, options: MatchOptions, memory_limit: str | None, replace: bool
 ) -> Matching | None:
-    """Return what --match and the options beside it ask for; None without --match.
+    """Return the look-up that the options describe; None without --match.
 
-    Raises OptionError for options that need --match, or exclude it.
+    Raises OptionError for options that need --match, or do not go with it.
     """
     if match is None:
         for name, value in (asdict(options) | {"memory_limit": memory_limit}).items():
@@ -176,24 +178,24 @@ def _checked_matching(
                 raise simdb.OptionError(f"--{name.replace('_', '-')} needs --match first or all")
         return None
     if match not in ("first", "all"):
-        raise simdb.OptionError(f"--match is first or all, not {match}")
+        raise simdb.OptionError(f"--match must be first or all, got {match!r}")
     if replace:
-        raise simdb.OptionError("insert takes --match or --replace, not both")
+        raise simdb.OptionError("insert takes either --match or --replace, not both")
     return Matching(match, size_bytes(memory_limit), options)
 
 
 def size_bytes(size: str | None) -> int | None:
-    """A number of bytes from text like 512M; None where nothing was given."""
+    """Return the number of bytes in a size like 512M; None for None."""
     if size is None:
         return None
     parts = SIZE.fullmatch(size.strip().upper())
     if parts is None or not int(parts[1]):
-        raise simdb.OptionError(f"--memory-limit is a size like 512M or 2G, not {size[:40]!r}")
+        raise simdb.OptionError(f"--memory-limit must be a size like 512M or 2G, got {size[:40]!r}")
     return int(parts[1]) * MULTIPLES[parts[2]]
 
 
 def _taken(record: Record) -> simdb.ExistsError:
     return simdb.ExistsError(
-        f"{record.where}: the id {record.id!r} is taken, and nothing was inserted; --replace"
-        " replaces what has it"
+        f"{record.where}: the id {record.id!r} is taken, so nothing was inserted; use --replace"
+        " to replace the stored document"
     )

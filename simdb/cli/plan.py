@@ -1,4 +1,4 @@
-"""simdb plan: which way a query would be answered, why, and at what cost."""
+"""Command plan: shows how a query would be answered, why, and at what cost."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -19,7 +19,23 @@ from simdb.cli.output.render import (
 )
 from simdb.engine.search.planning import ModelCost, paper_costs
 
-OPTIONS = simdb.Options()
+Documents = Annotated[
+    float | None,
+    typer.Option(metavar="N", help="Plan for this many stored documents, for example 8e9."),
+]
+HeaderOffset = Annotated[
+    int | None, typer.Option(help="Without DB: bits of the table headers, as in create.")
+]
+Weights = Annotated[
+    bool | None,
+    typer.Option(
+        "--weights/--no-weights", help="Without DB: whether documents have weights (default)."
+    ),
+]
+AllPairs = Annotated[
+    bool,
+    typer.Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document."),
+]
 WAY_COLUMNS = ("method", "tables", "flips", "theta", "probes", "recall", "time", "bytes")
 MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
 
@@ -27,37 +43,30 @@ MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
 @sketched
 def plan(
     db: Annotated[
-        str | None, typer.Argument(metavar="DB", help="A database; none with --documents.")
+        str | None,
+        typer.Argument(metavar="DB", help="The directory of a database; else give --documents."),
     ] = None,
     *,
     sketch: Given,
-    documents: Annotated[
-        float | None, typer.Option(metavar="N", help="As if so many were stored: 8e9.")
-    ] = None,
+    documents: Documents = None,
     blocks: arguments.Blocks = None,
     leading: arguments.Leading = None,
     bands: arguments.Bands = None,
     rows: arguments.Rows = None,
-    header_offset: Annotated[
-        int | None, typer.Option(help="Width of a header, as in create, without DB.")
-    ] = None,
-    weights: Annotated[
-        bool | None,
-        typer.Option("--weights/--no-weights", help="Documents have weights, without DB."),
-    ] = None,
+    header_offset: HeaderOffset = None,
+    weights: Weights = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="All pairs, costs for one document; needs DB.")
-    ] = False,
+    pairs: AllPairs = False,
     rotations: arguments.Rotations = None,
     json: arguments.Json = False,
 ) -> None:
-    """Plan a query: the method, all that were considered, and why; without DB for any number.
+    """Show how a query would be answered, at what cost, and why no other method was chosen.
 
-    Without DB the cost model of the paper stands beside it.
+    With DB, plan for its documents.  Without DB, plan for any number of documents, and compare with
+    the cost model of Sood & Loguinov 2011.
     """
     shape = {"blocks": blocks, "leading": leading, "bands": bands, "rows": rows}
     shape |= {"header_offset": header_offset}
@@ -65,17 +74,17 @@ def plan(
     if db is not None:
         if given or weights is not None:
             raise simdb.OptionError(
-                "--blocks, --leading, --bands, --rows, --header-offset and --weights are those of"
-                " DB; leave them out"
+                "--blocks, --leading, --bands, --rows, --header-offset and --weights are set by DB;"
+                " leave them out"
             )
         matching = MatchOptions(similarity, distance, recall, method)
         found = _plan_in(db, sketch, documents, matching, pairs=pairs, rotations=rotations)
         _print_plan(found, [], documents, as_json=json)
         return
     if pairs or rotations is not None:
-        raise simdb.OptionError("--pairs and --rotations are of a database; name one")
+        raise simdb.OptionError("--pairs and --rotations need a database; give DB")
     if documents is None:
-        raise simdb.OptionError("plan takes a database, or --documents N without one")
+        raise simdb.OptionError("plan needs either DB or --documents N")
     options = simdb.Options(sketch=make_sketch(sketch), **given)
     found = simdb.plan(
         documents, options, has_weights=weights is not False, similarity=similarity,
@@ -106,7 +115,7 @@ def _plan_in(
 def _print_plan(
     plan: simdb.Plan, model: Sequence[ModelCost], documents: float | None, *, as_json: bool
 ) -> None:
-    """Print a plan, the ways that were considered, and the paper's model of so many documents."""
+    """Print a plan, all plans considered, and the cost model of the paper for `documents`."""
     words = {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
     ways = [_way_row(way) for way in plan.considered]
     models = [] if documents is None else [_model_row(each, documents) for each in model]
@@ -117,7 +126,7 @@ def _print_plan(
     print_one(_way_row(plan), as_json=as_json)
     for name, each in words.items():
         print(f"\n{name.capitalize()}: {each}.")
-    print("\nConsidered, the best first (time of a query, bytes a document):")
+    print("\nConsidered, best first (time of one query, bytes per document):")
     print_rows(map(_in_words, ways), WAY_COLUMNS, as_json=as_json)
     if models:
         print("\nBy the cost model of the paper:")
@@ -125,7 +134,7 @@ def _print_plan(
 
 
 def _in_words(row: Row) -> Row:
-    """The row with what a table shows of it."""
+    """Return the row with its time and bytes as a table shows them."""
     return {
         **row,
         "time": time_in_words(row["microseconds"]),
@@ -134,7 +143,7 @@ def _in_words(row: Row) -> Row:
 
 
 def _way_row(plan: simdb.Plan) -> Row:
-    """One way to search, as a row."""
+    """Return one plan as a row."""
     return {
         "method": plan.method,
         "tables": plan.tables,
@@ -163,7 +172,7 @@ def _model_row(model: ModelCost, documents: float) -> Row:
 
 
 def _speed(seconds: float) -> dict[str, Any]:
-    """Time of a query, and queries a second of one core; None where they cost nothing."""
+    """Return the time of a query and the queries per second of one core; None at no cost."""
     return {
         "microseconds": round(seconds * MICROSECONDS, 4),
         "queries_per_second": round(1 / seconds) if seconds > 0 else None,

@@ -43,7 +43,9 @@ def query(
     The best match comes first.  Exit code 0 whether there are matches or not.
     """
     if [text, file, id, fingerprint].count(None) != 3:
-        raise simdb.OptionError("query takes one of TEXT, -, --file, --id and --fingerprint")
+        raise simdb.OptionError(
+            "query needs exactly one of TEXT, -, --file, --id and --fingerprint"
+        )
     decoded_as = known_encoding(encoding)
     arguments.check_errors(errors)
     document: str | int | None = text

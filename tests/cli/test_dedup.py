@@ -155,7 +155,7 @@ def test_one_id_in_two_sources_makes_two_documents(simdb_run, write_lines):
     (row,) = ran.rows
     assert row["representative"] == "a.jsonl:1"
     assert [each["id"] for each in row["duplicates"]] == ["b.jsonl:1", "b.jsonl:2:1"]
-    assert "a.jsonl:3: the id '1' is taken; named 'a.jsonl:1' here" in ran.notes
+    assert "a.jsonl:3: the id '1' is taken; renamed to 'a.jsonl:1'" in ran.notes
     assert "3 renamed" in ran.notes
 
 

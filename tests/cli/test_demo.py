@@ -10,7 +10,7 @@ def test_the_demo_finds_groups_and_tells_its_times(simdb_run):
     assert all(row["size"] == 1 + len(row["duplicates"]) for row in ran.rows)
     assert "read 300 files" in ran.notes
     assert "fingerprinted and stored" in ran.notes
-    assert "asked for one file among all" in ran.notes
+    assert "one query among all files" in ran.notes
 
 
 def test_files_of_the_library_are_read_once_with_short_names(tmp_path, monkeypatch):

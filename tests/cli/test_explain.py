@@ -83,13 +83,13 @@ def test_a_stored_document_and_a_file(simdb_run):
 @pytest.mark.parametrize(
     ("wrong", "code", "message"),
     [
-        (["fox.txt"], 2, "explain takes two files"),
-        (["fox.txt", "cat.txt", "--document", "cat.txt"], 2, "explain takes two files"),
-        (["fox.txt", "--db", "db"], 2, "takes A and one of B and --document"),
+        (["fox.txt"], 2, "explain needs two files"),
+        (["fox.txt", "cat.txt", "--document", "cat.txt"], 2, "explain needs two files"),
+        (["fox.txt", "--db", "db"], 2, "needs A and either B or --document"),
         (["fox.txt", "none.txt"], 2, "none.txt: cannot be read (No such file or directory)"),
         (["fox.txt", "none", "--db", "db"], 3, "no document has the id 'none'"),
         (["fox.txt", "cat.txt", "--db", "db", "--seed", "1"], 2, "created with --seed 0, not 1"),
-        (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "--errors is strict or replace"),
+        (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "--errors must be strict or replace"),
         (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_source_or_a_text_is_needed(simdb_run, wrong):
     ran = simdb_run("fingerprint", *wrong)
 
     assert ran.code == 2
-    assert "fingerprint takes SOURCE..., -, or --text" in ran.notes
+    assert "fingerprint needs either SOURCE... or --text" in ran.notes
 
 
 def test_a_missing_database_is_an_error_of_the_database(simdb_run):

@@ -98,7 +98,7 @@ def test_dedup_groups_and_claims_by_signatures(simdb_run):
     [
         (["create", "new", "--permutations", "64"], "--minhash"),
         (["create", "new", "--minhash", "--dimensions", "64"], "--dimensions"),
-        (["create", "new", "--minhash", "--no-volatility"], "--store-volatility"),
+        (["create", "new", "--minhash", "--no-volatility"], "--no-volatility"),
         (["create", "new", "--minhash", "--blocks", "5"], "blocks"),
         (["query", "db", "text", "--distance", "3"], "similarity"),
         (["query", "db", "--fingerprint", "7"], "document"),

@@ -1,4 +1,4 @@
-"""Arguments: options that several commands share, each with its help."""
+"""Arguments: the arguments and options that several commands share, each with its help."""
 
 from collections.abc import Collection
 from typing import Annotated
@@ -10,67 +10,84 @@ from simdb.cli.reading.records import Reading, Record, as_int_id, byte_count
 from simdb.errors import OptionError
 
 SOURCES_HELP = (
-    "Files (.jsonl, .ndjson, .json, .csv, .tsv: also .gz; .parquet: records; any other: one"
-    " document), folders (one document for each file), or - (JSON lines on standard input)."
+    "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz; .parquet), any other"
+    " file as one document, a folder with one document in each file, or - for JSON lines on"
+    " standard input."
 )
 
 Database = Annotated[str, typer.Argument(metavar="DB", help="The directory of the database.")]
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of stored documents.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of stored documents.")]
 Sources = Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP)]
 
 Allow = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Import this tokeniser, which the database names."),
+    typer.Option(
+        metavar="NAME", help="Allow the import of this tokeniser, which the database names."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="JSON lines, on a terminal too.")]
-IntIds = Annotated[bool, typer.Option("--int-ids", help="Ids are whole numbers, not text.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON lines, also on a terminal.")]
+IntIds = Annotated[bool, typer.Option("--int-ids", help="Treat ids as whole numbers, not as text.")]
 Similarity = Annotated[
     float | None,
-    typer.Option(help="Match at this estimated cosine, or Jaccard, or more: above 0 to 1."),
+    typer.Option(help="Least estimated cosine (Jaccard with MinHash) of a match: above 0 to 1."),
 ]
 Distance = Annotated[
-    int | None, typer.Option(help="Match at this number of differing bits or fewer, 0 to 64.")
+    int | None, typer.Option(help="Largest number of differing bits of a match, 0 to 64.")
 ]
 Recall = Annotated[
-    float | None, typer.Option(help="Share of the matches that must be found; 1 is exact.")
+    float | None, typer.Option(help="Share of the matches that the search must find; 1 finds all.")
 ]
 Matched = Annotated[
-    str | None, typer.Option(help="Show what was stored before and matches: first or all.")
+    str | None,
+    typer.Option(help="Show earlier stored documents that match each document: first or all."),
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Memory for matching, for example 512M.")
+    str | None, typer.Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M.")
 ]
 Method = Annotated[
     str | None,
     typer.Option(
-        help="auto, exhaustive, bphs, psm, multiprobe; rotation (pairs); banding (MinHash)."
+        help="auto, exhaustive, bphs, psm, multiprobe, rotation (pairs only), banding (MinHash)."
     ),
 ]
-Blocks = Annotated[int | None, typer.Option(help="Blocks of fingerprint bits; 4 if not given.")]
+Blocks = Annotated[
+    int | None, typer.Option(help="Number of blocks of fingerprint bits; 4 if not given.")
+]
 Leading = Annotated[
-    int | None, typer.Option(help="Blocks that lead in a table, of C(blocks, leading); usually 1.")
+    int | None,
+    typer.Option(
+        help="Blocks in front of a table key, in C(blocks, leading) tables; 1 if not given."
+    ),
 ]
 Bands = Annotated[
     int | None,
-    typer.Option(help="Bands of a MinHash signature; not given: as many as find enough."),
+    typer.Option(help="Bands of a MinHash signature; chosen by --recall if not given."),
 ]
-Rows = Annotated[int | None, typer.Option(help="Minima of each band.")]
-Rotations = Annotated[int | None, typer.Option(help="Sorted orders of --method rotation, 1 to 64.")]
+Rows = Annotated[int | None, typer.Option(help="Minima in each band.")]
+Rotations = Annotated[
+    int | None, typer.Option(help="Number of sorted orders for --method rotation, 1 to 64.")
+]
 Output = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write .parquet, .arrow, .jsonl or .csv.")
+    str | None,
+    typer.Option(
+        metavar="FILE", help="Write the rows to this file: .parquet, .arrow, .jsonl or .csv."
+    ),
 ]
 TextIds = Annotated[
-    bool, typer.Option("--text-ids", help="Ids of any kind as text in Parquet and Arrow files.")
+    bool, typer.Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
 ]
 Policy = Annotated[
-    str, typer.Option(help="connected: by chains of matches; star: all match the representative.")
+    str,
+    typer.Option(
+        help="connected groups chains of matches; star needs a match with the representative."
+    ),
 ]
 
-IdField = Annotated[str, typer.Option(help="The field of a record that holds its id.")]
-TextField = Annotated[str, typer.Option(help="The field of a record that holds its text.")]
-Encoding = Annotated[str, typer.Option(help="The encoding of the sources, for example latin-1.")]
+IdField = Annotated[str, typer.Option(help="The field of a record with its id.")]
+TextField = Annotated[str, typer.Option(help="The field of a record with its text.")]
+Encoding = Annotated[str, typer.Option(help="The text encoding of the input, for example latin-1.")]
 Errors = Annotated[
-    str, typer.Option(help="strict reports what cannot be decoded; replace puts U+FFFD there.")
+    str, typer.Option(help="strict skips text with undecodable bytes; replace puts U+FFFD there.")
 ]
 
 
@@ -83,7 +100,7 @@ def make_reading(
     has_int_ids: bool,
     is_whole: bool,
 ) -> Reading:
-    """How to read sources, from the options of a command; OptionError for what cannot be."""
+    """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
     check_errors(errors)
     return Reading(
         encoding=known_encoding(encoding),
@@ -96,13 +113,13 @@ def make_reading(
 
 
 def check_errors(errors: str) -> None:
-    """Raise OptionError for a way to treat undecodable bytes that there is not."""
+    """Raise OptionError unless `errors` is a known way to treat undecodable bytes."""
     if errors not in ("strict", "replace"):
-        raise OptionError(f"--errors is strict or replace, not {errors}")
+        raise OptionError(f"--errors must be strict or replace, got {errors!r}")
 
 
 def given_record(id: str, text: str, has_int_ids: bool) -> Record:
-    """A document that stands on the command line itself."""
+    """Return the record of a document whose text was given with --text."""
     return Record(
         id=given_ids([id], has_int_ids)[0],
         text=text,
@@ -114,15 +131,15 @@ def given_record(id: str, text: str, has_int_ids: bool) -> Record:
 
 
 def given_ids(ids: Collection[str], has_int_ids: bool) -> list[str | int]:
-    """The ids on the command line as they are stored."""
+    """Return ids from the command line as a database stores them, text or int."""
     return [as_int_id(id) if has_int_ids else id for id in ids]
 
 
 def given_bits(fingerprint: str) -> int:
-    """A fingerprint on the command line as a number."""
+    """Return the number that a fingerprint on the command line means."""
     try:
         return int(fingerprint, 0)
     except ValueError as error:
         raise OptionError(
-            f"a fingerprint is a whole number, decimal or 0x..., not {fingerprint!r}"
+            f"--fingerprint must be a whole number, decimal or 0x..., got {fingerprint!r}"
         ) from error

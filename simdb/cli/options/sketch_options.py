@@ -1,4 +1,4 @@
-"""Sketch options: how text becomes fingerprints or signatures, said alike for every command.
+"""Sketch options: how text becomes fingerprints or signatures, the same for every command.
 
 A command under `sketched` has all options of `SketchOptions` and receives them in its parameter
 `sketch`, as a dictionary by name without the options that were not given.
@@ -44,16 +44,16 @@ class SketchOptions:
 
     preset: Annotated[
         str | None,
-        _flag("paper (Sood & Loguinov 2011) or moz (simhash-cpp): what is not given is as there."),
+        _flag("Defaults of the other options: paper (Sood & Loguinov 2011) or moz (simhash-cpp)."),
     ] = None
     markup: Annotated[
-        str | None, _flag("none, or html: take the visible text; none if not given.")
+        str | None, _flag("html keeps only the visible text of HTML; none if not given.")
     ] = None
     html_title: Annotated[
-        bool | None, _flag("Whether the title of HTML belongs to its text; yes if not given.")
+        bool | None, _flag("Whether --markup html keeps the title; yes if not given.")
     ] = None
     html_links: Annotated[
-        bool | None, _flag("Whether the targets of links do; no if not given.")
+        bool | None, _flag("Whether --markup html keeps the targets of links; no if not given.")
     ] = None
     normalisation: Annotated[
         str | None, _flag("Unicode normalisation: none, nfc or nfkc; none if not given.")
@@ -62,16 +62,16 @@ class SketchOptions:
         str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
     ] = None
     tokeniser: Annotated[
-        str | None, _flag("package.module:function that cuts a text into tokens instead.")
+        str | None, _flag("A function, package.module:function, that splits text into tokens.")
     ] = None
     lowercase: Annotated[
-        bool | None, _flag("Whether the case of letters is ignored; yes if not given.")
+        bool | None, _flag("Whether to ignore the case of letters; yes if not given.")
     ] = None
     stop_words: Annotated[
-        str | None, _flag("Leave out these words: a language, or @FILE with a word on each line.")
+        str | None, _flag("Words to leave out: a language, or @FILE with one word on each line.")
     ] = None
     stemming: Annotated[
-        str | None, _flag("A language of Snowball, whose stems take the place of words.")
+        str | None, _flag("Reduce words to their stems in this language (Snowball).")
     ] = None
     shingle: Annotated[
         int | None, _flag("How many consecutive tokens make a feature; 3 if not given.")
@@ -79,31 +79,34 @@ class SketchOptions:
     weighting: Annotated[
         str | None,
         _flag(
-            "binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if not given.  With"
-            " --minhash set, bag, tf or tf-idf; set if not given."
+            "Weight of a feature: binary, tf, log-tf, binary-idf, tf-idf or log-tf-idf; binary if"
+            " not given.  With --minhash: set, bag, tf or tf-idf; set if not given."
         ),
     ] = None
     idf: Annotated[
         str | None,
-        _flag("Weigh by the table in this file; what is not given is as it was fitted, tf-idf."),
+        _flag("Weight features by the IDF table in this file, with the options it was made with."),
     ] = None
     seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None
     dimensions: Annotated[
-        int | None, _flag("Weights of a document: 64 or 128; 128 if not given.")
+        int | None, _flag("Number of weights of a document: 64 or 128; 128 if not given.")
     ] = None
     minhash: Annotated[
-        bool | None, _flag("MinHash signatures and their Jaccard, not fingerprints.")
+        bool | None, _flag("Make MinHash signatures, for Jaccard similarity, not fingerprints.")
     ] = None
-    permutations: Annotated[int | None, _flag("Minima of a signature; 128 if not given.")] = None
+    permutations: Annotated[
+        int | None, _flag("Number of minima in a signature; 128 if not given.")
+    ] = None
     stored_bits: Annotated[
-        int | None, _flag("Bits of a minimum that are stored, 8 or 32; 32 if not given.")
+        int | None, _flag("Stored bits of each minimum, 8 or 32; 32 if not given.")
     ] = None
     family: Annotated[
-        str | None, _flag("multiply-shift, mersenne or one-permutation; of the minima.")
+        str | None,
+        _flag("Hash functions of the minima: multiply-shift, mersenne or one-permutation."),
     ] = None
 
     def given(self) -> Given:
-        """What was said of the sketch."""
+        """Return the options that were given, with those of the preset and the IDF table."""
         start = (_fitted(self.idf) if self.idf else {}) | (
             _preset(self.preset) if self.preset else {}
         )
@@ -115,9 +118,9 @@ class SketchOptions:
 
 
 def sketched(command: Command) -> Command:
-    """The command with the options of a sketch in the place of its argument `sketch`.
+    """Return the command with all sketch options in place of its parameter `sketch`.
 
-    typer makes the options of a command from its signature and knows no groups of parameters, so
+    typer reads the options of a command from its signature and knows no groups of parameters, so
     the signature is written here.  Otherwise six commands would repeat nineteen parameters.
     """
     hints = get_type_hints(SketchOptions, include_extras=True)
@@ -141,35 +144,35 @@ def sketched(command: Command) -> Command:
 
 
 def make_sketch(given: Given) -> Simhash | Minhash:
-    """The sketch that was asked for; what was not given is as usual."""
+    """Return the sketch with the given options, and defaults for all others."""
     kind = Minhash if given.get(MINHASH) else Simhash
     settings = {name: value for name, value in given.items() if name != MINHASH}
     known = {each.name for each in fields(kind)}
     for name in settings:
         if name not in known:
-            here = (
-                "of fingerprints; leave it or --minhash out"
+            works_with = (
+                "fingerprints; leave out this option or --minhash"
                 if kind is Minhash
-                else "of MinHash signatures; give --minhash, too"
+                else "MinHash signatures; add --minhash"
             )
-            raise OptionError(f"--{name.replace('_', '-')} is {here}")
+            raise OptionError(f"--{name.replace('_', '-')} works only with {works_with}")
     return kind(**settings)
 
 
 def check_given(given: Given, stored: TextSketch, where: str) -> None:
-    """Raise OptionError when the database at `where` was created with another sketch."""
-    is_signed = isinstance(stored, Minhash)
+    """Raise OptionError if the database at `where` was created with other sketch options."""
+    is_minhash = isinstance(stored, Minhash)
     for name, value in given.items():
-        found = is_signed if name == MINHASH else getattr(stored, name, "not there")
+        found = is_minhash if name == MINHASH else getattr(stored, name, "no value")
         if value != found:
             raise OptionError(
                 f"{where} was created with --{name.replace('_', '-')} {found}, not {value}; leave"
-                " the option out"
+                " out the option"
             )
 
 
 def allowed(given: Given, allow: Sequence[str] | None) -> list[str]:
-    """Names of callables that may be imported: those of --allow, and of the sketch itself."""
+    """Return the names of functions that may be imported: from --allow and from --tokeniser."""
     return [*(allow or []), given.get("tokeniser", "")]
 
 
@@ -177,7 +180,7 @@ def allowed(given: Given, allow: Sequence[str] | None) -> list[str]:
 def opened_sketcher(
     db: str | None, given: Given, allow: Sequence[str] | None
 ) -> Iterator[AnySketcher]:
-    """What sketches as the database `db` does, or as it was said where there is none."""
+    """Yield the sketcher of the database `db`, or of the given options without a database."""
     if db is None:
         sketch = make_sketch(given)
         yield sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
@@ -188,28 +191,28 @@ def opened_sketcher(
 
 
 def fingerprinting(sketcher: AnySketcher) -> Sketcher:
-    """What makes fingerprints; OptionError for what makes signatures."""
+    """Return the sketcher if it makes fingerprints; raise OptionError if it makes signatures."""
     if not isinstance(sketcher, Sketcher):
-        raise OptionError("MinHash makes signatures, no fingerprints; see explain and query")
+        raise OptionError("fingerprint does not work with MinHash signatures; use explain or query")
     return sketcher
 
 
 def _preset(name: str) -> Given:
-    """The options in which a preset differs from the usual sketch."""
+    """Return the options of a preset that differ from the default sketch."""
     if name not in PRESETS:
-        raise OptionError(f"--preset is {' or '.join(PRESETS)}, not {name!r}")
+        raise OptionError(f"--preset must be {' or '.join(PRESETS)}, got {name!r}")
     values = {each.name: getattr(PRESETS[name], each.name) for each in fields(Simhash)}
     return {name: value for name, value in values.items() if value != getattr(DEFAULT, name)}
 
 
 def _fitted(path: str) -> Given:
-    """The options that an IDF table goes with."""
+    """Return the options that an IDF table was made with, and the table."""
     table = simdb.load_idf(path)
     return {**table.settings, "weighting": "tf-idf", "idf": table}
 
 
 def _words(stop_words: str | None) -> str | tuple[str, ...] | None:
-    """A language, or the words in a file in the form in which a sketch keeps them."""
+    """Return the name of a language, or the words from a file, sorted and distinct."""
     if stop_words is None or not stop_words.startswith(FILE_MARK):
         return stop_words
     text = read_file(stop_words.removeprefix(FILE_MARK), known_encoding("utf-8"), "strict")

@@ -1,1 +1,1 @@
-"""Output: results, notes, progress, files and exit codes."""
+"""Output: everything a command gives back, from result rows to exit codes."""

@@ -1,6 +1,6 @@
-"""Exporting: chunks of columns to a file, as Parquet, Arrow, JSON lines or CSV by its name.
+"""Export: writes pairs or clusters to a Parquet, Arrow, JSON lines or CSV file.
 
-The file appears under its name when it is whole; until then it is NAME.part.
+The end of the file name chooses the format.  The file is called NAME.part until it is complete.
 """
 
 import csv
@@ -20,7 +20,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 class Exported(Protocol):
-    """What can be written: pairs or clusters."""
+    """A result that can be exported: pairs or clusters."""
 
     def to_batches(self, *, ids: str = ...) -> Any: ...  # noqa: D102
 
@@ -28,15 +28,15 @@ class Exported(Protocol):
 
 
 def check_output(path: str) -> None:
-    """Raise OptionError unless the name of a file says what it is to hold."""
+    """Raise OptionError unless the end of a file name chooses a format that can be written."""
     if _kind(path) not in (".parquet", ".arrow", ".jsonl", ".csv"):
-        raise OptionError(f"--output ends in .parquet, .arrow, .jsonl or .csv, unlike {path}")
+        raise OptionError(f"--output must end in .parquet, .arrow, .jsonl or .csv, got {path}")
     if _kind(path) in (".parquet", ".arrow"):
         load_arrow(f"writing {path}")
 
 
 def export(found: Exported, path: str, columns: Sequence[str], *, text_ids: bool) -> int:
-    """Write all rows, whose `columns` are these, to `path`; returns how many there were."""
+    """Write all rows, with these `columns`, to the file `path` and return their number."""
     part = path + ".part"
     try:
         if _kind(path) in (".parquet", ".arrow"):
@@ -87,7 +87,7 @@ def _write_lines(chunks: Iterable[Columns], columns: Sequence[str], path: str, p
 
 
 def _rows(chunk: Columns) -> Iterator[tuple[Any, ...]]:
-    """Rows of plain values, None for NaN."""
+    """Yield the rows of a chunk as plain values, with None for NaN."""
     return zip(*(map(_plain, values.tolist()) for values in chunk.values()), strict=True)
 
 

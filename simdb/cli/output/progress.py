@@ -1,4 +1,4 @@
-"""Progress: what a person is told on standard error while something takes longer than a second."""
+"""Progress: a line on standard error that shows how far a command is, and the notes."""
 
 import sys
 import time
@@ -13,13 +13,13 @@ PATIENCE_SECONDS = 1.0
 
 
 class Progress:
-    """A line that shows how far a command is, on a terminal and after a second; and the notes.
+    """The progress line of a command, on a terminal and after one second, and its notes.
 
-    Notes are lines that stay: problems and what was done.
+    Notes are lines that stay, such as problems and the summary.
     """
 
     def __init__(self, doing: str) -> None:
-        """`doing`: what the command does, in a word."""
+        """Start the clock; `doing` is one word for what the command does, such as `reading`."""
         self._doing = doing
         self._is_watched = sys.stderr.isatty()
         self._begun = time.monotonic()
@@ -28,11 +28,11 @@ class Progress:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Since it was made."""
+        """The seconds since this object was made."""
         return time.monotonic() - self._begun
 
     def show(self, state: str) -> None:
-        """Show `state`, if a second has passed and somebody may be looking."""
+        """Show `state` if standard error is a terminal and one second has passed."""
         if self._bar is None:
             if self.elapsed_seconds < PATIENCE_SECONDS or not self._is_watched:
                 return
@@ -42,7 +42,7 @@ class Progress:
                 bars.TimeElapsedColumn(),
                 console=Console(stderr=True),
                 transient=True,
-                # Results go to standard output, wherever that leads.
+                # Results must reach standard output unchanged.
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
@@ -59,13 +59,13 @@ class Progress:
             print(shown, file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """Take the line away: what follows is the result."""
+        """Remove the progress line, before results are printed."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
     def __enter__(self) -> "Progress":
-        """Itself."""
+        """Return this object."""
         return self
 
     def __exit__(
@@ -74,5 +74,5 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take the line away."""
+        """Remove the progress line."""
         self.finish()

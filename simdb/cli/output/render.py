@@ -1,4 +1,4 @@
-"""Rendering: a table for people at a terminal, one JSON object a line for everybody else."""
+"""Result rows: printed as tables on a terminal, as JSON lines everywhere else."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from simdb.values import Match
 
-# Columns are as wide as their contents need; a table of everything would have to be held.
+# Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200
 CELL_CHARACTERS_MAX = 120
 LISTED = 5
@@ -25,9 +25,9 @@ Row = dict[str, Any]
 
 
 def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> int:
-    """Print rows as they come; returns how many there were.
+    """Print rows while they arrive and return their number.
 
-    `columns`: the fields that a table shows, in order; JSON has them all.
+    A table shows only the fields in `columns`, in this order; JSON lines have all fields.
     """
     if not is_table(as_json):
         return _print_lines(rows)
@@ -41,7 +41,7 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
 
 
 def print_one(row: Row, *, as_json: bool) -> None:
-    """Print one thing: its fields one below the other."""
+    """Print one row: on a terminal, one field on each line."""
     if not is_table(as_json):
         _print_lines([row])
         return
@@ -54,23 +54,23 @@ def print_one(row: Row, *, as_json: bool) -> None:
 
 
 def is_table(as_json: bool) -> bool:
-    """Whether a person is looking and has not asked for JSON."""
+    """Return whether results are printed as tables: on a terminal, without --json."""
     return not as_json and sys.stdout.isatty()
 
 
 def as_json_line(row: Row) -> str:
-    """One object as a line of JSON, in ASCII where the output cannot show all characters."""
+    """Return one row as a line of JSON, in ASCII unless the output is UTF-8."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     return json.dumps(row, ensure_ascii=encoding != "utf8", default=encoded)
 
 
 def encoded(value: Any) -> Any:
-    """What JSON has no form for: bytes as an object of hexadecimal digits, the rest as text."""
+    """Return a JSON form for a value that has none: `{"bytes": hexadecimal}`, or text."""
     return {"bytes": value.hex()} if isinstance(value, bytes) else str(value)
 
 
 def cell(value: Any) -> str:
-    """A value as a person reads it: short, on one line, nothing that a terminal obeys."""
+    """Return a value as the text of a table cell: short, one line, no control characters."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -86,7 +86,7 @@ def cell(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` with everything invisible or harmful escaped: controls, marks, lone surrogates."""
+    """Return `text` with all characters escaped that are not printable, such as controls."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -95,7 +95,7 @@ def plain(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """`text` with its middle left out, when it is too long for a table."""
+    """Return `text`, without its middle if it is too long for a table."""
     if len(text) <= CELL_CHARACTERS_MAX:
         return text
     half = CELL_CHARACTERS_MAX // 2
@@ -103,7 +103,7 @@ def shortened(text: str) -> str:
 
 
 def match_row(match: Match, name: str = "id") -> Row:
-    """A match as a row; `name` of the field that holds its id."""
+    """Return a match as a row, with its id in the field `name`."""
     return {
         name: match.id,
         "distance": match.distance,
@@ -112,17 +112,17 @@ def match_row(match: Match, name: str = "id") -> Row:
 
 
 def rounded(similarity: float | None) -> float | None:
-    """A similarity without the digits that it does not have."""
+    """Return a similarity rounded to its significant digits; None for None."""
     return None if similarity is None else round(similarity, SIMILARITY_DIGITS)
 
 
 def quantity(count: int, name: str) -> str:
-    """A number of things: `1 document`, `1,200 documents`."""
+    """Return a number with its noun: `1 document`, `1,200 documents`."""
     return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
 
 
 def time_in_words(microseconds: float) -> str:
-    """A time with a unit that leaves few digits before the point."""
+    """Return a time with a unit that suits it, such as `12.3 ms`."""
     seconds = microseconds / MICROSECONDS
     size, unit = next((each for each in UNITS if seconds >= each[0]), UNITS[-1])
     return f"{seconds / size:.3g} {unit}"
@@ -149,7 +149,7 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
 
 
 def _cell_of_object(value: Row) -> str:
-    """An id with its similarity, or any object."""
+    """Return the cell of an object: a duplicate as `id (similarity)`, any other as JSON."""
     if set(value) == {"id", "distance", "similarity"}:
         if value["similarity"] is None:
             return cell(value["id"])
@@ -158,7 +158,7 @@ def _cell_of_object(value: Row) -> str:
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Any]]:
-    """Names and values, those of inner objects and of lists of objects each on a line."""
+    """Yield names and values; each field of an inner object and each object of a list apart."""
     for name, value in row.items():
         if isinstance(value, dict):
             yield from ((f"{name} {inner}", each) for inner, each in _flat(value))

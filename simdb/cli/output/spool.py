@@ -1,4 +1,4 @@
-"""Spools: results that wait on disk until all of them are known."""
+"""Spools: temporary files in which results wait, and files that appear when complete."""
 
 import json
 import os
@@ -14,28 +14,28 @@ PARTIAL = ".partial"
 
 
 class Spool:
-    """Objects in order, in a temporary file; take them out as often as needed."""
+    """A list of JSON values in a temporary file, which can be read several times."""
 
     def __init__(self, beside: IO[bytes] | None = None) -> None:
-        """The file is `beside` one that will hold much of it, or where temporary files are."""
+        """Make the temporary file, in the folder of the partial file `beside` if there is one."""
         is_named = beside is not None and beside.name.endswith(PARTIAL)
         folder = os.path.dirname(beside.name) if beside is not None and is_named else None
-        # Closed by __exit__, as every spool is used with `with`.
+        # Every spool is used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+", encoding="ascii", dir=folder)  # noqa: SIM115
 
     def add(self, value: Any) -> None:
-        """Put one more object, of what JSON knows."""
+        """Append one JSON value."""
         self._file.write(json.dumps(value, default=encoded) + "\n")
 
     def __iter__(self) -> Iterator[Any]:
-        """Each object put so far."""
+        """Yield all values appended so far."""
         self._file.seek(0)
         for line in self._file:
             yield json.loads(line)
         self._file.seek(0, os.SEEK_END)
 
     def __enter__(self) -> "Spool":
-        """Itself."""
+        """Return this spool."""
         return self
 
     def __exit__(
@@ -44,12 +44,12 @@ class Spool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """The file is gone."""
+        """Close and remove the file."""
         self._file.close()
 
 
 def write_lines(rows: Iterable[Any], file: IO[bytes] | None) -> None:
-    """Write objects as lines of JSON, if there is a file for them."""
+    """Write rows as JSON lines to `file`, unless it is None."""
     if file is not None:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
@@ -57,7 +57,10 @@ def write_lines(rows: Iterable[Any], file: IO[bytes] | None) -> None:
 
 @contextmanager
 def written(path: str | None) -> Iterator[IO[bytes] | None]:
-    """A file to write, which appears under its name when all went well; None for none."""
+    """Yield a file to write, which gets its name `path` at the end; None if `path` is None.
+
+    After an error the file is removed, and what was at `path` before remains.
+    """
     if path is None:
         yield None
         return

@@ -1,1 +1,1 @@
-"""Reading: files, folders and standard input as a stream of records."""
+"""Reading: turns files, folders and standard input into a stream of records."""

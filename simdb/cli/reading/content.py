@@ -1,7 +1,7 @@
-"""Content: the bytes of a file or of standard input, opened, looked at and decoded.
+"""Content: opens a file or standard input, checks its first bytes and decodes its text.
 
-What is not text is recognised by its first bytes, before the whole is read.  An InputError says
-what was found and what would help; the caller adds where.
+Binary content is recognised by its first bytes, before the whole file is read.  An InputError says
+what was found and what to do; the caller adds the name of the file.
 """
 
 import codecs
@@ -18,11 +18,11 @@ from simdb.errors import InputError, OptionError
 
 STANDARD_INPUT = "-"
 SNIFFED_BYTES = 8192
-# Past this, a file is no document that anybody compares; it would only fill the memory.
+# A longer file is no useful document, and would only fill the memory.
 DOCUMENT_BYTES_MAX = 1 << 28
 BUFFER_BYTES = 1 << 16
 
-# What reading and decoding may raise for content that is not as it should be.
+# The errors that reading and decoding bad content can raise.
 CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -39,23 +39,28 @@ UNORDERED = ("utf-16", "utf-32")
 
 
 def known_encoding(name: str) -> str:
-    """The canonical name of a text encoding, UTF-8 with or without its mark; OptionError else."""
+    """Return the canonical name of a text encoding; raise OptionError if it is unknown.
+
+    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.
+    """
     try:
         "".encode(name)
         canonical = codecs.lookup(name).name
     except (LookupError, ValueError) as error:
-        raise OptionError(f"no text encoding is called {name!r}; try utf-8 or latin-1") from error
+        raise OptionError(
+            f"no text encoding is called {name!r}; use for example utf-8 or latin-1"
+        ) from error
     return "utf-8-sig" if canonical == "utf-8" else canonical
 
 
 def is_wide(encoding: str) -> bool:
-    """Whether one character takes several bytes that may be NUL or a line feed."""
+    """Return whether the encoding is UTF-16 or UTF-32, where any byte of a character can be NUL."""
     return encoding.startswith(UNORDERED)
 
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """The decompressed bytes of the file `path`, or of standard input for `-`."""
+    """Yield a stream of the decompressed bytes of the file `path`; `-` is standard input."""
     if path == STANDARD_INPUT:
         yield io.BufferedReader(_Unclosed(sys.stdin.buffer), BUFFER_BYTES)
         return
@@ -68,47 +73,47 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
-    """The encoding of a stream: that of its byte order mark, or else `encoding`.
+    """Return the encoding that the byte order mark of a stream names, or else `encoding`.
 
-    Raises InputError when the first bytes cannot be text in it; consumes nothing.
+    Raises InputError if the first bytes cannot be text in this encoding.  Consumes nothing.
     """
     head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
     if head.startswith(GZIP_MAGIC):
-        raise InputError("gzip data; give it a name that ends in .gz, or decompress it")
+        raise InputError("gzip data; rename the file to end in .gz, or decompress it")
     marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
     if marked is not None:
         return marked
     if encoding in UNORDERED and head:
         raise InputError(
-            f"no {encoding.upper()} byte order mark; use --encoding"
-            f" {guessed_wide(head) or encoding + '-le'}, or another"
+            f"no {encoding.upper()} byte order mark; name the byte order, for example --encoding"
+            f" {guessed_wide(head) or encoding + '-le'}"
         )
     if b"\0" in head and not is_wide(encoding):
         wide = guessed_wide(head)
         if wide is None:
-            raise InputError("binary content (NUL bytes), no text; leave it out")
-        raise InputError(f"NUL bytes, as in text that is {wide}; use --encoding {wide}")
+            raise InputError("binary content (NUL bytes), not text; leave it out")
+        raise InputError(f"NUL bytes, probably text in {wide}; use --encoding {wide}")
     return encoding
 
 
 def read_text(stream: BinaryIO, encoding: str, errors: str) -> tuple[str, int]:
-    """The whole of a stream as text, and how many bytes it took."""
+    """Return the whole text of a stream and its number of bytes."""
     content = stream.read(DOCUMENT_BYTES_MAX + 1)
     if len(content) > DOCUMENT_BYTES_MAX:
         raise InputError(
-            f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too much for one document; split it"
+            f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document; split it"
         )
     text = content.decode(without_mark(encoding), errors)
     return text.removeprefix(MARK), len(content)
 
 
 def without_mark(encoding: str) -> str:
-    """The codec whose errors count bytes from the beginning: UTF-8 with its mark, as it stands."""
+    """Return utf-8 for utf-8-sig, so that errors count bytes from the start; else `encoding`."""
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 
 def read_file(path: str, encoding: str, errors: str) -> str:
-    """The text of one file, or of standard input for `-`; InputError when there is none."""
+    """Return the text of one file, or of standard input for `-`; raise InputError if unreadable."""
     try:
         with opened(path) as stream:
             return read_text(stream, settled_encoding(stream, encoding), errors)[0]
@@ -117,15 +122,15 @@ def read_file(path: str, encoding: str, errors: str) -> str:
 
 
 def explained(error: BaseException) -> str:
-    """What was wrong with a content, and what would help, in one line."""
+    """Return one line that says what is wrong with content, and what to do."""
     if isinstance(error, UnicodeDecodeError):
         return _explained_decoding(error)
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
-        return f"damaged gzip data ({error}); make or fetch the file again"
+        return f"damaged gzip data ({error}); create or download the file again"
     if isinstance(error, PermissionError):
-        return "no permission to read it; change its mode, or leave it out"
+        return "no permission to read it; change its permissions, or leave it out"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror}); leave it out"
     return f"cannot be read ({error}); leave it out"
@@ -137,15 +142,15 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
         return f"no valid {name} at byte {error.start}; use --encoding utf-8 or --errors replace"
     likely = guessed_encoding(error.object, error.start)
     if likely is not None:
-        remedy = f"--encoding {likely} (by the looks of it) or --errors replace"
+        remedy = f"--encoding {likely} (a guess) or --errors replace"
         return f"no valid utf-8 at byte {error.start}; use {remedy}"
     is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
     what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
-    return f"{what} at byte {error.start}, while the rest is; use --errors replace"
+    return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"
 
 
 class _Unclosed(io.RawIOBase):
-    """A stream that somebody else closes."""
+    """A stream whose `close` leaves the inner stream open."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -154,7 +159,7 @@ class _Unclosed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        # At most one read of the system, so that a slow pipe gives what it has.
+        # read1 makes at most one system call, so a slow pipe gives what it already has.
         read = getattr(self._stream, "read1", self._stream.read)
         content: bytes = read(len(buffer))
         buffer[: len(content)] = content

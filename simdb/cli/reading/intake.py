@@ -1,4 +1,4 @@
-"""Intake: records in batches of bounded size, counted, their problems reported."""
+"""Intake: collects records into batches, counts them and reports problems."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
-# A source of the wrong kind has as many problems as records; more lines would tell nothing new.
+# Problems reported for each file: a file in a wrong format has one in every record.
 REPORTED_PROBLEMS = 100
 
 
 class Intake:
-    """Takes in what a source gives; counts `documents`, `size_bytes` and what was `skipped`."""
+    """The batches of a run, with counts of `documents`, `size_bytes` and `skipped` input."""
 
     def __init__(self, found: Found, progress: Progress) -> None:
-        """`progress` shows how far it is and says what is wrong."""
+        """Take what the sources gave; `progress` shows the counts and reports the problems."""
         self._found = found
         self._progress = progress
         self._problems: Counter[str] = Counter()
@@ -29,7 +29,10 @@ class Intake:
         self.skipped = 0
 
     def batches(self, sketch: TextSketch) -> Iterator[list[Record]]:
-        """All records, some thousands at a time, which will be sketched by `sketch`."""
+        """Yield all records in batches of bounded size.
+
+        `sketch` decides whether text that looks like HTML gets a hint.
+        """
         batch: list[Record] = []
         size = 0
         for each in self._found:
@@ -49,7 +52,7 @@ class Intake:
                 self._progress.note(f"{source}: {count - REPORTED_PROBLEMS:,} more like these")
 
     def skipped_note(self) -> str:
-        """What the summary says of what was skipped: nothing, or that it is above."""
+        """Return the part of the summary about skipped input, empty if nothing was skipped."""
         if not self.skipped:
             return ""
         return f"; {quantity(self.skipped, 'bad file')} or records skipped, reported above"

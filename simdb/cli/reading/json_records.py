@@ -1,6 +1,6 @@
-"""JSON: lines of it, or one array, as a stream of records.
+"""JSON records: reads JSON lines, or one JSON array, as a stream of records.
 
-One bad line is a `Problem`, and the next is read; an array cannot be read on past an error.
+A bad line becomes a `Problem`, and reading goes on.  After an error in an array, reading ends.
 """
 
 import codecs
@@ -29,7 +29,7 @@ JSON_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def read_json(path: str, name: str, reading: Reading) -> Found:
-    """Records of a file of JSON lines, or of one JSON array."""
+    """Yield the records of a file that holds JSON lines or one JSON array."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         if _begins_array(stream, reading.encoding):
@@ -39,14 +39,14 @@ def read_json(path: str, name: str, reading: Reading) -> Found:
 
 
 def read_json_lines(path: str, name: str, reading: Reading) -> Found:
-    """Records of a file of JSON lines."""
+    """Yield the records of a file of JSON lines."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         yield from _read_lines(stream, name, reading)
 
 
 def _begins_array(stream: io.BufferedReader, encoding: str) -> bool:
-    """Whether a bracket comes first in a stream; consumes nothing."""
+    """Return whether the first character of a stream is a bracket; consume nothing."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     start = decoder.decode(stream.peek(PARSED_CHARACTERS)).removeprefix(MARK)
     return start[_after_space(start, 0) :].startswith("[")
@@ -62,7 +62,7 @@ def _read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found
         where = f"{name}:{position}"
         if line is None:
             limit = DOCUMENT_BYTES_MAX >> 20
-            yield Problem(name, where, f"a line longer than {limit} MiB; split it")
+            yield Problem(name, where, f"the line is longer than {limit} MiB; split it")
             continue
         try:
             text = line.decode(encoding, reading.errors).strip()
@@ -83,7 +83,7 @@ def _parsed(text: str) -> Any:
 
 
 def _limited(lines: Any) -> Iterator[tuple[bytes | None, int]]:
-    """Lines and their sizes; None for a line that is too long, the rest of which is skipped."""
+    """Yield each line and its size in bytes; None in place of a line that is too long."""
     while line := lines.readline(DOCUMENT_BYTES_MAX + 1):
         size = len(line)
         if size <= DOCUMENT_BYTES_MAX:
@@ -96,7 +96,7 @@ def _limited(lines: Any) -> Iterator[tuple[bytes | None, int]]:
 
 
 class _Narrow:
-    """Lines of a text stream as UTF-8."""
+    """A byte stream of the lines of a text stream, encoded as UTF-8."""
 
     def __init__(self, text: io.TextIOWrapper) -> None:
         self._text = text
@@ -133,9 +133,9 @@ def _read_array(stream: io.BufferedReader, name: str, reading: Reading) -> Found
 
 
 def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:
-    """The elements of a JSON array and what they were parsed from; ValueError when it is none.
+    """Yield each element of a JSON array and its source text; raise ValueError if it is invalid.
 
-    The buffer grows twofold while an element does not end in it, so that none is parsed often.
+    While the buffer does not contain a whole element, it doubles, so few elements are parsed twice.
     """
     decoder = json.JSONDecoder()
     buffer = text.read(PARSED_CHARACTERS)
@@ -155,24 +155,24 @@ def _elements(text: io.TextIOBase) -> Iterator[tuple[Any, str]]:
         if not more:
             if start is not None:
                 decoder.raw_decode(buffer[start:])  # says what is wrong
-            raise ValueError("it does not end with ]")
+            raise ValueError("the array does not end with ]")
         buffer, at = buffer[at:] + more, 0
         if len(buffer) > ELEMENT_CHARACTERS_MAX:
-            raise ValueError(f"an element longer than {ELEMENT_CHARACTERS_MAX >> 20} MiB")
+            raise ValueError(f"the element is longer than {ELEMENT_CHARACTERS_MAX >> 20} MiB")
 
 
 def _element_start(buffer: str, at: int, is_first: bool) -> int | None:
-    """Where the next element, or the bracket at the end, begins; None if not in the buffer."""
+    """Return where the next element, or the final bracket, begins; None if not in the buffer."""
     start = _after_space(buffer, at)
     if start < len(buffer) and not is_first and buffer[start] != "]":
         if buffer[start] != ",":
-            raise ValueError(f"{buffer[start]!r} where a comma was due")
+            raise ValueError(f"{buffer[start]!r} instead of a comma")
         start = _after_space(buffer, start + 1)
     return start if start < len(buffer) else None
 
 
 def _element_end(decoder: json.JSONDecoder, buffer: str, start: int) -> tuple[Any, int] | None:
-    """The element at `start` and its end; None unless what follows it stands in the buffer too."""
+    """Return the element at `start` and its end; None unless the next character is there, too."""
     try:
         value, stop = decoder.raw_decode(buffer, start)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Hints: what somebody may have overlooked, said once and never in the way."""
+"""Markup hint: a note that a text looks like HTML, but its tags count as text."""
 
 import re
 import sys
@@ -16,17 +16,17 @@ HTML_START = re.compile(
 
 
 def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
-    """What to say of a text that begins like HTML and is to be taken as plain text."""
+    """Return the hint for a text that begins like HTML and is read as plain text, or None."""
     if sketch.markup != "none" or not HTML_START.match(text, 0, LOOKED_AT_CHARACTERS):
         return None
     return (
-        f"{where}: this looks like HTML, and its tags count as text; --markup html (given when the"
-        " database is created) takes the visible text only"
+        f"{where}: this looks like HTML, and its tags count as text; to use only the visible text,"
+        " give --markup html (with a database, when it is created)"
     )
 
 
 def note_markup(texts: Iterable[tuple[str, str]], sketch: TextSketch) -> None:
-    """Say of named texts, on standard error, when they look like HTML and are taken as they are."""
+    """Print the hint for the first of some texts that needs it; `texts` are (name, text)."""
     hints = [markup_hint(text, name, sketch) for name, text in texts]
     found = next(filter(None, hints), None)
     if found is not None:

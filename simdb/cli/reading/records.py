@@ -1,6 +1,6 @@
-"""Records: documents as they come out of a source, and what could not be one.
+"""Records: the documents that were read from the input, and the problems found there.
 
-A `Record` or a `Problem` comes for everything that was read, in order.
+Every reader yields a `Record` or a `Problem` for each piece of input, in order.
 """
 
 import json
@@ -19,9 +19,9 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How sources are read: see the options of the same names.
+    """The options for reading sources, named after the options of the command line.
 
-    `is_whole`: all columns are wanted, for their survivors are written or their metadata stored.
+    `is_whole`: read all columns, not only id and text, since records are written or stored whole.
     """
 
     encoding: str = "utf-8-sig"
@@ -33,20 +33,20 @@ class Reading:
 
     @property
     def stream_errors(self) -> str:
-        """How to decode a stream of records: bad bytes spoil only the record they are in.
+        """The error handler for decoding a stream, so that bad bytes spoil only their own record.
 
-        They become surrogates, which `make_record` refuses.
+        With `strict`, bad bytes become surrogates, which `make_record` refuses.
         """
         return "replace" if self.errors == "replace" else "surrogateescape"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One document: its id, its text, and where it stands.
+    """One document: its id, its text, and its place in the input.
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
-    `line`: what a list of survivors says of it: the record as read, or the path of the file.
-    `fields`: the record without id and text; None for a file.
+    `line`: its line in the output of --keep: the record as read, or the path of the file.
+    `fields`: the other fields of the record; None for a file.
     """
 
     id: str | int
@@ -59,15 +59,15 @@ class Record:
 
     @property
     def where(self) -> str:
-        """Where it stands, for a message."""
+        """The place of the record, for a message."""
         return f"{self.source}:{self.position}" if self.position else self.source
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is no document: `where` it stands, and why not, with what would help.
+    """Input that is not a document: its place `where`, and the reason with what to do.
 
-    `source`: the file of many records that it is in; empty when it is a file as a whole.
+    `source`: the file of records that contains it; empty if it is a whole file.
     """
 
     source: str
@@ -81,12 +81,12 @@ Found = Iterator[Record | Problem]
 def make_record(
     value: Any, reading: Reading, *, source: str, position: int, line: str | None, size_bytes: int
 ) -> Record:
-    """The record in a parsed object; InputError when there is none.
+    """Return the record that a parsed object describes; raise InputError if it is invalid.
 
-    `line`: the object as it was read, where it was text.
+    `line`: the object as text, as it was read; None makes a JSON line from `value`.
     """
     if not isinstance(value, dict):
-        raise InputError(f"{_kind(value)}, not an object with fields; give objects")
+        raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
     text = _text(value, reading)
     fields = {
         name: content
@@ -105,28 +105,28 @@ def make_record(
 
 
 def as_line(value: Any) -> str:
-    """An object as one line of JSON."""
+    """Return an object as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def byte_count(text: str) -> int:
-    """How many bytes a text takes in UTF-8."""
+    """Return the number of bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def valid_name(path: str) -> str:
-    """A path as valid Unicode: bytes that are none appear as \\xNN."""
+    """Return a path as valid Unicode, with \\xNN for each byte that is not UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def check_id(id: str | int) -> None:
-    """Raise InputError for an id that a database cannot take."""
+    """Raise InputError for an id that a database cannot store."""
     if isinstance(id, int):
         if not -(2**63) <= id < 2**64:
-            raise InputError(f"the id {id} is no 64-bit number; leave out --int-ids")
+            raise InputError(f"the id {id} does not fit in 64 bits; leave out --int-ids")
         return
     if SURROGATES.search(id):
-        raise InputError("the id is no valid Unicode; correct it")
+        raise InputError("the id is not valid Unicode; correct it")
     if len(id) > ID_BYTES_MAX or len(id.encode()) > ID_BYTES_MAX:
         raise InputError(f"the id {id[:40]!r}... is longer than {ID_BYTES_MAX} bytes; shorten it")
 
@@ -135,23 +135,23 @@ def _text(value: dict[str, Any], reading: Reading) -> str:
     name = reading.text_field
     if name not in value:
         raise InputError(
-            f"no field {name!r}; name the one that holds the text by --text-field"
-            f" (there are {_names(value)})"
+            f"no field {name!r}; use --text-field to name the field with the text"
+            f" (found: {_names(value)})"
         )
     text = value[name]
     if isinstance(text, bytes):
         text = text.decode(reading.encoding, reading.errors)
     if not isinstance(text, str):
         raise InputError(
-            f"the field {name!r} holds {_kind(text)}, not text; choose another by --text-field"
+            f"the field {name!r} holds {_kind(text)}, not text; use --text-field to name another"
         )
     return valid_text(text, f"the field {name!r} holds ", reading)
 
 
 def valid_text(text: str, subject: str, reading: Reading) -> str:
-    """`text` without the surrogates that undecoded bytes became; InputError unless replaced.
+    """Return `text` with U+FFFD for each undecodable byte; raise InputError unless `replace`.
 
-    `subject`: how the message begins.
+    `subject` is the start of the message, such as "the field 'text' holds ".
     """
     if text.isascii() or not SURROGATES.search(text):
         return text
@@ -161,7 +161,7 @@ def valid_text(text: str, subject: str, reading: Reading) -> str:
 
 
 def _undecoded(text: str, encoding: str) -> str:
-    """What was wrong with the bytes that became a text with surrogates."""
+    """Return what was wrong with the bytes that decoding turned into surrogates."""
     name = without_mark(encoding)
     try:
         text.encode(name, "surrogateescape").decode(name)
@@ -176,12 +176,12 @@ def _id(value: dict[str, Any], reading: Reading, default: str) -> str | int:
     id = value.get(reading.id_field)
     if id is None or id == "":
         if reading.has_int_ids:
-            raise InputError(f"no field {reading.id_field!r}, which --int-ids needs; add one")
+            raise InputError(f"no field {reading.id_field!r}, but --int-ids needs it; add it")
         id = default
     if isinstance(id, bool) or not isinstance(id, str | int | float):
         raise InputError(
-            f"the field {reading.id_field!r} holds {_kind(id)}, not an id; choose another by"
-            " --id-field"
+            f"the field {reading.id_field!r} holds {_kind(id)}, not an id; use --id-field to name"
+            " another"
         )
     if reading.has_int_ids:
         id = as_int_id(id)
@@ -192,13 +192,13 @@ def _id(value: dict[str, Any], reading: Reading, default: str) -> str | int:
 
 
 def as_int_id(id: str | int | float) -> int:
-    """A number given as an id; InputError when it is not a whole one."""
+    """Return an id as an int; raise InputError unless it is a whole number."""
     try:
         number = int(id)
     except (ValueError, OverflowError) as error:
-        raise InputError(f"the id {id!r} is no whole number; leave out --int-ids") from error
+        raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids") from error
     if isinstance(id, float) and number != id:
-        raise InputError(f"the id {id!r} is no whole number; leave out --int-ids")
+        raise InputError(f"the id {id!r} is not a whole number; leave out --int-ids")
     return number
 
 
@@ -209,7 +209,7 @@ def _names(value: dict[str, Any]) -> str:
 
 
 def _kind(value: Any) -> str:
-    """What a value is, in the words of JSON."""
+    """Return the kind of a value in the words of JSON."""
     if value is None:
         return "null"
     if isinstance(value, bool):

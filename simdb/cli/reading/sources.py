@@ -1,7 +1,7 @@
-"""Sources: what stands on the command line, as a stream of records.
+"""Sources: reads the files and folders named on the command line as a stream of records.
 
-A file is many records or one document, by its name; a folder is one document for each file in
-it; `-` is JSON lines on standard input.  Nothing is held but what is being read.
+The end of a file name says whether the file holds many records or is one document.  A folder holds
+one document in each file; `-` is JSON lines on standard input.  Only one record is in memory.
 """
 
 import io
@@ -42,9 +42,9 @@ FOLDER, FILE, OTHER = "folder", "file", "other"
 
 
 def check_sources(sources: Collection[str]) -> None:
-    """Raise InputError for a source that does not exist or needs what is not installed."""
+    """Raise InputError for a source that does not exist; OptionError if its reader is missing."""
     for source in sources:
-        # A dangling link is a bad file among others, and no slip of the pen.
+        # A dangling link exists, and is later reported like any unreadable file.
         if source != STANDARD_INPUT and not os.path.lexists(source):
             raise InputError(f"there is no file or folder {valid_name(source)}")
         if source.lower().endswith(PARQUET) and not os.path.isdir(source):
@@ -54,7 +54,10 @@ def check_sources(sources: Collection[str]) -> None:
 def read_sources(
     sources: Collection[str], reading: Reading, *, excluded: Collection[str] = ()
 ) -> Found:
-    """Every record of every source, in order; no file twice, and in folders none `excluded`."""
+    """Yield all records of all sources in order, each file once.
+
+    Files and folders in `excluded` are left out when a folder is read.
+    """
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
     for source in sources:
@@ -72,7 +75,10 @@ def read_sources(
 
 
 def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) -> Found:
-    """The same, but standard input is one text; `by_lines`: each line of a source is a document."""
+    """Yield the records of sources like `read_sources`, but read standard input as one text.
+
+    `by_lines`: each line of a source is a document.
+    """
     for source in sources:
         name = valid_name(source)
         if by_lines:
@@ -84,7 +90,7 @@ def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) ->
 
 
 def read_lines(path: str, name: str, reading: Reading) -> Found:
-    """Each line of a file as a document, called after its place."""
+    """Yield each line of a file as a document with the id `FILE:LINE`."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
@@ -104,7 +110,7 @@ def read_lines(path: str, name: str, reading: Reading) -> Found:
 def read_folder(
     folder: str, reading: Reading, passed: Collection[str] = (), *, ending: str = ""
 ) -> Found:
-    """One document for each file under `folder` whose name has the `ending`; none in `passed`."""
+    """Yield a document for each file under `folder` with this `ending` that is not in `passed`."""
     for found in walk(folder, passed):
         if isinstance(found, Problem):
             yield found
@@ -113,18 +119,18 @@ def read_folder(
 
 
 def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
-    """Paths of the regular files under `folder`, sorted; links are not followed."""
+    """Yield the paths of all regular files under `folder`, sorted; do not follow links."""
     passed_names = {os.path.basename(path) for path in passed}
     pending = [(folder, FOLDER)]
     while pending:
         path, kind = pending.pop()
-        # Following a path to its place is slow, and few names can be those of places passed.
+        # realpath is slow, so it is called only for names that occur in `passed`.
         if os.path.basename(path) in passed_names and os.path.realpath(path) in passed:
             continue
         if kind == FILE:
             yield path
         elif kind == OTHER:
-            yield Problem("", valid_name(path), "no regular file; leave it out")
+            yield Problem("", valid_name(path), "not a regular file; leave it out")
         else:
             try:
                 pending += _entries(path)
@@ -133,7 +139,7 @@ def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
 
 
 def read_document(path: str, reading: Reading) -> Record | Problem:
-    """A file as one document: its id is the path, its text the content."""
+    """Return a file as one document: its id is the path, its text the content."""
     name = valid_name(path)
     try:
         check_id(name)
@@ -142,18 +148,18 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
             text, size = read_content(stream, encoding, reading.errors)
     except CONTENT_ERRORS as error:
         return Problem("", name, explained(error))
-    # A line of a list cannot hold a name with a line feed; then it shows the name escaped.
+    # A name with a line feed would take two lines in the output of --keep, so it is escaped.
     line = path if "\n" not in path else name.replace("\n", "\\n")
     return Record(id=name, text=text, source=name, position=0, line=line, size_bytes=size)
 
 
 def is_under(place: str, passed: Collection[str]) -> bool:
-    """Whether a path is one of those passed, or inside one."""
+    """Return whether a path is in `passed`, or inside a folder in `passed`."""
     return any(place == each or place.startswith(each.rstrip("/") + "/") for each in passed)
 
 
 def _read_file(path: str, reading: Reading) -> Found:
-    """The records in a file, by the end of its name."""
+    """Return the records of a file, read in the format that the end of its name says."""
     name = valid_name(path)
     kind = name.lower()
     if kind.endswith(PARQUET):
@@ -171,7 +177,7 @@ def _read_file(path: str, reading: Reading) -> Found:
 
 
 def _guarded(name: str, found: Found) -> Found:
-    """What was found, and a problem at last if the source cannot be read on."""
+    """Yield what was found, and at last a problem if the rest of the source is unreadable."""
     try:
         yield from found
     except CONTENT_ERRORS as error:
@@ -179,7 +185,7 @@ def _guarded(name: str, found: Found) -> Found:
 
 
 def _entries(folder: str) -> list[tuple[str, str]]:
-    """The paths in a folder, but for links, and what each is; the last name first."""
+    """Return path and kind of each entry of a folder except links, in reverse order of names."""
     with os.scandir(folder) as entries:
         found = [(entry.path, _kind(entry)) for entry in entries if not entry.is_symlink()]
     return sorted(found, reverse=True)

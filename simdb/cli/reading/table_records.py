@@ -1,7 +1,7 @@
-"""Tables: files of many records, read as a stream.
+"""Table records: reads the rows of CSV, TSV and Parquet files as a stream of records.
 
-CSV, TSV and Parquet.  One bad row is a `Problem`, and the next is read; where a file cannot be
-read on, an InputError, or a last `Problem`, says so.
+A bad row becomes a `Problem`, and reading goes on.  If the rest of a file is unreadable, an
+InputError or a last `Problem` says so.
 """
 
 import csv
@@ -21,12 +21,12 @@ from simdb.cli.reading.records import Found, Problem, Reading, Record, byte_coun
 from simdb.errors import InputError
 
 PARQUET_ROWS = 1024
-# A long text is one field; the module's own limit is 128 KiB.
+# One field can hold a long text; the default limit of the csv module is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
 
 
 def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Found:
-    """Records of a CSV file whose first row names the fields."""
+    """Yield the records of a CSV file; its first row names the fields."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
         text = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors, newline="")
@@ -48,7 +48,7 @@ def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Fou
 
 
 def read_parquet(path: str, name: str, reading: Reading) -> Found:
-    """Records of a Parquet file."""
+    """Yield the records of a Parquet file."""
     arrow, parquet = load_parquet()
     try:
         with parquet.ParquetFile(path) as file:
@@ -63,11 +63,11 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                     yield _parquet_record(row, reading, name, position)
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
-        yield Problem("", name, f"no valid Parquet ({reason}); make or fetch it again")
+        yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """The modules that read Parquet; OptionError where they are not installed."""
+    """Return the modules that read Parquet; raise OptionError if they are not installed."""
     purpose = "reading Parquet"
     return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
 
@@ -76,8 +76,8 @@ def _check_column(header: list[str], reading: Reading) -> None:
     if reading.text_field not in header:
         shown = ", ".join(repr(each[:40]) for each in header[:8])
         raise InputError(
-            f"no column {reading.text_field!r}; name the one that holds the text by --text-field"
-            f" (there are {shown})"
+            f"no column {reading.text_field!r}; use --text-field to name the column with the text"
+            f" (found: {shown})"
         )
 
 
@@ -85,7 +85,7 @@ def _next_row(rows: Any) -> list[str] | None:
     try:
         row: list[str] | None = next(rows, None)
     except csv.Error as error:
-        raise InputError(f"no valid row ({error}); correct it") from error
+        raise InputError(f"not a valid row ({error}); correct it") from error
     return row
 
 

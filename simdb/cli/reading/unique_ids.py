@@ -1,7 +1,7 @@
-"""Names: ids that are distinct, when sources give one id to several documents.
+"""Unique ids: renames documents when the sources give one id to several of them.
 
-A document whose id is taken by another is named after its source too.  A document that an earlier
-run stored under the same id, with the same fingerprint, was seen before.
+A document with a taken id gets an id that contains the name of its source.  A document that an
+earlier run stored with the same id and fingerprint counts as seen, and is not stored again.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -20,13 +20,13 @@ REPORTED_NAMES = 10
 Answer = TypeVar("Answer")
 
 
-class Names:
-    """Gives every document of a run an id of its own; counts `renamed` and `seen`."""
+class UniqueIds:
+    """The ids of one run, each given to one document; counts `renamed` and `seen` documents."""
 
     def __init__(
         self, progress: Progress, sketcher: AnySketcher, before: simdb.Snapshot | None = None
     ) -> None:
-        """`before`: what earlier runs have stored, sketched by `sketcher`."""
+        """`before`: the documents of earlier runs, made by `sketcher`; None without --db."""
         self._progress = progress
         self._sketcher = sketcher
         self._before = before
@@ -39,9 +39,9 @@ class Names:
         present: Container[Id],
         put: Callable[[list[Record]], Answer],
     ) -> tuple[list[Record], Answer]:
-        """Store a batch by `put`, which raises ExistsError when an id is `present`.
+        """Store a batch by `put`, which raises ExistsError if an id is `present`.
 
-        Returns the records that were put, under their ids, and the answer.
+        Returns the stored records, with their unique ids, and the result of `put`.
         """
         if len({record.id for record in batch}) == len(batch):
             try:
@@ -81,12 +81,12 @@ class Names:
             return record
         self.renamed += 1
         if self.renamed <= REPORTED_NAMES:
-            self._progress.note(f"{record.where}: the id {record.id!r} is taken; named {id!r} here")
+            self._progress.note(f"{record.where}: the id {record.id!r} is taken; renamed to {id!r}")
         return replace(record, id=id)
 
 
 def _candidates(record: Record) -> Iterator[str | int]:
-    """The id of a record and what it may be called when that is taken, without end."""
+    """Yield the id of a record and then, without end, alternatives for when it is taken."""
     yield record.id
     base = f"{record.id}"
     if record.position:

@@ -45,7 +45,7 @@ def test_an_unknown_preset_is_wrong_use(simdb_run):
     ran = simdb_run("create", "db", "--preset", "best")
 
     assert ran.code == 2
-    assert "--preset is paper or moz, not 'best'" in ran.notes
+    assert "--preset must be paper or moz, got 'best'" in ran.notes
 
 
 def test_stop_words_come_from_a_file(simdb_run, tmp_path):
@@ -79,7 +79,7 @@ def test_dedup_refuses_another_sketch_than_that_of_the_database(simdb_run, write
 
     assert same.code == 0
     assert other.code == 2
-    assert "seen was created with --weighting log-tf, not tf; leave the option out" in other.notes
+    assert "seen was created with --weighting log-tf, not tf; leave out the option" in other.notes
 
 
 def test_what_was_not_given_is_as_usual():

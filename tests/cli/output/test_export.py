@@ -84,4 +84,4 @@ def test_pairs_are_planned_of_a_database_only(simdb_run):
     ran = simdb_run("plan", "--documents", 1000, "--pairs")
 
     assert ran.code == 2
-    assert "of a database" in ran.notes
+    assert "need a database" in ran.notes

@@ -184,7 +184,7 @@ def test_records_say_where_their_bytes_are_no_text_and_what_they_may_be():
 
     records, problems = read("a.jsonl", "b.csv")
 
-    remedy = "use --encoding latin-1 (by the looks of it) or --errors replace"
+    remedy = "use --encoding latin-1 (a guess) or --errors replace"
     assert [record.text for record in records] == ["ok", "ok"]
     assert [(each.where, each.reason) for each in problems] == [
         ("a.jsonl:2", f"no valid utf-8 at byte 13; {remedy}"),
@@ -269,7 +269,7 @@ def test_an_id_that_is_no_whole_number_is_a_problem_of_its_line(id):
     records, problems = read("a.jsonl", has_int_ids=True)
 
     assert ids_and_texts(records) == [(1, "two")]
-    assert "no whole number" in problems[0].reason
+    assert "not a whole number" in problems[0].reason
 
 
 def test_a_missing_text_field_is_reported_with_the_fields_there_are():
