@@ -64,7 +64,7 @@ def insert(
 ) -> None:
     """Insert documents in one transaction; create the database if it does not exist.
 
-    With --match, look up all documents first, then insert them and show their earlier matches.
+    With --match, look up all documents before they are inserted, and show what each one matches.
 
     Exit code 1 if files or records were skipped, 3 if an id is taken; then nothing is inserted.
     """

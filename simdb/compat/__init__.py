@@ -1,1 +1,1 @@
-"""Other libraries' interfaces on top of this one, for programs that change one import."""
+"""Compatibility: the interfaces of other libraries, for programs that change only one import."""

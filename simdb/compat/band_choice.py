@@ -1,8 +1,8 @@
-"""datasketch's choice of bands, b bands of r rows by a threshold and two weights, and its options.
+"""Band choice: datasketch's rule that chooses b bands of r rows from a threshold and two weights.
 
-Documents of similarity s become candidates with the probability 1 - (1 - s^r)^b.  What is less
-similar than the threshold and found, and what is more similar and not found, is counted by areas
-under that curve, and the b and r of the least weighted sum are taken.
+Two documents of similarity s become candidates with probability 1 - (1 - s^r)^b.  The area under
+this curve below the threshold counts false positives; the area above the curve, above the
+threshold, counts false negatives.  The rule takes the b and r with the least weighted sum.
 """
 
 import math
@@ -35,17 +35,17 @@ F64 = npt.NDArray[np.float64]
 def new_options(
     bands: tuple[int, int], scheme: str | None = None, seed: int | None = None
 ) -> Options:
-    """Of a database for `bands` of so many hash values."""
+    """Return the options of a new database for `bands`, the numbers (b, r) of bands and rows."""
     family = FAMILY_OF.get(AFFINE32 if scheme is None else scheme)
     if family is None:
         raise OptionError(
-            f"scheme is one of {', '.join(map(repr, FAMILY_OF))}, not {scheme!r}; 32 bits"
-            " are stored"
+            f"scheme must be one of {', '.join(map(repr, FAMILY_OF))}, got {scheme!r}; a"
+            " database stores hash values of 32 bits"
         )
     count, rows = bands
     if count > TABLES_MAX:
         raise OptionError(
-            f"{count} bands are more than the {TABLES_MAX} that a database can have; give fewer by"
+            f"{count} bands are too many: a database has at most {TABLES_MAX}; use fewer with"
             " params=(b, r), a higher threshold= or a smaller num_perm="
         )
     steps = -(-max(count * rows, PERMUTATIONS_LEAST) // PERMUTATIONS_STEP)
@@ -61,29 +61,29 @@ def chosen_bands(
     weights: tuple[float, float] | None,
     params: tuple[int, int] | None,
 ) -> tuple[int, int]:
-    """The b and r that datasketch has for its arguments; OptionError for what cannot be."""
+    """Return the b and r that datasketch chooses; raise OptionError for invalid arguments."""
     threshold = USUAL_THRESHOLD if threshold is None else threshold
     if not 0 <= threshold <= 1:
-        raise OptionError(f"threshold is from 0 to 1, not {threshold!r}")
+        raise OptionError(f"threshold must be from 0 to 1, got {threshold!r}")
     positive, negative = weights or USUAL_WEIGHTS
     if min(positive, negative) < 0 or not math.isclose(positive + negative, 1):
-        raise OptionError(f"weights are two numbers from 0 whose sum is 1, not {weights!r}")
+        raise OptionError(f"weights must be two numbers of at least 0 with sum 1, got {weights!r}")
     count = USUAL_COUNT if num_perm is None else num_perm
     whole("num_perm", count, 2, PERMUTATIONS_MOST)
     bands, rows = params or choose_bands(threshold, count, positive, negative)
     if bands < 2 or rows < 1 or bands * rows > count:
         raise OptionError(
-            f"b={bands} bands of r={rows} hash values cannot be: there are 2 bands or more, and"
-            f" b * r is at most num_perm={count}"
+            f"b={bands} bands of r={rows} hash values are not possible: use b of at least 2, and"
+            f" b * r of at most num_perm={count}"
         )
     return bands, rows
 
 
 def banded(values: npt.NDArray[Any], options: Options) -> U32:
-    """The minima that a database stores of hash values [n, at least b * r]: uint32[n, ...].
+    """Return the minima that a database stores of hash values [n, b * r or more]: uint32[n, ...].
 
-    Those in bands; what is left of the minima has the first of them again, which leaves an estimate
-    of similarity unbiased.
+    These are the b * r hash values in bands.  The number of minima is a multiple of 8, so the first
+    hash values fill the rest; this does not bias the estimated similarity.
     """
     assert isinstance(options.sketch, Minhash)
     assert options.bands is not None
@@ -96,7 +96,7 @@ def banded(values: npt.NDArray[Any], options: Options) -> U32:
 def choose_bands(
     threshold: float, num_perm: int, false_positive_weight: float, false_negative_weight: float
 ) -> tuple[int, int]:
-    """The b and r that `MinHashLSH` takes; the fewest bands, then rows, where several are best."""
+    """Return the b and r with the least error; at equal error, the fewest bands, then rows."""
     least, chosen = np.inf, (0, 0)
     below, below_shares = _points(0.0, threshold, num_perm)
     above, above_shares = _points(threshold, 1.0, num_perm)
@@ -112,9 +112,9 @@ def choose_bands(
 
 
 def _points(start: float, stop: float, num_perm: int) -> tuple[F64, F64]:
-    """Where to take the curve and how much each place counts (Gauss & Legendre).
+    """Return the places and weights of Gauss-Legendre quadrature from `start` to `stop`.
 
-    It is a polynomial of degree `num_perm` at most, whose area n points give for degree 2 n - 1.
+    The curve is a polynomial of degree `num_perm` at most; n places are exact to degree 2 n - 1.
     """
     places, shares = np.polynomial.legendre.leggauss(num_perm // 2 + 1)
     half = (stop - start) / 2

@@ -1,8 +1,8 @@
-"""Text of decimal numbers, one to a line, to and from arrays, without a Python object for each.
+"""Decimal lines: converts text with one number on each line to and from arrays of numbers.
 
-The digits of a line are read as three words of eight bytes that end where the line ends, and eight
-digits become a number by three multiplications.  A line that is anything else than digits with at
-most a minus sign in front is looked at by itself.
+No Python object is made for a number.  The digits of a line are read as three words of eight bytes,
+the last of which ends with the line; three multiplications turn eight digits into a number.  A line
+with anything but digits, after at most one minus sign, is parsed on its own.
 """
 
 import re
@@ -20,10 +20,10 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-BLOCK_BYTES = 1 << 19  # some 26,000 lines, whose columns stay in the second-level cache
+BLOCK_BYTES = 1 << 19  # about 26,000 lines, whose arrays fit in the second-level cache
 WORD = 8
 DIGITS_MAX = 20  # of 2**64 - 1
-# What stands before the first line, so that its words may begin before it.
+# Put before the first line, since its three words can begin before it.
 PAD = b" " * (3 * WORD)
 NEWLINE, RETURN, MINUS = b"\n\r-"
 NUMBER = re.compile(rb"\s*([+-]?)([0-9]+)\s*")
@@ -32,9 +32,11 @@ SHOWN_BYTES = 40
 ZEROS = np.uint64(0x3030303030303030)
 SIXES = np.uint64(0x0606060606060606)
 HIGH_HALVES = np.uint64(0xF0F0F0F0F0F0F0F0)
-# The last k bytes of a word, for k = 0 .. 8.
-KEPT = np.array([ALL_BITS ^ ((1 << 8 * (WORD - kept)) - 1) for kept in range(WORD + 1)], np.uint64)
-# Two neighbouring numbers of 1, 2 or 4 digits into one: factor, shift, what is kept before it.
+# Masks of the last k bytes of a word, for k = 0 .. 8.
+MASKS = np.array(
+    [ALL_BITS ^ ((1 << 8 * (WORD - count)) - 1) for count in range(WORD + 1)], np.uint64
+)
+# Join two neighbouring numbers of 1, 2 or 4 digits: factor, shift, and mask applied first.
 STEPS = [
     (np.uint64((10 << 8) + 1), np.uint64(8), None),
     (np.uint64((10**2 << 16) + 1), np.uint64(16), np.uint64(0x00FF00FF00FF00FF)),
@@ -43,18 +45,18 @@ STEPS = [
 EIGHT_DIGITS = np.uint64(10**8)
 HIGHEST, HIGHEST_REST = (np.uint64(part) for part in divmod(ALL_BITS, 10**16))
 
-# The four digits of 0 .. 9999, as they lie in memory.
+# The four digits of each number 0 .. 9999, as bytes in one 32-bit word.
 FOURS = np.frombuffer(b"".join(b"%04d" % number for number in range(10**4)), np.uint32)
 POWERS = np.array([10**power for power in range(1, DIGITS_MAX)], np.uint64)
-CELLS = DIGITS_MAX + 4  # of a number: "[" or ", " before it, "]" and a newline after it
+CELLS = DIGITS_MAX + 4  # bytes per number: "[" or ", " before it, "]" and a newline after it
 
 
 def read_numbers(stream: BinaryIO) -> Iterator[U64]:
-    """The numbers of a text in order, in arrays; InputError names the line that is none.
+    """Yield the numbers of a text in order, in arrays; raise InputError for an invalid line.
 
-    A line is a whole number below 2**64 in digits, with space around it or none.  A minus sign
-    makes it the number that has the same 64 bits in two's complement, as C's strtoull does.  Blank
-    lines are passed over.
+    A line holds a whole number below 2**64 in digits, and possibly spaces around it.  With a minus
+    sign it is the number with the same 64 bits in two's complement, like C's strtoull.  Blank lines
+    are skipped.
     """
     rest, line = b"", 1
     while block := stream.read(BLOCK_BYTES):
@@ -70,9 +72,9 @@ def read_numbers(stream: BinaryIO) -> Iterator[U64]:
 
 
 def write_arrays(numbers: U64, starts: Flags, *, is_closed: bool) -> U8:
-    """Lines of JSON arrays, `[1, 2]`, in ASCII; an array begins wherever `starts` is true.
+    """Return lines of JSON arrays, `[1, 2]`, in ASCII; an array begins wherever `starts` is true.
 
-    `is_closed`: the last array ends here.  So a long array may be written in pieces.
+    `is_closed`: the last array ends here.  If not, a later call can write the rest of it.
     """
     count = len(numbers)
     cells = np.empty((count, CELLS), np.uint8)
@@ -93,7 +95,7 @@ def write_arrays(numbers: U64, starts: Flags, *, is_closed: bool) -> U8:
 
 
 def _parse(text: bytes, line: int) -> tuple[U64, int]:
-    """The numbers of whole lines, the first of which is line `line`, and how many lines."""
+    """Return the numbers in whole lines and the number of lines; the first is line `line`."""
     padded = PAD + text
     letters = np.frombuffer(padded, np.uint8)
     ends = np.flatnonzero(letters[len(PAD) :] == NEWLINE) + len(PAD)
@@ -114,7 +116,7 @@ def _parse(text: bytes, line: int) -> tuple[U64, int]:
 
 
 def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Flags]:
-    """The numbers of `lengths` digits before `stops`, and whether they are such numbers."""
+    """Return the numbers of `lengths` digits that end at `stops`, and whether each is valid."""
     words: U64 = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, 0, (1,))
     low, is_plain = _read_word(words[stops - WORD], lengths)
     middle, is_digits = _read_word(words[stops - 2 * WORD], lengths - WORD)
@@ -127,26 +129,26 @@ def _read_digits(padded: bytes, stops: I64, lengths: I64) -> tuple[U64, Flags]:
 
 
 def _read_word(words: U64, lengths: I64) -> tuple[U64, Flags]:
-    """The number in the last `lengths` digits of each word, 0 to 8, and whether they are digits."""
+    """Return the number in the last `lengths` bytes (0 to 8) of each word, and if it is valid."""
     digits = words ^ ZEROS
-    digits &= KEPT[np.clip(lengths, 0, WORD)]
+    digits &= MASKS[np.clip(lengths, 0, WORD)]
     is_digits = ((digits + SIXES) | digits) & HIGH_HALVES == 0
-    for factor, shift, kept in STEPS:
-        if kept is not None:
-            digits &= kept
+    for factor, shift, mask in STEPS:
+        if mask is not None:
+            digits &= mask
         digits *= factor
         digits >>= shift
     return digits, is_digits
 
 
 def _parse_one(text: bytes, line: int) -> int | None:
-    """The number of one line, None if it is blank."""
+    """Return the number on one line; None if the line is blank."""
     if not text.strip():
         return None
     found = NUMBER.fullmatch(text)
     shown = text[:SHOWN_BYTES].decode("ascii", "backslashreplace")
     if found is None:
-        raise InputError(f"line {line} is no decimal number: {shown!r}")
+        raise InputError(f"line {line} is not a decimal number: {shown!r}")
     digits = found[2].lstrip(b"0") or b"0"
     number = int(digits) if len(digits) <= DIGITS_MAX else ALL_BITS + 1
     if number > ALL_BITS:

@@ -1,4 +1,4 @@
-"""From a pickle of datasketch to a database."""
+"""Importing: makes a database from a pickle of datasketch."""
 
 import os
 from collections.abc import Collection
@@ -22,7 +22,7 @@ UNFINISHED = ".importing"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was imported: how many, and how they are kept."""
+    """The result of an import: the number of documents and the options of the database."""
 
     documents: int
     scheme: str
@@ -40,22 +40,24 @@ def import_datasketch(
     seed: int | None = None,
     hashfuncs: Collection[str] = (),
 ) -> Imported:
-    """Make a new database of a pickled MinHashLSH, or dict or list of MinHash: all, or nothing.
+    """Make a new database from a pickled MinHashLSH, or a dict or list of MinHash, all or nothing.
 
-    An index keeps its bands, and does not know its `seed`, 1 where none is given; MinHash know
-    their seed and get bands for a `threshold` (0.9), or `params`, b and r.  See `read_pickle` for
-    `hashfuncs`.  Open it by `MinHashLSH(path=)`.  InputError for what cannot be imported,
-    ExistsError where there is a database.
+    A MinHashLSH has its own bands but does not store its `seed`, which is 1 if not given.  MinHash
+    store their seed, and get bands for `threshold` (0.9) or by `params`, b and r.  `read_pickle`
+    describes `hashfuncs`.  Open the database with `MinHashLSH(path=)`.  Raises InputError for a
+    pickle that cannot be imported, and ExistsError if there is a database at `path`.
     """
     found = read_pickle(source, hashfuncs)
     if found.bands is not None and (threshold is not None or params is not None):
-        raise OptionError("the pickle is of an index, which has its bands; leave out the threshold")
+        raise OptionError(
+            "the pickle is an index, which has its own bands; leave out threshold and params"
+        )
     if None not in (found.seed, seed) and found.seed != seed:
-        raise OptionError(f"the MinHash are of seed {found.seed}, not {seed}; leave it out")
+        raise OptionError(f"the MinHash have seed {found.seed}, not {seed}; leave out the seed")
     chosen = found.bands or chosen_bands(threshold, found.values.shape[1], None, params)
     options = new_options(chosen, found.scheme, seed if found.seed is None else found.seed)
     assert isinstance(options.sketch, Minhash)
-    EncodedIds(found.keys)  # so that no database is made for keys that cannot be
+    EncodedIds(found.keys)  # raises for keys that cannot be stored, before a database is made
     minima = banded(found.values, options)
     signatures = Signatures(minima, options.sketch, np.zeros(len(minima), np.bool_))
     count = made_beside(
@@ -65,6 +67,6 @@ def import_datasketch(
 
 
 def _fill(directory: str, options: Options, keys: list[Any], signatures: Signatures) -> int:
-    """Make the database in `directory`; closing it writes all to the disk."""
+    """Make the database in `directory`, write it to the disk and return its document count."""
     with database.open(directory, "x", options=options, durability="process") as made:
         return made.insert_many(keys, signatures)

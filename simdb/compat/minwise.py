@@ -1,10 +1,11 @@
-"""datasketch's `MinHash`, with its hash values bit for bit.
+"""MinHash of datasketch, with the same hash values, bit for bit.
 
-A value is hashed to 32 bits (64 in "affine64") by SHA-1 or a function of the caller, and hash value
-i of a set is the least of a_i h + b_i over its hashes h.  "affine32" and "affine64", of datasketch
-2.0, mix h by the finaliser of MurmurHash3 first and count mod 2^32 and 2^64, with odd a_i.
-"legacy", of all versions before, takes the low 32 bits of (a_i h + b_i mod 2^64) mod 2^61 - 1.  The
-a_i and b_i are those of `numpy.random.RandomState(seed)`, whose stream numpy has frozen.
+A value is hashed to 32 bits (64 in "affine64") with SHA-1 or a function of the caller.  Hash value
+i of a set is the minimum of a_i h + b_i over all its hashes h.  "affine32" and "affine64", the
+schemes of datasketch 2.0, first mix h with the finaliser of MurmurHash3 and compute mod 2^32 and
+mod 2^64, with odd a_i.  "legacy", the scheme of all earlier versions, takes the low 32 bits of
+(a_i h + b_i mod 2^64) mod 2^61 - 1.  The a_i and b_i come from `numpy.random.RandomState(seed)`,
+whose stream numpy has frozen.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ SCHEMES = AFFINE32, AFFINE64, LEGACY = ("affine32", "affine64", "legacy")
 DTYPES: dict[str, Any] = {AFFINE32: np.uint32, AFFINE64: np.uint64, LEGACY: np.uint64}
 LARGEST = {AFFINE32: 2**32 - 1, AFFINE64: 2**64 - 1, LEGACY: 2**32 - 1}
 MERSENNE_PRIME = 2**61 - 1
-# So many products are made at a time, while they are in the cache.
+# Products computed at a time, so that they fit in the cache.
 PRODUCTS = 1 << 15
 # Shift, multiplier, shift, multiplier, shift of the finaliser of MurmurHash3.
 MIXING: dict[str, tuple[int, int, int, int, int]] = {
@@ -34,22 +35,22 @@ Hash = Callable[[Any], int]
 
 
 def sha1_hash32(data: bytes) -> int:
-    """A 32-bit hash of bytes: the first four of their SHA-1 digest, least significant first."""
+    """Return a 32-bit hash of bytes: the first four bytes of their SHA-1 digest, little-endian."""
     return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:4], "little")
 
 
 def sha1_hash64(data: bytes) -> int:
-    """A 64-bit hash of bytes: the first eight of their SHA-1 digest, least significant first."""
+    """Return a 64-bit hash of bytes: the first eight bytes of their SHA-1 digest, little-endian."""
     return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:8], "little")
 
 
-# Of many values the digests are made first; how many bytes of each are taken.
+# For these hash functions all digests are made at once; the number is the bytes used of each.
 DIGEST_BYTES = 20
 DIGESTED = ((sha1_hash32, 4), (sha1_hash64, 8))
 
 
 class MinHash:
-    """The least hash values of a set, with the names, arguments and answers of datasketch.
+    """A MinHash signature of a set, with the names, arguments and results of datasketch.
 
     `hashvalues`: uint32[num_perm], or uint64 in the schemes "affine64" and "legacy".
     """
@@ -64,26 +65,28 @@ class MinHash:
         permutations: Any = None,
         scheme: str | None = None,
     ) -> None:
-        """Of an empty set, or with the `hashvalues` of another one, whose `scheme` is then given.
+        """Make the MinHash of an empty set, or take `hashvalues` that were made with `scheme`.
 
-        `hashfunc`: of a value that is added, to 32 or 64 bits as the scheme has it.
-        `permutations`: the a_i and b_i, where they are not those of `seed`.
+        `hashfunc` hashes an added value to 32 bits, or to 64 bits in scheme "affine64".
+        `permutations`: the a_i and b_i, if they do not come from `seed`.
         """
         if scheme is None and (hashvalues is not None or permutations is not None):
             raise OptionError(
-                "hashvalues= and permutations= come with scheme=: that of the MinHash that they are"
-                " of, which is 'legacy' before datasketch 2.0"
+                "hashvalues= and permutations= need scheme=, the scheme they were made with; it is"
+                " 'legacy' before datasketch 2.0"
             )
         self.scheme = AFFINE32 if scheme is None else scheme
         if self.scheme not in SCHEMES:
-            raise OptionError(f"scheme is one of {', '.join(map(repr, SCHEMES))}, not {scheme!r}")
+            raise OptionError(
+                f"scheme must be one of {', '.join(map(repr, SCHEMES))}, got {scheme!r}"
+            )
         self.seed = seed
         self.hashfunc = hashfunc or (sha1_hash64 if self.scheme == AFFINE64 else sha1_hash32)
         if hashvalues is not None:
             self.hashvalues = _fitting(hashvalues, self.scheme, "hashvalues")
             num_perm = len(self.hashvalues)
         if num_perm < 1:
-            raise OptionError(f"num_perm is 1 or more, not {num_perm}")
+            raise OptionError(f"num_perm must be 1 or more, got {num_perm}")
         self.num_perm = num_perm
         if hashvalues is None:
             self.clear()
@@ -93,8 +96,8 @@ class MinHash:
             self.permutations = _given_permutations(permutations, self.scheme)
         if len(self.permutations[0]) != num_perm:
             raise OptionError(
-                f"permutations= are {len(self.permutations[0])}, but there are {num_perm} hash"
-                " values"
+                f"permutations= has {len(self.permutations[0])} columns, but there are {num_perm}"
+                " hash values"
             )
 
     def update(self, b: Any) -> None:
@@ -113,45 +116,45 @@ class MinHash:
             self.hashvalues = np.minimum(self.hashvalues, part.min(axis=0))
 
     def jaccard(self, other: "MinHash") -> float:
-        """The estimated Jaccard similarity of both sets."""
+        """Return the estimated Jaccard similarity of both sets."""
         self._check_alike(other)
         return float(np.count_nonzero(self.hashvalues == other.hashvalues)) / len(self)
 
     def count(self) -> float:
-        """The estimated number of values in the set (Cohen 1994)."""
+        """Return the estimated number of distinct values in the set (Cohen 1994)."""
         shares = self.hashvalues / float(LARGEST[self.scheme])
         return float(float(len(self)) / np.sum(shares) - 1.0)
 
     def merge(self, other: "MinHash") -> None:
-        """Become that of the union of both sets."""
+        """Turn this MinHash into that of the union of both sets."""
         self._check_alike(other)
         self.hashvalues = np.minimum(other.hashvalues, self.hashvalues)
 
     def digest(self) -> Values:
-        """A copy of the hash values."""
+        """Return a copy of the hash values."""
         return self.hashvalues.copy()
 
     def is_empty(self) -> bool:
-        """Whether nothing was added."""
+        """Return whether no value was added."""
         return bool((self.hashvalues == LARGEST[self.scheme]).all())
 
     def clear(self) -> None:
-        """Become that of an empty set."""
+        """Turn this MinHash into that of an empty set."""
         self.hashvalues = np.full(self.num_perm, LARGEST[self.scheme], DTYPES[self.scheme])
 
     def copy(self) -> "MinHash":
-        """One that can be changed without changing this one."""
+        """Return an independent copy."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.hashvalues = self.digest()
         return made
 
     def __len__(self) -> int:
-        """How many hash values."""
+        """Return the number of hash values."""
         return len(self.hashvalues)
 
     def __eq__(self, other: object) -> bool:
-        """Equal schemes, seeds and hash values."""
+        """Return whether schemes, seeds and hash values are equal."""
         if not isinstance(other, MinHash):
             return NotImplemented
         return (self.scheme, self.seed) == (other.scheme, other.seed) and np.array_equal(
@@ -162,9 +165,9 @@ class MinHash:
 
     @classmethod
     def union(cls, *mhs: "MinHash") -> "MinHash":
-        """That of the union of two sets or more."""
+        """Return the MinHash of the union of two or more sets."""
         if len(mhs) < 2:
-            raise InputError(f"a union is of two MinHash or more, not of {len(mhs)}")
+            raise InputError(f"union needs two or more MinHash, got {len(mhs)}")
         united = mhs[0].copy()
         for each in mhs[1:]:
             united.merge(each)
@@ -172,12 +175,12 @@ class MinHash:
 
     @classmethod
     def bulk(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> list["MinHash"]:
-        """One for each of many sets, all made with the same arguments."""
+        """Return a MinHash for each of many sets, all made with the same arguments."""
         return list(cls.generator(b, **minhash_kwargs))
 
     @classmethod
     def generator(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> Iterator["MinHash"]:
-        """The same, one after the other."""
+        """Yield a MinHash for each of many sets, all made with the same arguments."""
         empty = cls(**minhash_kwargs)
         for values in b:
             made = empty.copy()
@@ -185,13 +188,13 @@ class MinHash:
             yield made
 
     def _hash(self, values: Iterable[Any]) -> Values:
-        """The hashes of values, mixed where the scheme mixes."""
+        """Return the hashes of values, mixed unless the scheme is "legacy"."""
         try:
             found = self._hash_unmixed(values)
         except OverflowError:
             raise InputError(
-                f"hashfunc gave more than {np.dtype(DTYPES[self.scheme]).itemsize * 8} bits, or"
-                f" less than 0, in scheme {self.scheme!r}; take one of 32 bits, or"
+                f"hashfunc returned more than {np.dtype(DTYPES[self.scheme]).itemsize * 8} bits or"
+                f" a negative number in scheme {self.scheme!r}; use a hashfunc of 32 bits, or"
                 " scheme='affine64'"
             ) from None
         return found if self.scheme == LEGACY else _mixed(found, self.scheme)
@@ -206,19 +209,18 @@ class MinHash:
         return np.ascontiguousarray(rows[:, :taken]).view(f"<u{taken}")[:, 0].astype(dtype)
 
     def _check_alike(self, other: "MinHash") -> None:
-        """Raise InputError unless hash values of both can be compared."""
+        """Raise InputError unless the hash values of both can be compared."""
         left = (self.scheme, self.seed, len(self))
         right = (getattr(other, "scheme", LEGACY), other.seed, len(other))
         if left != right:
             raise InputError(
-                f"MinHash of one scheme, seed and num_perm are compared, but these are {left} and"
-                f" {right}"
+                f"both MinHash must have the same scheme, seed and num_perm, got {left} and {right}"
             )
 
 
 @lru_cache(maxsize=64)
 def _permutations(scheme: str, seed: int, count: int) -> Values:
-    """The a_i and b_i of a seed: one row each."""
+    """Return the a_i and b_i of a seed, in one row each."""
     stream = np.random.RandomState(seed)
     if scheme == LEGACY:
         pairs = [
@@ -234,36 +236,36 @@ def _permutations(scheme: str, seed: int, count: int) -> Values:
         halves = stream.randint(0, 1 << (width - 1), count, dtype=dtype)
         increments = stream.randint(0, 1 << width, count, dtype=dtype)
         made = np.array([halves * dtype(2) + dtype(1), increments])
-    made.flags.writeable = False  # all of one seed have the same
+    made.flags.writeable = False  # shared by all MinHash of one seed
     return made
 
 
 def _given_permutations(permutations: Any, scheme: str) -> Values:
-    """The caller's a_i and b_i, checked."""
+    """Return the caller's a_i and b_i after checking them."""
     if len(permutations) != 2:
-        raise OptionError(f"permutations= are two rows, of a_i and of b_i, not {len(permutations)}")
+        raise OptionError(f"permutations= must have two rows, a_i and b_i, got {len(permutations)}")
     made = np.array([_fitting(row, scheme, "permutations", 2**64 - 1) for row in permutations])
     if scheme != LEGACY and (made[0] & DTYPES[scheme](1) == 0).any():
-        raise OptionError(f"each a_i of permutations= is odd in scheme {scheme!r}")
+        raise OptionError(f"each a_i in permutations= must be odd in scheme {scheme!r}")
     return made
 
 
 def _fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:
-    """Whole numbers as an array of the scheme's type, none of which changes by it."""
+    """Return whole numbers as an array of the scheme's type; raise InputError if one changes."""
     given = np.asarray(values, None if isinstance(values, np.ndarray) else object)
     largest = min(most or LARGEST[scheme], np.iinfo(DTYPES[scheme]).max)
     is_whole = given.dtype.kind in "iu" or all(
         isinstance(each, int | np.integer) for each in given.flat
     )
     if given.ndim != 1 or not is_whole:
-        raise InputError(f"{name} are whole numbers in one row")
+        raise InputError(f"{name} must be whole numbers in one row")
     if len(given) and (int(given.min()) < 0 or int(given.max()) > largest):
-        raise InputError(f"{name} of scheme {scheme!r} are from 0 to {largest}")
+        raise InputError(f"{name} of scheme {scheme!r} must be from 0 to {largest}")
     return given.astype(DTYPES[scheme])
 
 
 def _mixed(hashes: Values, scheme: str) -> Values:
-    """Each hash by the finaliser of MurmurHash3, which loses nothing."""
+    """Return the hashes mixed by the finaliser of MurmurHash3, a one-to-one function."""
     dtype = DTYPES[scheme]
     first, one, second, two, third = map(dtype, MIXING[scheme])
     hashes = (hashes ^ (hashes >> first)) * one

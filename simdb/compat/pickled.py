@@ -1,7 +1,7 @@
-"""Pickles of datasketch: the MinHash in them.
+"""Pickles of datasketch: reads the MinHash in them.
 
-An object may stand in a file once and be meant often; what is made of them is held against the size
-of the file.
+A pickle can contain an object once and refer to it many times, so the memory for the hash values is
+limited by the size of the file.
 """
 
 import io
@@ -28,9 +28,9 @@ from simdb.errors import InputError
 from simdb.minhash import PERMUTATIONS_MOST
 from simdb.values import describe
 
-# What the hash values of a file may take: so much, or so many times the file.
+# Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.
 ROOM_BYTES, ROOM_TIMES = 1 << 26, 16
-# Seed, number of values and, where that is below 0, the scheme of a LeanMinHash.
+# The head of a LeanMinHash: seed and number of values.  If this is negative, the scheme follows.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}
 
@@ -39,9 +39,9 @@ Values = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pickled:
-    """What a pickle holds: hash values uint64[n, k] by key, of one scheme and seed.
+    """The content of a pickle: hash values uint64[n, k] by key, of one scheme and seed.
 
-    Of an index: its `bands`, b and r, whose b * r hash values they are; it does not know the seed.
+    For an index, `bands` are its b and r, k is b * r, and the seed is None, as it is not stored.
     """
 
     keys: list[Any]
@@ -52,10 +52,10 @@ class Pickled:
 
 
 def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
-    """The MinHash of a pickled MinHashLSH, dict, list of pairs or list, whose keys count from 0.
+    """Return the MinHash in a pickled MinHashLSH, dict, list of pairs or list (keys 0, 1, 2 ...).
 
-    `hashfuncs`: names of functions, "package.function", that the MinHash were made with; they are
-    passed over.  InputError for any other name and for whatever else is in the file.
+    `hashfuncs` are names, "package.function", of hash functions that the pickle can mention; they
+    are not imported.  Raises InputError for any other name or content.
     """
     content = Path(path).read_bytes()
     try:
@@ -65,30 +65,34 @@ def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except NONSENSE as error:
-        raise InputError(f"{path} is no pickle of datasketch: {error!r}") from None
+        raise InputError(f"{path} is not a pickle of datasketch: {error!r}") from None
 
 
 def _of_index(index: StoredIndex, room: int) -> Pickled:
-    """Of a MinHashLSH, by the hash values of its bands."""
+    """Return the content of a MinHashLSH, from the hash values in its bands."""
     storage = index.get("keys")
     bands, rows = index.get("b"), index.get("r")
     if not isinstance(storage, StoredKeys) or not (_is_count(bands) and _is_count(rows)):
-        raise InputError("there is a MinHashLSH without keys, or its storage is not 'dict'")
+        raise InputError("the MinHashLSH has no keys, or its storage is not 'dict'")
     if index.get("prepickle"):
-        raise InputError("the keys of the MinHashLSH are pickles; make it with prepickle=False")
+        raise InputError("the keys of the MinHashLSH are pickled; create it with prepickle=False")
     stored = storage.get("_dict", {})
     scheme = index.get("_minhash_scheme")
     widest = 8 * bands * rows
     _check_room(len(stored) * widest, room)
     if any(len(band) > widest for bands_of in stored.values() for band in bands_of):
-        raise InputError("a band is not of the hash values themselves; a hashfunc= leaves them out")
-    # A key that was inserted again without a check has the newest last.
+        raise InputError(
+            "a band holds no hash values; an index that was made with hashfunc= does not store them"
+        )
+    # A key that was inserted several times has its newest bands last.
     parts = [b"".join(bands_of[-bands:]) for bands_of in stored.values()]
     if scheme is None:
         scheme = LEGACY if parts and len(parts[0]) == widest else AFFINE32
     width = np.dtype(_dtype_of(scheme)).itemsize * bands * rows
     if not all(len(part) == width for part in parts):
-        raise InputError("a band is not of the hash values themselves; a hashfunc= leaves them out")
+        raise InputError(
+            "a band holds no hash values; an index that was made with hashfunc= does not store them"
+        )
     order = np.dtype(_dtype_of(scheme)).newbyteorder(">")
     values = np.frombuffer(b"".join(parts), order).reshape(len(parts), bands * rows)
     return Pickled(
@@ -97,7 +101,7 @@ def _of_index(index: StoredIndex, room: int) -> Pickled:
 
 
 def _of_many(found: Any, room: int) -> Pickled:
-    """Of MinHash by key, or one after the other."""
+    """Return the content of a dict, a list of pairs or a list of MinHash."""
     if isinstance(found, dict):
         keys, many = list(found), list(found.values())
     elif isinstance(found, list | tuple) and all(
@@ -107,36 +111,40 @@ def _of_many(found: Any, room: int) -> Pickled:
     elif isinstance(found, list | tuple):
         keys, many = list(range(len(found))), list(found)
     else:
-        raise InputError(f"there is {describe(found)}, and no MinHashLSH, dict or list of MinHash")
+        raise InputError(
+            f"the pickle holds {describe(found)}, not a MinHashLSH, or a dict or list of MinHash"
+        )
     if not many:
-        raise InputError("there is no MinHash")
+        raise InputError("the pickle holds no MinHash")
     scheme, seed, first = _one(many[0])
     _check_room(len(many) * first.nbytes, room)
     values = np.empty((len(many), len(first)), np.uint64)
     for at, each in enumerate(many):
         *kind, row = _one(each)
         if (*kind, len(row)) != (scheme, seed, len(first)):
-            raise InputError("the MinHash are of several schemes, seeds or num_perm; import each")
+            raise InputError(
+                "the MinHash differ in scheme, seed or num_perm; import each kind separately"
+            )
         values[at] = row
     return Pickled(keys, _checked(values, scheme), scheme, seed)
 
 
 def _one(each: Any) -> tuple[str, int, Values]:
-    """Scheme, seed and hash values of one MinHash."""
+    """Return scheme, seed and hash values of one MinHash."""
     if isinstance(each, StoredLean):
         return _of_lean(each.state)
     if not isinstance(each, StoredMinHash):
-        raise InputError(f"there is {describe(each)} in the place of a MinHash")
+        raise InputError(f"the pickle holds {describe(each)} instead of a MinHash")
     scheme, seed, row = each.get("scheme", LEGACY), each.get("seed"), each.get("hashvalues")
     if not isinstance(row, StoredArray) or not isinstance(seed, int):
-        raise InputError("there is a MinHash without hash values or seed")
+        raise InputError("a MinHash has no hash values or no seed")
     _dtype_of(scheme)
     return scheme, seed, row.row().astype(np.uint64)
 
 
 def _of_lean(state: Any) -> tuple[str, int, Values]:
     if not isinstance(state, bytes | bytearray):
-        raise InputError("there is a LeanMinHash without its bytes")
+        raise InputError("a LeanMinHash has no bytes")
     seed, count = LEAN_HEAD.unpack_from(state)
     scheme, start = LEGACY, LEAN_HEAD.size
     if count < 0:
@@ -148,23 +156,21 @@ def _of_lean(state: Any) -> tuple[str, int, Values]:
 def _dtype_of(scheme: Any) -> Any:
     if not isinstance(scheme, str) or scheme == AFFINE64 or scheme not in DTYPES:
         raise InputError(
-            f"the MinHash are of scheme {scheme!r}; databases take {AFFINE32!r} and {LEGACY!r},"
-            " of 32 bits"
+            f"the MinHash have scheme {scheme!r}; a database stores only {AFFINE32!r} and"
+            f" {LEGACY!r}, with 32 bits"
         )
     return DTYPES[scheme]
 
 
 def _checked(values: Values, scheme: str) -> Values:
     if values.size and int(values.max()) > LARGEST[scheme]:
-        raise InputError(f"there are hash values of more than 32 bits in scheme {scheme!r}")
+        raise InputError(f"a hash value has more than 32 bits, in scheme {scheme!r}")
     return values
 
 
 def _check_room(size: int, room: int) -> None:
     if size > room:
-        raise InputError(
-            f"the file stands for {size} bytes of hash values, which is many times what is in it"
-        )
+        raise InputError(f"the file describes {size} bytes of hash values, many times its own size")
 
 
 def _is_count(value: Any) -> bool:

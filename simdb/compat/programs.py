@@ -1,8 +1,8 @@
-"""The programs `simhash-find-all` and `simhash-find-clusters` of simhash-cpp: flags, form, codes.
+"""Programs `simhash-find-all` and `simhash-find-clusters`, with the flags of simhash-cpp.
 
-They read decimal hashes, one to a line, and write one JSON array to a line: both hashes of a pair,
-the smaller one first, or all hashes of a cluster.  Hashes that are repeated count once.  argparse
-parses, not typer, for the same flags in all their forms (`-b6`, `--dist 3`) and exit codes.
+They read one decimal hash per line and write one JSON array per line: both hashes of a pair, the
+smaller one first, or all hashes of a cluster.  Repeated hashes count once.  The flags are parsed by
+argparse, not typer, since only argparse accepts all their forms (`-b6`, `--dist 3`).
 """
 
 import argparse
@@ -27,44 +27,44 @@ Lines = Callable[[U64, int, int], Iterator[U8]]
 
 STANDARD = "-"
 WHOLE_NUMBER = re.compile("0*[1-9][0-9]{0,8}", re.ASCII)
-NUMBERS_WRITTEN = 1 << 14  # at once
-# Exit codes of simhash-cpp; where a line is no hash it aborts, and this is ours.
+NUMBERS_WRITTEN = 1 << 14  # per write
+# Exit codes of simhash-cpp, except BAD_LINE: simhash-cpp aborts at an invalid line.
 USAGE, BLOCKS, DISTANCE, INPUT, OUTPUT, ARRANGEMENT, UNREADABLE, UNWRITABLE = range(1, 9)
 BAD_LINE = 9
-INTERRUPTED, NOBODY_READS = 130, 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 class Stop(Exception):  # noqa: N818
-    """The end of a program before its time: an exit code and what to say."""
+    """An early end of a program, with an exit code and a message."""
 
     def __init__(self, code: int, message: str) -> None:
-        """`message` goes to standard error."""
+        """End with exit code `code`, and print `message` to standard error."""
         super().__init__(message)
         self.code = code
 
 
 class Parser(argparse.ArgumentParser):
-    """Leaves with simhash-cpp's exit code where a flag is unknown or lacks its value."""
+    """A parser that ends with the exit code of simhash-cpp on an unknown or incomplete flag."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and how the program is used."""
+        """Print the usage and the message, and end the program."""
         self.print_usage(sys.stderr)
         self.exit(USAGE, f"{self.prog}: {message}\n")
 
 
 def find_all() -> None:
-    """Program: all pairs of hashes within a distance."""
-    sys.exit(run("simhash-find-all", "Find all pairs of hashes that are near.", _pair_lines))
+    """Run the program that finds all pairs of hashes within a distance."""
+    sys.exit(run("simhash-find-all", "Find all pairs of hashes within a distance.", _pair_lines))
 
 
 def find_clusters() -> None:
-    """Program: all clusters of hashes, connected by pairs within a distance."""
-    text = "Find all clusters of hashes: whatever near pairs connect."
+    """Run the program that finds all clusters of hashes, connected by pairs within a distance."""
+    text = "Find all clusters of hashes: sets connected by pairs within a distance."
     sys.exit(run("simhash-find-clusters", text, _cluster_lines))
 
 
 def run(name: str, description: str, lines: Lines) -> int:
-    """Read, search and write as the command line says; returns the exit code."""
+    """Read, search and write as the command line says; return the exit code."""
     try:
         arguments = _parser(name, description).parse_args()
         blocks, distance = _arrangement(arguments.blocks, arguments.distance)
@@ -83,11 +83,14 @@ def run(name: str, description: str, lines: Lines) -> int:
 
 
 def _parser(name: str, description: str) -> Parser:
-    form = "Decimal hashes in, one to a line; one JSON array to a line out."
+    form = "Reads one decimal hash per line; writes one JSON array per line."
     parser = Parser(name, description=f"{description} {form}")
     add = parser.add_argument
     add(
-        "-b", "--blocks", metavar="BLOCKS", help="blocks of bits to use at most, more than DISTANCE"
+        "-b",
+        "--blocks",
+        metavar="BLOCKS",
+        help="largest number of blocks of bits; more than DISTANCE",
     )
     add("-d", "--distance", metavar="DISTANCE", help="largest number of differing bits of a pair")
     add("-i", "--input", metavar="INPUT", default=STANDARD, help="file to read, - for stdin (-)")
@@ -98,21 +101,21 @@ def _parser(name: str, description: str) -> Parser:
 
 
 def _arrangement(blocks: str | None, distance: str | None) -> tuple[int, int]:
-    asked = []
+    numbers = []
     for code, flag, value in ((BLOCKS, "blocks", blocks), (DISTANCE, "distance", distance)):
         if value is None or not WHOLE_NUMBER.fullmatch(value):
-            given = "" if value is None else f", not {value!r}"
-            raise Stop(code, f"--{flag} is a whole number of 1 or more, and must be given{given}")
-        asked.append(int(value))
+            given = ", but is missing" if value is None else f", got {value!r}"
+            raise Stop(code, f"--{flag} must be a whole number of 1 or more{given}")
+        numbers.append(int(value))
     try:
-        check_arrangement(*asked)
+        check_arrangement(*numbers)
     except OptionError as error:
         raise Stop(ARRANGEMENT, str(error)) from error
-    return asked[0], asked[1]
+    return numbers[0], numbers[1]
 
 
 def _read(path: str) -> U64:
-    """The distinct hashes of a file, ascending."""
+    """Return the distinct hashes in a file, in ascending order."""
     try:
         if path == STANDARD:
             return _distinct_numbers(sys.stdin.buffer)
@@ -136,9 +139,9 @@ def _write(path: str, lines: Iterator[U8]) -> None:
             with open(path, "wb") as stream:
                 _write_all(stream, lines)
     except BrokenPipeError as error:
-        # What the interpreter flushes at its end goes nowhere.
+        # Python still flushes at exit: that goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Stop(NOBODY_READS, "") from error
+        raise Stop(BROKEN_PIPE, "") from error
     except OSError as error:
         raise Stop(UNWRITABLE, f"cannot write {path}: {error.strerror}") from error
 
@@ -150,14 +153,14 @@ def _write_all(stream: BinaryIO, lines: Iterator[U8]) -> None:
 
 
 def _pair_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
-    """Each pair, in the order in which they are found."""
+    """Yield the lines of all pairs, in the order in which they are found."""
     for chunk in functions.find_all(hashes, blocks, distance).chunks():
         numbers = hashes[np.stack([chunk.left, chunk.right], axis=1).reshape(-1)]
         yield from _pieces(numbers, np.arange(len(numbers)) % 2 == 0)
 
 
 def _cluster_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
-    """Each cluster, in the order of their smallest hashes."""
+    """Yield the lines of all clusters, ordered by their smallest hashes."""
     clusters = functions.find_clusters(hashes, blocks, distance)
     starts = np.zeros(len(clusters.positions), np.bool_)
     starts[clusters.offsets[:-1]] = True
@@ -165,7 +168,7 @@ def _cluster_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
 
 
 def _pieces(numbers: U64, starts: npt.NDArray[np.bool_]) -> Iterator[U8]:
-    """The text of arrays, a few thousand numbers at a time."""
+    """Yield the text of arrays, a few thousand numbers at a time."""
     for start in range(0, len(numbers), NUMBERS_WRITTEN):
         stop = start + NUMBERS_WRITTEN
         is_last = stop >= len(numbers) or bool(starts[stop])

@@ -1,7 +1,7 @@
-"""Many insertions or removals in few commits, by the names that datasketch has for it.
+"""Sessions: many insertions or removals in few commits, with the names of datasketch.
 
-A session keeps what it is given and commits it so many keys at a time, and at its end: also when an
-exception passes through, as datasketch does.
+A session collects keys and commits them `buffer_size` at a time, and at the end of `with`: also
+after an exception, like datasketch.
 """
 
 from collections.abc import Callable
@@ -13,27 +13,29 @@ from simdb.errors import ExistsError, InputError, OptionError
 from simdb.signatures import Signature
 from simdb.values import Id
 
-Sign = Callable[[Any], Signature]
+MakeSignature = Callable[[Any], Signature]
 Message = Callable[[Id], str]
 
 
 class InsertionSession:
-    """Insertions that wait; made by `MinHashLSH.insertion_session`, for use with `with`."""
+    """A buffer of insertions, made by `MinHashLSH.insertion_session` and used with `with`."""
 
-    def __init__(self, database: Database, sign: Sign, taken: Message, buffer_size: int) -> None:
-        """Use `MinHashLSH.insertion_session`."""
+    def __init__(
+        self, database: Database, make_signature: MakeSignature, taken: Message, buffer_size: int
+    ) -> None:
+        """Make an empty session; users call `MinHashLSH.insertion_session`."""
         self._database = database
-        self._sign = sign
+        self._make_signature = make_signature
         self._taken = taken
         self._size = _checked(buffer_size)
         self._new: dict[Id, Signature] = {}
         self._replacing: dict[Id, Signature] = {}
 
     def insert(self, key: Id, minhash: Any, check_duplication: bool = True) -> None:
-        """Add a MinHash by a key; see `MinHashLSH.insert`."""
-        signature = self._sign(minhash)
+        """Add a MinHash with a key to the buffer; see `MinHashLSH.insert`."""
+        signature = self._make_signature(minhash)
         if not check_duplication:
-            # What it replaces may be waiting, too.
+            # The key can be in the buffer, too.
             self._new.pop(key, None)
             self._replacing[key] = signature
         elif key in self._new or key in self._replacing or key in self._database:
@@ -44,7 +46,7 @@ class InsertionSession:
             self.close()
 
     def close(self) -> None:
-        """Commit what waits; the session can go on."""
+        """Commit the buffer and empty it; the session stays usable."""
         new, self._new = self._new, {}
         replacing, self._replacing = self._replacing, {}
         if not new and not replacing:
@@ -57,7 +59,7 @@ class InsertionSession:
             raise InputError(str(error)) from None
 
     def __enter__(self) -> "InsertionSession":
-        """Itself."""
+        """Return this session."""
         return self
 
     def __exit__(
@@ -66,22 +68,22 @@ class InsertionSession:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Commit what waits."""
+        """Commit the buffer."""
         self.close()
 
 
 class DeletionSession:
-    """Removals that wait; made by `MinHashLSH.deletion_session`, for use with `with`."""
+    """A buffer of removals, made by `MinHashLSH.deletion_session` and used with `with`."""
 
     def __init__(self, database: Database, unknown: Message, buffer_size: int) -> None:
-        """Use `MinHashLSH.deletion_session`."""
+        """Make an empty session; users call `MinHashLSH.deletion_session`."""
         self._database = database
         self._unknown = unknown
         self._size = _checked(buffer_size)
         self._keys: dict[Id, None] = {}
 
     def remove(self, key: Id) -> None:
-        """Remove a key; see `MinHashLSH.remove`."""
+        """Add a key to the buffer; see `MinHashLSH.remove`."""
         if key in self._keys or key not in self._database:
             raise InputError(self._unknown(key))
         self._keys[key] = None
@@ -89,13 +91,13 @@ class DeletionSession:
             self.close()
 
     def close(self) -> None:
-        """Commit what waits; the session can go on."""
+        """Commit the buffer and empty it; the session stays usable."""
         keys, self._keys = self._keys, {}
         if keys:
             self._database.delete_many(list(keys))
 
     def __enter__(self) -> "DeletionSession":
-        """Itself."""
+        """Return this session."""
         return self
 
     def __exit__(
@@ -104,11 +106,11 @@ class DeletionSession:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Commit what waits."""
+        """Commit the buffer."""
         self.close()
 
 
 def _checked(buffer_size: int) -> int:
     if buffer_size < 1:
-        raise OptionError(f"buffer_size is 1 or more, not {buffer_size}")
+        raise OptionError(f"buffer_size must be 1 or more, got {buffer_size}")
     return buffer_size

@@ -1,9 +1,9 @@
-"""The functions of simhash-py, by its names and with its answers.
+"""simhash-py: its functions, with the same names and results.
 
     from simdb.compat import simhash        # was: import simhash
 
-What it leaves undefined is refused with an error here: numbers that are no 64 bits raise
-InputError, a number of blocks that cannot serve the distance raises OptionError.
+Where simhash-py is undefined, these functions raise an error: InputError for numbers that do not
+fit in 64 bits, OptionError for a number of blocks that does not suit the distance.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ COUNTED_HASHES = 1 << 16
 
 
 def compute(hashes: Any) -> int:
-    """The simhash of 64-bit hashes: each bit that is set in more than half of them; 0 of none."""
+    """Return the simhash of 64-bit hashes: each bit that more than half of them set; 0 for none."""
     bits = as_bits(hashes)
     counts = np.zeros(FINGERPRINT_BITS, np.int64)
     for start in range(0, len(bits), COUNTED_HASHES):
@@ -36,14 +36,14 @@ def compute(hashes: Any) -> int:
 
 
 def num_differing_bits(a: int, b: int) -> int:
-    """In how many of their 64 bits two hashes differ."""
+    """Return the number of bits in which two 64-bit hashes differ."""
     return functions.distance(a, b)
 
 
 def find_all(hashes: Any, number_of_blocks: int, different_bits: int) -> list[tuple[int, int]]:
-    """Every two different hashes that differ in at most `different_bits`, the smaller one first.
+    """Return all pairs of hashes that differ in 1 to `different_bits` bits, the smaller one first.
 
-    Each value counts once, however often it is given.  Sorted; there the order is arbitrary.
+    Repeated hashes count once.  The pairs are sorted; in simhash-py their order is arbitrary.
     """
     values = distinct(as_bits(hashes))
     pairs = functions.find_all(values, number_of_blocks, different_bits)
@@ -51,9 +51,11 @@ def find_all(hashes: Any, number_of_blocks: int, different_bits: int) -> list[tu
 
 
 def shingle(tokens: Iterable[Token], window: int = 4) -> Iterator[list[Token]]:
-    """Every `window` consecutive tokens, as lists; none where there are fewer."""
+    """Yield each list of `window` consecutive tokens; nothing if there are fewer tokens."""
     if window <= 0:
-        raise OptionError(f"window is the number of tokens in a shingle, 1 or more, not {window}")
+        raise OptionError(
+            f"window, the number of tokens in a shingle, must be 1 or more, got {window}"
+        )
     source = iter(tokens)
     shown = deque(islice(source, window - 1), maxlen=window)
     for token in source:
@@ -62,5 +64,5 @@ def shingle(tokens: Iterable[Token], window: int = 4) -> Iterator[list[Token]]:
 
 
 def unsigned_hash(obj: bytes) -> int:
-    """A 64-bit hash of bytes: the first eight of their MD5 digest, most significant first."""
+    """Return a 64-bit hash of bytes: the first eight bytes of their MD5 digest, big-endian."""
     return int.from_bytes(hashlib.md5(obj, usedforsecurity=False).digest()[:8], "big")

@@ -1,9 +1,9 @@
-"""An unpickler for datasketch that runs nothing of what a pickle names.
+"""Unpickler: reads pickles of datasketch without running any code that they name.
 
-A pickle is a program that may call whatever it names.  Here the few names that datasketch and numpy
-write stand for harmless parts of this module, and every other name is refused; nothing is imported.
-The unpickler is Python's own in Python, since the one in C believes some lengths before it has seen
-the bytes.
+A pickle is a program that can call any function it names.  Here, the few names that datasketch and
+numpy write mean harmless classes and functions of this module.  Any other name raises InputError,
+and nothing is imported.  The base class is Python's unpickler in Python, since the one in C
+allocates memory for some lengths before it has read the bytes.
 """
 
 import io
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from simdb.errors import InputError
 
 NUMBERS = ("u4", "u8", "i4", "i8")
-# What a wrong program of a pickle makes the unpickler raise, and whoever believes what it gives.
+# The errors that an invalid pickle can cause in the unpickler, and in users of its result.
 NONSENSE = (
     pickle.UnpicklingError, EOFError, ArithmeticError, AssertionError, AttributeError, LookupError,
     MemoryError, RecursionError, TypeError, ValueError, struct.error,
@@ -27,22 +27,22 @@ NONSENSE = (
 
 
 class Stored:
-    """In the place of an object of datasketch: its state."""
+    """The state of an object of datasketch, instead of the object."""
 
     __slots__ = ("state",)
 
     def __init__(self) -> None:
-        """Without a state yet."""
+        """Make an object without a state."""
         self.state: Any = None
 
     def __setstate__(self, state: Any) -> None:
-        """Take it, whatever it is."""
+        """Keep the state, of any kind."""
         self.state = state
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An attribute."""
+        """Return an attribute, or `default`."""
         if not isinstance(self.state, dict):
-            raise InputError("an object of datasketch has no attributes")
+            raise InputError("an object of datasketch has no attributes in the pickle")
         return self.state.get(name, default)
 
 
@@ -53,7 +53,7 @@ class StoredIndex(Stored):
 
 
 class StoredKeys(Stored):
-    """A storage of keys, or of a band, in memory."""
+    """A storage in memory, of keys or of one band."""
 
     __slots__ = ()
 
@@ -71,41 +71,41 @@ class StoredLean(Stored):
 
 
 class StoredDtype(Stored):
-    """In the place of a numpy dtype; only whole numbers are of interest."""
+    """A numpy dtype; only whole numbers are accepted."""
 
     __slots__ = ("name",)
 
     def __init__(self, name: Any, *rest: Any) -> None:
-        """As numpy writes it: "u8" and the like, and what is of no use here."""
+        """Take the name, such as "u8"; ignore the other arguments that numpy writes."""
         super().__init__()
         self.name = name
 
     def decode(self, content: Any) -> npt.NDArray[Any]:
-        """The numbers in `content`."""
+        """Return the numbers in `content`."""
         order = self.state[1] if isinstance(self.state, tuple) else "<"
         if self.name not in NUMBERS or order not in ("<", ">", "=", "|"):
-            raise InputError(f"there is an array of type {self.name!r}, where numbers are wanted")
+            raise InputError(f"an array has type {self.name!r}, not whole numbers")
         if not isinstance(content, bytes | bytearray):
-            raise InputError("there is an array without its bytes")
+            raise InputError("an array has no bytes")
         return np.frombuffer(content, np.dtype(f"{order}{self.name}"))
 
 
 class StoredArray(Stored):
-    """In the place of a numpy array."""
+    """A numpy array."""
 
     __slots__ = ()
 
     def row(self) -> npt.NDArray[Any]:
-        """The numbers of an array of one dimension."""
+        """Return the numbers of an array of one dimension."""
         _, shape, dtype, _, content = self.state
         row: npt.NDArray[Any] = dtype.decode(content)
         if shape != (len(row),):
-            raise InputError("hash values are in one row; those of a WeightedMinHash are not")
+            raise InputError("hash values must be in one row; a WeightedMinHash cannot be imported")
         return row
 
 
 class _Function:
-    """In the place of a function: one that is safe."""
+    """A safe function, instead of one that the pickle names."""
 
     __slots__ = ("_call",)
 
@@ -116,11 +116,11 @@ class _Function:
         return self._call(*arguments)
 
     def __setstate__(self, state: Any) -> None:
-        raise InputError("a function is given a state")
+        raise InputError("the pickle gives a function a state")
 
 
 def _nothing(*arguments: Any) -> None:
-    """In the place of what is not needed, as the methods and hash functions that are stored."""
+    """Return None, instead of calling a method or hash function that is not needed."""
 
 
 def _empty_map(*arguments: Any) -> dict[Any, Any]:
@@ -129,13 +129,13 @@ def _empty_map(*arguments: Any) -> dict[Any, Any]:
 
 def _set_of(items: Any = ()) -> set[Any]:
     if not isinstance(items, list) or any(isinstance(item, tuple) for item in items):
-        raise InputError("a set is made of something else than a list of keys")
+        raise InputError("a set is not made from a list of keys")
     return set(items)
 
 
 def _new_object(kind: Any, *rest: Any) -> Any:
     if not (isinstance(kind, type) and issubclass(kind, Stored)):
-        raise InputError("an object of an unknown class is made")
+        raise InputError("an object has an unknown class")
     return kind.__new__(kind)
 
 
@@ -155,9 +155,9 @@ def _number(dtype: Any, content: Any) -> int:
 
 
 def _encode(text: Any, *rest: Any) -> bytes:
-    """Bytes as the oldest protocols write them."""
+    """Return bytes, which the oldest pickle protocols write as text."""
     if not isinstance(text, str):
-        raise InputError("bytes are made of something else than text")
+        raise InputError("bytes are not made from text")
     return text.encode("latin-1")
 
 
@@ -191,44 +191,44 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
 
 
 class Unpickler(pickle._Unpickler):
-    """Python's unpickler, whose names are those above."""
+    """An unpickler that knows only the names in `NAMES`."""
 
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
     def __init__(self, file: io.BytesIO, hashfuncs: Collection[str]) -> None:
-        """Of a whole file in memory; `hashfuncs`: names that are passed over."""
+        """Read a whole file in memory; `hashfuncs` are names that are accepted but not imported."""
         super().__init__(file)
         self._hashfuncs = frozenset(hashfuncs)
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands in the place of a name."""
+        """Return the harmless class or function that a name means here."""
         if name in (known := NAMES.get(module, {})):
             return known[name]
         if f"{module}.{name}" in self._hashfuncs:
             return _Function(_nothing)
         raise InputError(
-            f"the pickle names {module}.{name}, which datasketch's own do not; it was not imported."
-            " If it is the hashfunc of your MinHash, give that name as --hashfunc"
+            f"the pickle names {module}.{name}, which is not part of datasketch; it was not"
+            " imported.  If it is the hash function of your MinHash, give it with --hashfunc"
         )
 
     def get_extension(self, code: int) -> None:
-        """Refuse names by number."""
+        """Refuse names that are given as numbers."""
         raise InputError(f"the pickle names the extension {code}; it was not imported")
 
     def load_bytearray8(self) -> None:
-        """Take no memory before the bytes have come."""
+        """Read the bytes before memory is allocated for them."""
         (length,) = struct.unpack("<Q", self.read(8))  # type: ignore[attr-defined]
         self.append(bytearray(self.read(length)))  # type: ignore[attr-defined]
 
     dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
 
-    def _hash_first(self, opcode: bytes, keys: slice) -> None:
-        """Do what puts `keys` of the stack into a dict or set, unless tuples are among them.
+    def _check_keys_first(self, opcode: bytes, keys: slice) -> None:
+        """Run an opcode that puts `keys` of the stack into a dict or set; refuse tuples.
 
-        Hashing a tuple of tuples of tuples, very deep, ends the process.
+        Hashing a deeply nested tuple would end the process.
         """
         if any(isinstance(key, tuple) for key in self.stack[keys]):  # type: ignore[attr-defined]
-            raise InputError("there is a key that is a tuple; keys are str, bytes or int")
+            raise InputError("a key is a tuple; keys must be str, bytes or int")
         pickle._Unpickler.dispatch[opcode[0]](self)  # type: ignore[arg-type]
 
 
@@ -237,4 +237,6 @@ for _opcode, _keys in (
     (pickle.DICT, slice(None, None, 2)), (pickle.ADDITEMS, slice(None)),
     (pickle.FROZENSET, slice(None)),
 ):  # fmt: skip
-    Unpickler.dispatch[_opcode[0]] = partial(Unpickler._hash_first, opcode=_opcode, keys=_keys)
+    Unpickler.dispatch[_opcode[0]] = partial(
+        Unpickler._check_keys_first, opcode=_opcode, keys=_keys
+    )

@@ -60,7 +60,7 @@ def test_space_and_leading_zeros_count_for_nothing():
      "1234567x90123456789", "123456789012345678/", "\0" + "1", "1\r2"],
 )  # fmt: skip
 def test_what_is_no_number_is_refused_by_the_number_of_its_line(bad):
-    with pytest.raises(InputError, match="line 3 is no decimal number"):
+    with pytest.raises(InputError, match="line 3 is not a decimal number"):
         read(f"1\n\n{bad}\n4\n".encode())
 
 

@@ -193,7 +193,7 @@ def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
             read_pickle(written(tmp_path, content[:-1] + often))
         refusals.append(str(refused.value))
 
-    assert any("many times what is in it" in each for each in refusals)
+    assert any("many times its own size" in each for each in refusals)
 
 
 def test_a_shape_that_the_bytes_do_not_have_is_refused(tmp_path) -> None:
@@ -231,9 +231,9 @@ def test_what_a_database_cannot_hold_is_refused(tmp_path) -> None:
 
 
 def test_an_index_has_its_bands_and_minhashes_their_seed(tmp_path) -> None:
-    with pytest.raises(simdb.OptionError, match="has its bands"):
+    with pytest.raises(simdb.OptionError, match="has its own bands"):
         import_datasketch(recorded("index", "2.0.0"), tmp_path / "index", threshold=0.5)
-    with pytest.raises(simdb.OptionError, match="of seed 1, not 2"):
+    with pytest.raises(simdb.OptionError, match="have seed 1, not 2"):
         import_datasketch(recorded("list", "2.0.0"), tmp_path / "index", seed=2)
     assert not (tmp_path / "index").exists()
 

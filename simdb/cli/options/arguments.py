@@ -47,7 +47,7 @@ MemoryLimit = Annotated[
 Method = Annotated[
     str | None,
     typer.Option(
-        help="auto, exhaustive, bphs, psm, multiprobe, rotation (pairs only), banding (MinHash)."
+        help="Search: auto, exhaustive, bphs, psm, multiprobe; rotation (pairs); banding (MinHash)."
     ),
 ]
 Blocks = Annotated[
@@ -79,7 +79,7 @@ TextIds = Annotated[
 Policy = Annotated[
     str,
     typer.Option(
-        help="connected groups chains of matches; star needs a match with the representative."
+        help="connected: chains of matches form a group; star: all match the representative."
     ),
 ]
 
@@ -87,7 +87,8 @@ IdField = Annotated[str, typer.Option(help="The field of a record with its id.")
 TextField = Annotated[str, typer.Option(help="The field of a record with its text.")]
 Encoding = Annotated[str, typer.Option(help="The text encoding of the input, for example latin-1.")]
 Errors = Annotated[
-    str, typer.Option(help="strict skips text with undecodable bytes; replace puts U+FFFD there.")
+    str,
+    typer.Option(help="For undecodable bytes: strict skips the document, replace inserts U+FFFD."),
 ]
 
 
