@@ -39,7 +39,7 @@ def dedup(
     sources: arguments.Sources,
     sketch: Given,
     db: Annotated[
-        str | None, typer.Option(metavar="DB", help="Also compare with earlier runs, kept in DB.")
+        str | None, typer.Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
