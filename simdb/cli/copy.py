@@ -14,7 +14,7 @@ def copy(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The directory to create.")],
     json: Json = False,
 ) -> None:
-    """Copy the current state of a database to a new directory; other processes may keep writing."""
+    """Copy the current state of a database to a new directory; other processes can keep writing."""
     with simdb.open(db, "r") as database:
         database.copy(target)
     with simdb.open(target, "r") as copied:

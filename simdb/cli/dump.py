@@ -22,7 +22,7 @@ def dump(
     ] = "-",
     json: Json = False,
 ) -> None:
-    """Write everything in a database to one portable file; other processes may keep writing."""
+    """Write everything in a database to one portable file; other processes can keep writing."""
     if output == "-" and sys.stdout.isatty():
         raise simdb.OptionError(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"

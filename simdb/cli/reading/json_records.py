@@ -24,7 +24,7 @@ from simdb.cli.reading.records import Found, Problem, Reading, as_line, byte_cou
 from simdb.errors import InputError
 
 PARSED_CHARACTERS = 1 << 16
-ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character may take four bytes
+ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character can take four bytes
 JSON_SPACE = re.compile(r"[ \t\r\n]*")
 
 
