@@ -7,7 +7,7 @@ from simdb.cli.app import app
 
 
 class Ran:
-    """What one run of the command line gave."""
+    """The result of one run of the command line."""
 
     def __init__(self, result):
         self.code = result.exit_code

@@ -32,7 +32,7 @@ def start(*arguments, **streams):
     return subprocess.Popen([*PROGRAM, *arguments], **streams)
 
 
-def test_the_version_is_told(simdb_run):
+def test_the_version_is_printed(simdb_run):
     ran = simdb_run("--version")
 
     assert (ran.code, ran.output) == (0, f"simdb {simdb.__version__}\n")
@@ -84,7 +84,7 @@ def test_an_error_is_one_line_and_an_exit_code(simdb_run, monkeypatch, error, co
     assert ran.notes == ("simdb: interrupted\n" if code == 130 else "simdb: x\n")
 
 
-def test_an_error_of_the_program_itself_is_not_hidden(simdb_run, monkeypatch):
+def test_a_bug_in_the_program_is_not_hidden(simdb_run, monkeypatch):
     def fail(*arguments, **options):
         raise ZeroDivisionError
 
@@ -93,7 +93,7 @@ def test_an_error_of_the_program_itself_is_not_hidden(simdb_run, monkeypatch):
     assert isinstance(simdb_run("stats", "db").error, ZeroDivisionError)
 
 
-def test_nobody_reading_is_silent():
+def test_a_closed_output_ends_the_program_silently():
     with simdb.open("db", durability="none") as db:
         db.insert_many(range(2000), [at % 7 for at in range(2000)])
     program = start("pairs", "db", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -125,7 +125,7 @@ def test_a_signal_ends_a_run_and_nothing_is_stored(tmp_path, number, code):
         assert len(db) == 0
 
 
-def test_a_terminal_gets_a_table_and_a_pipe_beside_it_pure_json(tmp_path):
+def test_a_terminal_gets_a_table_and_a_file_gets_pure_json(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         json.dumps({"text": FOX}) * 1 + "\n" + json.dumps({"text": FOX})
     )
@@ -171,7 +171,7 @@ def test_the_name_of_the_program_is_that_of_the_package():
 
 
 def wait_for(condition):
-    """Waits until something is so, at most ten seconds."""
+    """Waits until a condition is true, at most ten seconds."""
     for _ in range(1000):
         if condition():
             return
@@ -180,7 +180,7 @@ def wait_for(condition):
 
 
 def in_terminal(command, program=SHELL_PROGRAM):
-    """What a command line of the shell shows on a terminal."""
+    """Returns the output of a shell command on a terminal."""
     own, other = pty.openpty()
     shell = subprocess.Popen(["sh", "-c", f"{program} {command}"], stdout=other, stderr=other)
     os.close(other)

@@ -1,4 +1,4 @@
-"""simdb dedup: groups, runs against earlier runs, survivors, and what goes wrong."""
+"""Command dedup: groups, runs against earlier runs, survivors and errors."""
 
 import gzip
 import json
@@ -46,7 +46,7 @@ def test_nothing_found_is_exit_code_0(simdb_run, write_lines):
     assert "2 documents, 0 groups, 0 duplicates" in ran.notes
 
 
-def test_the_criterion_decides(simdb_run, write_lines):
+def test_similarity_and_distance_decide_what_matches(simdb_run, write_lines):
     write_lines("a.jsonl", record("x", FOX), record("z", FOX + " again and again"))
 
     assert simdb_run("dedup", "a.jsonl", "--similarity", "0.5").code == 1
@@ -119,7 +119,7 @@ def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_pat
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "f.txt", "g.txt", "kept"]
 
 
-def test_survivors_may_replace_their_source(simdb_run, write_lines, tmp_path):
+def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", FOX))
 
     simdb_run("dedup", "a.jsonl", "--keep", "a.jsonl")
@@ -185,7 +185,7 @@ def test_a_later_run_sees_only_what_is_new(simdb_run, write_lines, tmp_path):
         assert list(db.check(deep=True)) == []
 
 
-def test_the_same_run_again_has_seen_it_all(simdb_run, write_lines, tmp_path):
+def test_a_repeated_run_has_seen_all_documents(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", SEA), {"text": SKY}, record("e", ""))
     write_lines("b.jsonl", record("x", SKY + " ho"), record("y", "quite another text than above"))
 
@@ -197,7 +197,7 @@ def test_the_same_run_again_has_seen_it_all(simdb_run, write_lines, tmp_path):
     assert (tmp_path / "new").read_text() == ""
 
 
-def test_another_text_under_an_id_that_was_seen_is_a_new_document(simdb_run, tmp_path):
+def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
     (tmp_path / "a.txt").write_text(FOX)
     simdb_run("dedup", "a.txt", "--db", "seen")
     (tmp_path / "a.txt").write_text(SEA)

@@ -1,9 +1,9 @@
-"""simdb demo: on the files of this very Python."""
+"""Command demo, on the files of the Python that runs the tests."""
 
 from simdb.cli import demo
 
 
-def test_the_demo_finds_groups_and_tells_its_times(simdb_run):
+def test_the_demo_finds_groups_and_prints_its_times(simdb_run):
     ran = simdb_run("demo", "--limit", "300")
 
     assert ran.code == 0

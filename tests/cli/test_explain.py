@@ -1,4 +1,4 @@
-"""simdb explain: of files, of stored documents, and of one of each."""
+"""Command explain: two files, two stored documents, or one of each."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_two_files_are_explained_with_their_features(simdb_run):
 
 
 @pytest.mark.usefixtures("files")
-def test_one_may_be_standard_input(simdb_run):
+def test_one_file_can_be_standard_input(simdb_run):
     (row,) = simdb_run("explain", "fox.txt", "-", given=FOX).rows
 
     assert (row["right"], row["distance"], row["is_match"], row["features"]) == ("-", 0, True, [])
@@ -61,7 +61,7 @@ def test_stored_documents_are_explained_by_id(simdb_run):
 
 
 @pytest.mark.usefixtures("stored")
-def test_the_look_up_that_finds_a_match_is_told(simdb_run):
+def test_the_probe_that_finds_a_match_is_shown(simdb_run):
     with simdb.open("db", "w") as database:
         database.insert("copy", FOX)
 
@@ -71,7 +71,7 @@ def test_the_look_up_that_finds_a_match_is_told(simdb_run):
 
 
 @pytest.mark.usefixtures("stored")
-def test_a_stored_document_and_a_file(simdb_run):
+def test_a_stored_document_and_a_file_are_explained(simdb_run):
     ran = simdb_run("explain", "fox.txt", "--db", "db", "--document", "cat.txt", "--features", "3")
 
     (row,) = ran.rows
@@ -93,7 +93,7 @@ def test_a_stored_document_and_a_file(simdb_run):
         (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
     ],
 )
-def test_wrong_use_is_told(simdb_run, wrong, code, message):
+def test_wrong_use_is_reported(simdb_run, wrong, code, message):
     ran = simdb_run("explain", *wrong)
 
     assert ran.code == code
@@ -113,7 +113,7 @@ def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):
     assert "b: this looks like HTML" in decoded.notes
 
 
-def test_people_see_tables(monkeypatch, capsys):
+def test_a_terminal_shows_tables(monkeypatch, capsys):
     for module in (render, explain):
         monkeypatch.setattr(module, "is_table", lambda as_json: True)
     explanation = simdb.explain(FOX, CAT, simdb.Simhash(shingle=1))

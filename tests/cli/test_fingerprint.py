@@ -1,4 +1,4 @@
-"""simdb fingerprint: what it shows is what the library makes."""
+"""Command fingerprint: its output is equal to that of the library."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_bad_line_is_named_and_the_rest_is_shown(simdb_run, tmp_path):
     assert "a.txt:1: no valid utf-8 at byte 3; use --encoding latin-1" in ran.notes
 
 
-def test_the_sketch_is_as_said_or_as_that_of_a_database(simdb_run):
+def test_the_sketch_comes_from_options_or_from_a_database(simdb_run):
     sketch = simdb.Simhash(seed=7)
     simdb_run("create", "db", "--seed", "7")
 

@@ -1,4 +1,4 @@
-"""simdb idf, and --idf where fingerprints are made."""
+"""Command idf, and the option --idf of other commands."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def test_a_database_is_created_with_a_table_and_the_options_that_go_with_it(simd
     assert shown == {"features": 2, "documents": 4, "bytes": table.size_bytes}
 
 
-def test_what_is_given_beside_a_table_counts(simdb_run, table):
+def test_options_override_those_of_a_table(simdb_run, table):
     simdb_run("create", "db", "--idf", "words.idf", "--weighting", "binary-idf")
 
     ran = simdb_run("create", "other", "--idf", "words.idf", "--shingle", 3)
@@ -76,7 +76,7 @@ def test_texts_are_compared_by_the_weights_of_a_table(simdb_run, texts, table):
     assert simdb_run("dedup", texts, "--idf", "words.idf").code == 0
 
 
-def test_only_so_many_features_are_kept(simdb_run, texts):
+def test_features_limits_the_size_of_a_table(simdb_run, texts):
     ran = simdb_run("idf", texts, "--output", "words.idf", "--shingle", 1, "--features", 1)
 
     assert ran.rows[0]["features"] == 1
@@ -107,7 +107,7 @@ def test_a_table_goes_to_one_place(simdb_run, texts, table, arguments):
     assert "--output FILE or --db DB" in ran.notes
 
 
-def test_wrong_use_is_told_before_anything_is_read(simdb_run, texts):
+def test_wrong_use_is_reported_before_anything_is_read(simdb_run, texts):
     simdb_run("create", "plain")
     simdb_run("create", "db", "--weighting", "tf-idf")
 

@@ -1,4 +1,4 @@
-"""simdb import-datasketch, on pickles of the real package."""
+"""Command import-datasketch, on pickles of the real package."""
 
 import os
 import pickle
@@ -22,7 +22,7 @@ def test_an_index_becomes_a_database(simdb_run):
     assert check.code == 0
 
 
-def test_minhashes_get_the_bands_that_are_wanted(simdb_run):
+def test_minhashes_get_the_given_bands(simdb_run):
     source = RECORDED / "dict-protocol5-1.6.5.pickle"
 
     chosen = simdb_run("import-datasketch", source, "chosen", "--threshold", "0.5", "--json")

@@ -1,4 +1,4 @@
-"""Databases of signatures on the command line: each verb with --minhash."""
+"""Databases of MinHash signatures: each command with --minhash."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_the_verbs_answer_as_the_database_does(simdb_run):
 
 
 @pytest.mark.usefixtures("stored")
-def test_explanations_tell_minima_and_bands(simdb_run):
+def test_explanations_show_minima_and_bands(simdb_run):
     (row,) = simdb_run("explain", "--db", "db", "0.txt", "1.txt").rows
     (of_files,) = simdb_run("explain", "0.txt", "1.txt", *FLAGS).rows
 
@@ -78,7 +78,7 @@ def test_plans_are_by_bands(simdb_run):
 
 
 @pytest.mark.usefixtures("files")
-def test_dedup_groups_and_claims_by_signatures(simdb_run):
+def test_dedup_works_with_signatures(simdb_run):
     sources = ["0.txt", "1.txt", "2.txt", "other.txt"]
 
     grouped = simdb_run("dedup", *sources, *FLAGS)
@@ -108,14 +108,14 @@ def test_dedup_groups_and_claims_by_signatures(simdb_run):
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
-def test_what_is_of_fingerprints_is_wrong_use(simdb_run, arguments, message):
+def test_options_for_fingerprints_are_wrong_use_with_minhash(simdb_run, arguments, message):
     ran = simdb_run(*arguments)
 
     assert ran.code == 2
     assert message in ran.notes
 
 
-def test_a_database_of_fingerprints_is_not_taken_for_one_of_signatures(simdb_run, files):
+def test_minhash_is_wrong_use_with_a_database_of_fingerprints(simdb_run, files):
     simdb_run("create", "db")
 
     ran = simdb_run("dedup", "0.txt", "--db", "db", "--minhash")

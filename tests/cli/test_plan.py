@@ -1,4 +1,4 @@
-"""simdb plan and simdb calibrate."""
+"""Commands plan and calibrate."""
 
 import random
 
@@ -9,7 +9,7 @@ import simdb
 
 @pytest.fixture
 def filled(simdb_run, write_lines):
-    """A database of 150 texts, each twice with one word changed; the path of half of them."""
+    """Makes a database of 150 pairs of texts that differ in one word; returns a file of 150."""
     generator = random.Random(4)
     records = []
     for at in range(150):
@@ -21,7 +21,7 @@ def filled(simdb_run, write_lines):
     return write_lines("some.jsonl", *records[::2])
 
 
-def test_a_plan_without_a_database_has_the_ways_and_the_model_of_the_paper(simdb_run):
+def test_a_plan_without_a_database_lists_other_plans_and_the_cost_model(simdb_run):
     ran = simdb_run("plan", "--documents", "8e9", "--distance", 3, "--no-weights")
 
     row = ran.rows[0]
@@ -33,7 +33,7 @@ def test_a_plan_without_a_database_has_the_ways_and_the_model_of_the_paper(simdb
     assert [each["name"] for each in row["model"]] == ["BPHS", "BPHS", "PSM"]
 
 
-def test_a_plan_without_a_database_takes_the_shape_of_one(simdb_run):
+def test_a_plan_without_a_database_takes_options_of_a_database(simdb_run):
     ran = simdb_run(
         "plan", "--documents", 1e6, "--blocks", 6, "--leading", 3, "--header-offset", 0,
         "--distance", 3, "--method", "bphs",
@@ -44,7 +44,7 @@ def test_a_plan_without_a_database_takes_the_shape_of_one(simdb_run):
     assert row["bytes_per_document"] == pytest.approx(20 * (12 + 4 * 2**19 / 1e6), abs=1e-3)
 
 
-def test_a_plan_for_nothing_is_one_too(simdb_run):
+def test_zero_documents_can_be_planned(simdb_run):
     row = simdb_run("plan", "--documents", 0).rows[0]
 
     assert row["queries_per_second"] is None
@@ -62,7 +62,7 @@ def test_a_plan_for_nothing_is_one_too(simdb_run):
         (["--documents", "5", "--method", "guess"], "method"),
     ],
 )
-def test_what_no_plan_can_be_made_of_is_refused(simdb_run, arguments, words):
+def test_invalid_plan_options_are_refused(simdb_run, arguments, words):
     simdb_run("create", "db")
 
     ran = simdb_run("plan", *arguments)
@@ -71,7 +71,7 @@ def test_what_no_plan_can_be_made_of_is_refused(simdb_run, arguments, words):
     assert words in ran.notes
 
 
-def test_a_database_is_planned_as_it_is_or_as_if_it_held_more(simdb_run, filled):
+def test_a_plan_is_for_the_documents_of_a_database_or_for_more(simdb_run, filled):
     now = simdb_run("plan", "db", "--distance", 3).rows[0]
     later = simdb_run("plan", "db", "--documents", 1e7, "--distance", 3).rows[0]
 
@@ -81,7 +81,7 @@ def test_a_database_is_planned_as_it_is_or_as_if_it_held_more(simdb_run, filled)
     assert later["model"] == []
 
 
-def test_calibrating_shows_what_was_learnt_and_how_far_queries_go(simdb_run, filled):
+def test_calibrate_shows_counts_and_the_cost_of_queries(simdb_run, filled):
     ran = simdb_run("calibrate", "db", "--sample", 300)
 
     row = ran.rows[0]
@@ -96,7 +96,7 @@ def test_calibrating_shows_what_was_learnt_and_how_far_queries_go(simdb_run, fil
     assert "pairs of this collection" in curve[0]["reason"]
 
 
-def test_calibrating_by_given_documents_asks_about_them_too(simdb_run, filled, write_lines):
+def test_calibrate_takes_the_documents_of_a_source(simdb_run, filled, write_lines):
     ran = simdb_run("calibrate", "db", "--documents", filled)
     bad = simdb_run("calibrate", "db", "--documents", write_lines("bad.jsonl", {"no": "text"}))
 
@@ -105,7 +105,7 @@ def test_calibrating_by_given_documents_asks_about_them_too(simdb_run, filled, w
     assert "bad.jsonl" in bad.notes
 
 
-def test_calibrating_is_refused_where_it_cannot_be(simdb_run, filled):
+def test_invalid_calibrations_are_refused(simdb_run, filled):
     simdb_run("create", "plain", "--no-volatility")
 
     both = simdb_run("calibrate", "db", "--sample", 5, "--documents", filled)

@@ -1,4 +1,4 @@
-"""The verbs that look after a database: dump, load, rebuild, doctor."""
+"""The commands that look after a database: dump, load, rebuild, doctor."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ doctor = import_module("simdb.cli.doctor")
 
 @pytest.fixture
 def db(simdb_run):
-    """A database of three documents, one of them deleted again."""
+    """Makes a database of three documents and deletes one of them."""
     with simdb.open("db") as database:
         database.insert_many(["x", 2, b"y"], ["red green blue", "grey", 17], [{"n": 1}, None, "m"])
         database.delete(2)
@@ -36,7 +36,7 @@ def test_a_dump_is_loaded_into_a_new_database(simdb_run, db):
         ]  # fmt: skip
 
 
-def test_only_the_owner_may_read_a_dump_and_a_loaded_database(simdb_run, db):
+def test_only_the_owner_can_read_a_dump_and_a_loaded_database(simdb_run, db):
     simdb_run("dump", db, "-o", "file")
     simdb_run("load", "file", "new")
 
@@ -75,7 +75,7 @@ def test_a_damaged_dump_ends_with_3_and_leaves_nothing(simdb_run, db, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["db", "file"]
 
 
-def test_load_does_not_touch_what_is_there(simdb_run, db):
+def test_load_does_not_touch_an_existing_database(simdb_run, db):
     simdb_run("dump", db, "-o", "file")
 
     assert simdb_run("load", "file", db).code == 3
@@ -91,7 +91,7 @@ def test_rebuild_keeps_every_document(simdb_run, db):
         assert list(database) == ["x", b"y"]
 
 
-def test_rebuild_says_what_was_given_up(simdb_run, db):
+def test_rebuild_reports_what_was_lost(simdb_run, db):
     with simdb.open(db, "w") as database:
         environment = database._store.environment
         handle = environment.subdatabase(b"metadata")
@@ -107,7 +107,7 @@ def test_rebuild_says_what_was_given_up(simdb_run, db):
     assert ran.rows[0]["document_count"] == 2
 
 
-def test_doctor_gives_advice_and_says_so_by_its_code(simdb_run, db, monkeypatch):
+def test_doctor_gives_advice_and_ends_with_exit_code_1(simdb_run, db, monkeypatch):
     monkeypatch.setattr(advice, "file_system", lambda path: "ext4")
     quiet = simdb_run("doctor", db)
     os.chmod(os.path.join(db, "data.mdb"), 0o666)
@@ -121,7 +121,7 @@ def test_doctor_gives_advice_and_says_so_by_its_code(simdb_run, db, monkeypatch)
     assert row["remedy"].startswith("chmod 600")
 
 
-def test_doctor_does_not_open_what_lies_where_it_must_not(simdb_run, db, monkeypatch):
+def test_doctor_does_not_open_a_database_on_a_network_file_system(simdb_run, db, monkeypatch):
     for module in (advice, doctor, location):
         monkeypatch.setattr(module, "file_system", lambda path: "nfs4")
 

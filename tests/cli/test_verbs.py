@@ -1,4 +1,4 @@
-"""The verbs of the database, one by one."""
+"""The commands for the documents of a database, one by one."""
 
 import json
 
@@ -12,7 +12,7 @@ SEA = "she sells sea shells on the sea shore and the shells that she sells are s
 
 @pytest.fixture
 def db(simdb_run, write_lines):
-    """A database of three documents, two of them alike."""
+    """Makes a database of three documents, two of which match."""
     write_lines(
         "a.jsonl",
         {"id": "x", "text": FOX, "lang": "en"},
@@ -40,12 +40,12 @@ def test_create_stores_the_options(simdb_run):
         )
 
 
-def test_create_does_not_touch_a_database_that_is_there(simdb_run, db):
+def test_create_does_not_touch_an_existing_database(simdb_run, db):
     assert simdb_run("create", db).code == 3
     assert simdb_run("get", db, "x").code == 0
 
 
-def test_create_refuses_options_that_cannot_be(simdb_run, tmp_path):
+def test_create_refuses_invalid_options(simdb_run, tmp_path):
     ran = simdb_run("create", "db", "--shingle", "0")
 
     assert ran.code == 2
@@ -66,7 +66,7 @@ def test_insert_takes_one_document_from_the_command_line(simdb_run, db):
     assert ran.rows == [{"inserted": 1, "skipped": 0, "stored": 4}]
 
 
-def test_insert_of_an_id_that_is_taken_changes_nothing(simdb_run, db, write_lines):
+def test_insert_of_a_taken_id_changes_nothing(simdb_run, db, write_lines):
     write_lines("b.jsonl", {"id": "new", "text": SEA}, {"id": "y", "text": FOX})
 
     ran = simdb_run("insert", db, "b.jsonl")
@@ -77,14 +77,14 @@ def test_insert_of_an_id_that_is_taken_changes_nothing(simdb_run, db, write_line
         assert list(stored) == ["x", "y", "z"]
 
 
-def test_insert_of_an_id_that_stands_twice_changes_nothing(simdb_run, db, write_lines):
+def test_insert_of_a_repeated_id_changes_nothing(simdb_run, db, write_lines):
     write_lines("b.jsonl", {"id": "new", "text": SEA}, {"id": "new", "text": FOX})
 
     assert simdb_run("insert", db, "b.jsonl").code == 3
     assert simdb_run("get", db, "new").code == 3
 
 
-def test_insert_replaces_when_asked_and_the_last_text_counts(simdb_run, db, write_lines):
+def test_insert_with_replace_stores_the_last_text(simdb_run, db, write_lines):
     write_lines("b.jsonl", {"id": "y", "text": "first"}, {"id": "y", "text": FOX})
 
     ran = simdb_run("insert", db, "b.jsonl", "--replace")
@@ -95,7 +95,7 @@ def test_insert_replaces_when_asked_and_the_last_text_counts(simdb_run, db, writ
         assert stored.get("y").fingerprint == stored.get("x").fingerprint
 
 
-def test_insert_skips_what_is_bad_and_says_so(simdb_run, db, tmp_path):
+def test_insert_skips_and_reports_bad_records(simdb_run, db, tmp_path):
     (tmp_path / "b.jsonl").write_bytes(b'{"id": "b", "text": "caf\xe9"}\n{"id": "c", "text": ""}\n')
 
     ran = simdb_run("insert", db, "b.jsonl")
@@ -106,7 +106,7 @@ def test_insert_skips_what_is_bad_and_says_so(simdb_run, db, tmp_path):
 
 
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "1K"], ["--memory-limit", "2g"]])
-def test_insert_shows_the_matches_of_what_was_stored_before(simdb_run, db, write_lines, limit):
+def test_insert_shows_the_matches_among_documents_stored_before(simdb_run, db, write_lines, limit):
     write_lines("b.jsonl", {"id": "v", "text": FOX, "n": 1}, {"id": "w", "text": FOX + " again"})
 
     ran = simdb_run("insert", db, "b.jsonl", "--match", "all", "--distance", "0", *limit)
@@ -120,7 +120,7 @@ def test_insert_shows_the_matches_of_what_was_stored_before(simdb_run, db, write
         assert list(stored) == ["x", "y", "z", "v", "w"]
 
 
-def test_insert_shows_one_match_of_each_document_when_the_first_will_do(simdb_run, db, write_lines):
+def test_insert_shows_one_match_of_each_document_with_match_first(simdb_run, db, write_lines):
     write_lines("b.jsonl", {"id": "v", "text": FOX, "n": 1}, {"id": "w", "text": "else"})
 
     options = ["--match", "first", "--distance", "20", "--metadata"]
@@ -132,7 +132,7 @@ def test_insert_shows_one_match_of_each_document_when_the_first_will_do(simdb_ru
         assert stored.get("v").metadata == {"n": 1}
 
 
-def test_insert_with_matches_of_an_id_that_is_taken_changes_nothing(simdb_run, db, write_lines):
+def test_insert_with_match_of_a_taken_id_changes_nothing(simdb_run, db, write_lines):
     write_lines("b.jsonl", {"id": "new", "text": SEA}, {"id": "y", "text": FOX})
 
     ran = simdb_run("insert", db, "b.jsonl", "--match", "all")
@@ -155,7 +155,7 @@ def test_insert_with_matches_of_an_id_that_is_taken_changes_nothing(simdb_run, d
         ["--similarity", "0.9"],
     ],
 )
-def test_insert_refuses_matching_that_cannot_be(simdb_run, db, write_lines, options):
+def test_insert_refuses_invalid_match_options(simdb_run, db, write_lines, options):
     write_lines("b.jsonl", {"id": "new", "text": SEA})
 
     assert simdb_run("insert", db, "b.jsonl", *options).code == 2
@@ -172,7 +172,7 @@ def test_insert_takes_sources_or_one_document(simdb_run, write_lines, arguments)
     assert simdb_run("insert", "db", *arguments).code == 2
 
 
-def test_whole_number_ids_are_other_ids_than_their_digits(simdb_run, db):
+def test_whole_number_ids_differ_from_their_digits(simdb_run, db):
     simdb_run("insert", db, "--int-ids", "--id", "7", "--text", FOX)
 
     assert simdb_run("get", db, "7").code == 3
@@ -264,7 +264,7 @@ def test_query_takes_a_limit_and_a_criterion(simdb_run, db):
         ["--file", "bad"], ["--id", ""],
     ],
 )  # fmt: skip
-def test_query_tells_wrong_use(simdb_run, db, tmp_path, arguments):
+def test_query_reports_wrong_use(simdb_run, db, tmp_path, arguments):
     (tmp_path / "bad").write_bytes(b"\xff\xff")
 
     ran = simdb_run("query", db, *arguments)
@@ -305,7 +305,7 @@ def test_no_pairs_and_no_clusters_are_exit_code_0(simdb_run, db):
         assert (ran.code, ran.output) == (0, "")
 
 
-def test_a_kept_cluster_is_shown_by_any_of_its_members(simdb_run):
+def test_a_maintained_cluster_is_shown_for_each_of_its_members(simdb_run):
     simdb_run("create", "kept", "--keep-clusters", "distance")
     for id, text in (("x", FOX), ("y", SEA), ("z", FOX)):
         simdb_run("insert", "kept", "--id", id, "--text", text)
@@ -318,7 +318,7 @@ def test_a_kept_cluster_is_shown_by_any_of_its_members(simdb_run):
     assert simdb_run("cluster", "kept", "nobody").code == 3
 
 
-def test_a_cluster_of_a_database_that_keeps_none_names_the_option(simdb_run, db):
+def test_cluster_without_maintained_clusters_names_the_option(simdb_run, db):
     ran = simdb_run("cluster", db, "x")
 
     assert ran.code == 2
@@ -341,7 +341,7 @@ def test_check_finds_nothing_in_a_sound_database(simdb_run, db):
         assert "no problem found" in ran.notes
 
 
-def test_check_shows_what_is_wrong_and_what_to_do(simdb_run, db, monkeypatch):
+def test_check_shows_damage_and_its_remedy(simdb_run, db, monkeypatch):
     finding = simdb.Finding("table 3", "run 12 is not sorted at entry 801", "restore it")
     monkeypatch.setattr(simdb.Database, "check", lambda self, deep: iter([finding]))
 
@@ -353,7 +353,7 @@ def test_check_shows_what_is_wrong_and_what_to_do(simdb_run, db, monkeypatch):
     ]  # fmt: skip
 
 
-def test_check_of_a_database_that_cannot_be_opened_is_a_finding(simdb_run, db, monkeypatch):
+def test_check_reports_a_database_that_cannot_be_opened(simdb_run, db, monkeypatch):
     def corrupt(*arguments, **options):
         raise simdb.CorruptError("the manifest does not match its checksum")
 

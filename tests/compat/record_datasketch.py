@@ -1,7 +1,7 @@
-"""Records what the real package gives, for the tests: `python tests/compat/record_datasketch.py`.
+"""Records results of the real datasketch for the tests: `python tests/compat/record_datasketch.py`.
 
-Run it where datasketch is installed, once with 2.0.0, which writes values.json and pickles, and
-once with 1.6.5, which writes pickles; these have no scheme yet.  The tests need no datasketch.
+Run it with datasketch installed, once with 2.0.0, which writes values.json and pickles, and once
+with 1.6.5, which writes pickles without a scheme.  The tests themselves need no datasketch.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""datasketch's names with its answers, held against what the real package gave.
+"""The names of datasketch, with results equal to recorded results of the real package.
 
-See record_datasketch.py for how these were recorded.
+record_datasketch.py says how the results were recorded.
 """
 
 import json
@@ -88,7 +88,7 @@ def test_a_large_set_is_the_union_of_its_parts() -> None:
     assert united == whole == parts[0]
 
 
-def test_a_copy_is_its_own() -> None:
+def test_a_copy_is_independent() -> None:
     first = minhashes()[3]
     second = first.copy()
 
@@ -101,7 +101,7 @@ def test_a_copy_is_its_own() -> None:
     assert not first.is_empty()
 
 
-def test_a_hash_function_of_the_caller_is_taken() -> None:
+def test_a_hash_function_of_the_caller_is_used() -> None:
     ours = MinHash(hashfunc=lambda text: sha1_hash32(text.encode()))
     wide = MinHash(hashfunc=sha1_hash64)
 
@@ -112,7 +112,7 @@ def test_a_hash_function_of_the_caller_is_taken() -> None:
         wide.update(b"w1")
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_minhashes_of_different_kinds_cannot_be_compared() -> None:
     first = MinHash()
 
     for other in (MinHash(64), MinHash(seed=2), MinHash(scheme="legacy")):
@@ -135,7 +135,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         {"hashvalues": [1], "permutations": ([1, 3], [3, 4]), "scheme": "affine32"},
     ],
 )
-def test_a_minhash_that_cannot_be_is_refused(options) -> None:
+def test_invalid_arguments_of_a_minhash_are_refused(options) -> None:
     with pytest.raises(ValueError, match=" "):
         MinHash(**options)
 
@@ -208,7 +208,7 @@ def test_any_number_of_hash_values_is_kept(tmp_path, count) -> None:
     assert found == expected
 
 
-def test_a_key_is_there_once(index) -> None:
+def test_a_key_is_stored_once(index) -> None:
     made = minhashes()
 
     with pytest.raises(ValueError, match="the key 'd1' exists"):
@@ -232,7 +232,7 @@ def test_a_removed_key_is_gone(index) -> None:
         index.remove("d3")
 
 
-def test_sessions_commit_what_they_were_given(tmp_path) -> None:
+def test_sessions_commit_their_buffers(tmp_path) -> None:
     made = minhashes()
     with MinHashLSH(threshold=0.5, num_perm=32, path=tmp_path / "index") as index:
         assert index.is_empty()
@@ -253,7 +253,7 @@ def test_sessions_commit_what_they_were_given(tmp_path) -> None:
         assert index.is_empty()
 
 
-def test_a_session_keeps_what_came_before_an_exception(tmp_path) -> None:
+def test_a_session_commits_its_buffer_after_an_exception(tmp_path) -> None:
     with MinHashLSH(num_perm=32, path=tmp_path / "index") as index:
         with pytest.raises(ValueError, match="but the index needs 32"):
             insert_in_session(index, {"a": minhashes()[1], "b": minhashes(num_perm=8)[1]})
@@ -261,7 +261,7 @@ def test_a_session_keeps_what_came_before_an_exception(tmp_path) -> None:
         assert "a" in index
 
 
-def test_buffered_queries_give_what_all_have(index) -> None:
+def test_buffered_queries_return_the_common_keys(index) -> None:
     made = minhashes()
 
     nothing = index.collect_query_buffer()
@@ -315,7 +315,7 @@ def test_a_minhash_of_another_kind_is_refused(index) -> None:
         {"scheme": "affine64"},
     ],
 )
-def test_an_index_that_cannot_be_is_refused(tmp_path, options) -> None:
+def test_invalid_arguments_of_an_index_are_refused(tmp_path, options) -> None:
     with pytest.raises(simdb.OptionError):
         MinHashLSH(path=tmp_path / "index", **options)
 
@@ -336,7 +336,7 @@ def test_an_index_is_opened_as_it_was_made(index, tmp_path) -> None:
         MinHashLSH(path=plain)
 
 
-def test_the_database_is_asked_by_similarity_too(index) -> None:
+def test_the_database_is_also_queried_by_similarity(index) -> None:
     made = minhashes()
 
     found = index.database.query(index.signature(made[9]), similarity=1.0)
@@ -344,7 +344,7 @@ def test_the_database_is_asked_by_similarity_too(index) -> None:
     assert "d9" in [match.id for match in found]
 
 
-def test_texts_have_no_place_in_the_database(index) -> None:
+def test_texts_are_refused_by_the_database(index) -> None:
     for document in ("a text", ["tokens"], simdb.Features(np.arange(2, dtype=np.uint64))):
         with pytest.raises(simdb.InputError, match="come ready"):
             index.database.insert("text", document)

@@ -32,25 +32,25 @@ def test_numbers_of_every_length_are_read():
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
-def test_it_does_not_matter_where_the_text_is_cut(block, monkeypatch):
+def test_numbers_are_the_same_wherever_the_text_is_cut(block, monkeypatch):
     monkeypatch.setattr(decimal_lines, "BLOCK_BYTES", block)
 
     assert read(b"12\n\r\n18446744073709551615\r\n-1\n\n 3") == [12, ALL, ALL, 3]
 
 
-def test_the_last_line_needs_no_newline_and_nothing_is_nothing():
+def test_the_last_line_needs_no_newline_and_empty_text_has_no_numbers():
     assert read(b"1\n2") == [1, 2]
     assert read(b"") == []
     assert read(b"\n \n\r\n") == []
 
 
-def test_signs_are_those_of_two_complement():
+def test_negative_numbers_are_in_twos_complement():
     text = b"-1\n-9223372036854775808\n+5\n-0\n-18446744073709551615\n"
 
     assert read(text) == [ALL, 2**63, 5, 0, 1]
 
 
-def test_space_and_leading_zeros_count_for_nothing():
+def test_spaces_and_leading_zeros_are_ignored():
     assert read(b"  7\t\n8 \r\n00000000000000000000000000000000000009\n\t+00\n") == [7, 8, 9, 0]
 
 
@@ -59,13 +59,13 @@ def test_space_and_leading_zeros_count_for_nothing():
     ["x", "1x", "1 2", "0x10", "1.5", "1e3", "-", "+", "--1", "+-1", "1-", "\u0661", "1:", "/1",
      "1234567x90123456789", "123456789012345678/", "\0" + "1", "1\r2"],
 )  # fmt: skip
-def test_what_is_no_number_is_refused_by_the_number_of_its_line(bad):
+def test_an_invalid_number_is_refused_with_its_line(bad):
     with pytest.raises(InputError, match="line 3 is not a decimal number"):
         read(f"1\n\n{bad}\n4\n".encode())
 
 
 @pytest.mark.parametrize("bad", [ALL + 1, -ALL - 1, 20 * 10**18, 99999999999999999999, 10**30])
-def test_what_has_more_than_64_bits_is_refused_by_the_number_of_its_line(bad):
+def test_a_number_of_more_than_64_bits_is_refused_with_its_line(bad):
     with pytest.raises(InputError, match="line 2 is out of range"):
         read(f"1\n{bad}\n".encode())
 
@@ -77,7 +77,7 @@ def test_lines_are_counted_across_blocks(monkeypatch):
         read(b"1\n" * 1000 + b"oops\n")
 
 
-def test_a_line_that_is_no_text_at_all_is_refused_in_few_words():
+def test_a_binary_line_is_refused_with_a_short_message():
     with pytest.raises(InputError) as caught:
         read(b"\xff" * 100_000)
 

@@ -1,6 +1,6 @@
-"""Pickles of the real package become databases; others are refused, and run nothing.
+"""Pickles of the real package become databases; all other pickles are refused and run nothing.
 
-See record_datasketch.py for how the pickles were recorded.
+record_datasketch.py says how the pickles were recorded.
 """
 
 import io
@@ -39,7 +39,7 @@ def minhashes(version):
 
 
 class Call:
-    """Pickled, it calls what it likes."""
+    """An object whose pickle calls a function."""
 
     def __init__(self, function, *arguments):
         self.call = function, arguments
@@ -81,7 +81,7 @@ def test_minhashes_by_key_keep_their_values(version, name) -> None:
     assert (found.scheme, found.seed, found.bands) == (SCHEMES[version], 1, None)
 
 
-def test_minhashes_one_after_the_other_are_counted(tmp_path, version) -> None:
+def test_minhashes_in_a_list_get_numbers_as_keys(tmp_path, version) -> None:
     imported = import_datasketch(recorded("list", version), tmp_path / "index", threshold=0.5)
 
     with MinHashLSH(path=tmp_path / "index") as index:
@@ -119,7 +119,7 @@ def test_other_names_are_refused(tmp_path, value, name, protocol) -> None:
         read_pickle(written(tmp_path, content))
 
 
-def test_a_hash_function_is_passed_over_by_its_name(tmp_path) -> None:
+def test_a_named_hash_function_is_not_imported(tmp_path) -> None:
     content = Path(recorded("list", "2.0.0")).read_bytes()
     content = content.replace(b"\x8c\x0bsha1_hash32", b"\x8c\x0bfarm_hash32")
     path = written(tmp_path, content)
@@ -156,7 +156,7 @@ def test_a_hash_function_is_passed_over_by_its_name(tmp_path) -> None:
         b"\x80\x02]cdatasketch.minhash\nMinHash\n)\x81}ba.",
     ],
 )
-def test_nonsense_is_refused_by_name_of_the_file(tmp_path, content) -> None:
+def test_an_invalid_pickle_is_refused_with_the_name_of_the_file(tmp_path, content) -> None:
     path = written(tmp_path, content)
 
     with pytest.raises(simdb.InputError, match=r"written\.pickle"):
@@ -183,7 +183,7 @@ def test_tuples_too_deep_to_be_hashed_are_refused(tmp_path, start, before, after
 
 
 def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
-    """The list of three is followed by 300,000 times what stands at one place of the memo."""
+    """After a list of three objects, the pickle refers 300,000 times to one object of the memo."""
     content = Path(recorded("list", "2.0.0")).read_bytes()
     refusals = []
 
@@ -196,7 +196,7 @@ def test_one_object_meant_often_takes_no_memory(tmp_path) -> None:
     assert any("many times its own size" in each for each in refusals)
 
 
-def test_a_shape_that_the_bytes_do_not_have_is_refused(tmp_path) -> None:
+def test_a_shape_that_does_not_fit_the_bytes_is_refused(tmp_path) -> None:
     content = Path(recorded("list", "2.0.0")).read_bytes()
     changed = content.replace(b"K \x85", b"K!\x85", 1)
     assert changed != content
@@ -218,7 +218,7 @@ def test_every_flipped_byte_is_read_or_refused(tmp_path, name) -> None:
             assert "written.pickle" in str(error)  # noqa: PT017
 
 
-def test_what_a_database_cannot_hold_is_refused(tmp_path) -> None:
+def test_keys_and_schemes_that_a_database_cannot_store_are_refused(tmp_path) -> None:
     tuples = io.BytesIO(
         Path(recorded("index", "2.0.0")).read_bytes().replace(b"\x8c\x02d3", b"K\x03)")
     )
@@ -238,7 +238,7 @@ def test_an_index_has_its_bands_and_minhashes_their_seed(tmp_path) -> None:
     assert not (tmp_path / "index").exists()
 
 
-def test_a_database_that_is_there_is_left_alone(tmp_path) -> None:
+def test_an_existing_database_is_left_alone(tmp_path) -> None:
     import_datasketch(recorded("index", "2.0.0"), tmp_path / "index")
 
     with pytest.raises(simdb.ExistsError):

@@ -1,4 +1,4 @@
-"""The drop-in programs as processes."""
+"""The programs that replace those of simhash-cpp, run as processes."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def test_flags_have_short_forms_and_files_are_read_and_written(tmp_path):
 
 @pytest.mark.parametrize("name", ["find_all", "find_clusters"])
 @pytest.mark.parametrize("text", ["", "5\n", "5\n5\n"])
-def test_nothing_to_pair_is_no_output(name, text):
+def test_no_pairs_are_no_output(name, text):
     done = program(name, "--blocks", 4, "--distance", 3, "--input", "-", "--output", "-", text=text)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -107,7 +107,7 @@ def test_help_is_there():
     assert "--blocks" in done.stdout
 
 
-def test_who_reads_only_the_beginning_causes_no_complaint():
+def test_a_closed_output_causes_no_error_message():
     code = "from simdb.compat import programs; programs.find_all()"
     text = lines(range(1 << 12))
 

@@ -1,4 +1,4 @@
-"""The answers of simhash-py, figures of its own tests among them."""
+"""The results of simhash-py, some of them from its own tests."""
 
 import re
 
@@ -31,7 +31,7 @@ def test_differing_bits_are_counted():
     assert simhash.num_differing_bits(0, 2**64 - 1) == 64
 
 
-def test_a_bit_is_set_that_most_hashes_have():
+def test_a_bit_is_set_if_most_hashes_have_it():
     assert simhash.compute([]) == 0
     assert simhash.compute([0xDEADBEEF] * 100) == 0xDEADBEEF
     assert simhash.compute([0xDEADBEEFDEADBEEF, 0x2152411021524110]) == 0
@@ -39,7 +39,7 @@ def test_a_bit_is_set_that_most_hashes_have():
     assert simhash.compute(iter([2**64 - 1])) == 2**64 - 1
 
 
-def test_so_many_hashes_that_they_are_counted_in_parts():
+def test_many_hashes_are_counted_in_parts():
     hashes = [5] * 70_000 + [6] * 70_001
 
     assert simhash.compute(hashes) == 6
@@ -52,7 +52,7 @@ def test_pairs_are_those_of_simhash_py(blocks):
     assert simhash.find_all(SPREAD, blocks, 3) == sorted(expected)
 
 
-def test_a_value_that_is_given_twice_is_no_pair():
+def test_a_repeated_value_is_not_a_pair():
     assert simhash.find_all([7, 7, 5, 7], 4, 3) == [(5, 7)]
     assert simhash.find_all([], 4, 3) == []
 
@@ -78,14 +78,14 @@ def test_the_hash_is_the_head_of_the_md5_digest():
         simhash.unsigned_hash("abc")
 
 
-def test_texts_that_are_alike_have_simhashes_that_are():
+def test_similar_texts_have_similar_simhashes():
     poem = hashed(POEM)
 
     assert simhash.num_differing_bits(poem, hashed(POEM)) == 0
     assert simhash.num_differing_bits(poem, hashed(OTHER)) > 12
 
 
-def test_what_simhash_py_leaves_undefined_is_refused():
+def test_arguments_undefined_in_simhash_py_are_refused():
     with pytest.raises(simdb.OptionError, match="greater than distance"):
         simhash.find_all([1, 2], 3, 3)
     with pytest.raises(simdb.InputError, match="fingerprint 0"):

@@ -1,4 +1,4 @@
-"""The tokeniser that a database names is imported where the command line names it, too."""
+"""The tokeniser of a database is imported only if the command line names it, too."""
 
 import sys
 
@@ -10,7 +10,7 @@ NAME = f"{MODULE}:cut"
 
 @pytest.fixture(autouse=True)
 def made(simdb_run, tmp_path, monkeypatch):
-    """A database whose tokeniser lies in a module of the user's, which is not loaded."""
+    """Makes a database with a tokeniser in a module of the user that is not loaded."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / f"{MODULE}.py").write_text("def cut(text):\n    return text.split('|')\n")
     (tmp_path / "text.txt").write_text("a b|c|d")
@@ -40,14 +40,14 @@ def test_it_is_not_imported_because_the_database_says_so(simdb_run, verb):
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
-def test_it_is_imported_where_it_is_allowed(simdb_run, verb):
+def test_a_tokeniser_is_imported_with_allow(simdb_run, verb):
     ran = simdb_run(*verb, "--allow", NAME)
 
     assert ran.code == 0
     assert MODULE in sys.modules
 
 
-def test_naming_it_as_the_tokeniser_allows_it(simdb_run):
+def test_the_option_tokeniser_allows_the_import(simdb_run):
     assert simdb_run("dedup", "text.txt", "--db", "db", "--tokeniser", NAME).code == 0
 
     found = simdb_run(

@@ -1,4 +1,4 @@
-"""The options of a sketch: the same wherever fingerprints are made."""
+"""The sketch options, which are the same in every command."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_each_option_reaches_the_database(simdb_run, flags, expected):
     assert stored() == simdb.Simhash(**expected)
 
 
-def test_a_preset_is_a_start_that_options_change(simdb_run):
+def test_options_override_a_preset(simdb_run):
     simdb_run("create", "db", "--preset", "moz", "--shingle", "4")
 
     assert stored() == simdb.Simhash.moz(window=4)
@@ -63,14 +63,14 @@ def test_a_missing_file_of_stop_words_is_wrong_use(simdb_run):
     assert "words: cannot be read (No such file or directory)" in ran.notes
 
 
-def test_dedup_sketches_as_it_is_told(simdb_run, write_lines):
+def test_dedup_uses_the_sketch_options(simdb_run, write_lines):
     write_lines("a.jsonl", {"id": 1, "text": FOX}, {"id": 2, "text": FOX.upper()})
 
     assert simdb_run("dedup", "a.jsonl").code == 1
     assert simdb_run("dedup", "a.jsonl", "--no-lowercase").code == 0
 
 
-def test_dedup_refuses_another_sketch_than_that_of_the_database(simdb_run, write_lines):
+def test_dedup_refuses_sketch_options_that_differ_from_the_database(simdb_run, write_lines):
     write_lines("a.jsonl", {"id": 1, "text": FOX})
     simdb_run("dedup", "a.jsonl", "--db", "seen", "--weighting", "log-tf")
 
@@ -82,5 +82,5 @@ def test_dedup_refuses_another_sketch_than_that_of_the_database(simdb_run, write
     assert "seen was created with --weighting log-tf, not tf; leave out the option" in other.notes
 
 
-def test_what_was_not_given_is_as_usual():
+def test_options_that_are_not_given_have_defaults():
     assert make_sketch({}) == simdb.Simhash()

@@ -1,4 +1,4 @@
-"""Pairs and clusters written to files, and plans of pairs."""
+"""Pairs and clusters that are written to files, and plans of pairs."""
 
 import csv
 import json
@@ -80,7 +80,7 @@ def test_rotation_is_planned_explained_and_done(stored):
     assert "rotation, recall 1: sorted in 8 rotation(s)" in ran.notes
 
 
-def test_pairs_are_planned_of_a_database_only(simdb_run):
+def test_pairs_are_planned_only_with_a_database(simdb_run):
     ran = simdb_run("plan", "--documents", 1000, "--pairs")
 
     assert ran.code == 2

@@ -1,4 +1,4 @@
-"""Rendering: what a terminal is shown, and what a pipe is."""
+"""Result rows on a terminal and in a pipe."""
 
 import io
 import json
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def show(monkeypatch):
-    """Makes standard output a terminal of 100 columns, and returns it."""
+    """Returns a function that makes standard output a terminal of 100 columns."""
 
     def start():
         stream = Terminal()
@@ -34,7 +34,7 @@ def row(id):
     return {"id": id, "distance": 3, "similarity": 0.9123456}
 
 
-def test_people_see_a_table(show):
+def test_a_terminal_shows_a_table(show):
     terminal = show()
     count = print_rows([row("a"), row("b")], ("id", "distance", "similarity"), as_json=False)
 
@@ -44,14 +44,14 @@ def test_people_see_a_table(show):
     assert lines[1].split() == ["a", "3", "0.912"]
 
 
-def test_people_get_json_when_they_ask(show):
+def test_json_is_printed_on_a_terminal_with_the_option(show):
     terminal = show()
     print_rows([row("a")], ("id",), as_json=True)
 
     assert json.loads(terminal.getvalue()) == row("a")
 
 
-def test_rows_are_shown_while_they_come(show, monkeypatch):
+def test_rows_are_shown_while_they_arrive(show, monkeypatch):
     terminal = show()
     monkeypatch.setattr(render, "TABLE_ROWS", 2)
     seen = []
@@ -80,7 +80,7 @@ def test_rows_are_shown_while_they_come(show, monkeypatch):
         (7, "7"),
     ],
 )
-def test_an_id_is_shown_as_it_is_and_commands_nothing(show, id, shown):
+def test_control_characters_of_an_id_are_escaped(show, id, shown):
     terminal = show()
     print_rows([row(id)], ("id", "distance"), as_json=False)
 
@@ -111,14 +111,14 @@ def test_a_group_shows_its_first_members(show):
     assert "and 995 more" in shown
 
 
-def test_one_thing_is_shown_field_by_field(show):
+def test_one_row_is_shown_field_by_field(show):
     terminal = show()
     print_one({"path": "db", "options": {"sketch": {"shingle": 3}}, "runs": []}, as_json=False)
 
     assert ["options", "sketch", "shingle", "3"] in map(str.split, terminal.getvalue().splitlines())
 
 
-def test_json_is_ascii_where_the_output_is_not_utf_8(monkeypatch):
+def test_json_is_ascii_if_the_output_is_not_utf_8(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr("sys.stdout", stream)
 
@@ -128,6 +128,6 @@ def test_json_is_ascii_where_the_output_is_not_utf_8(monkeypatch):
     assert stream.buffer.getvalue().startswith(b'{"id": "\\u660e"')
 
 
-def test_what_is_unknown_is_empty():
+def test_an_unknown_value_is_an_empty_cell():
     assert cell(None) == ""
     assert plain("") == ""

@@ -1,4 +1,4 @@
-"""Guessing encodings: the suggestion fits text of the language that the encoding is for."""
+"""Encoding guesses, on texts in the languages for which the encodings were made."""
 
 import pytest
 
@@ -53,12 +53,12 @@ def test_utf8_with_some_damage_is_utf8():
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-def test_text_of_wide_characters_is_known_by_its_zeros(encoding):
+def test_utf_16_and_utf_32_are_recognised_by_their_nul_bytes(encoding):
     assert guessed_wide("A wide text, line 1\r\n\tline 2".encode(encoding)) == encoding
 
 
 @pytest.mark.parametrize(
     "content", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0", b"text " * 40 + b"\0", b"\0"]
 )
-def test_other_content_with_zeros_is_binary(content):
+def test_other_content_with_nul_bytes_is_binary(content):
     assert guessed_wide(content) is None

@@ -1,4 +1,4 @@
-"""Hints about markup that was not meant to be text."""
+"""The hint that a text looks like HTML."""
 
 import pytest
 
@@ -16,7 +16,7 @@ HTML = simdb.Simhash(markup="html")
         '<?xml version="1.0"?>\n<html xmlns="http://www.w3.org/1999/xhtml">',
     ],
 )  # fmt: skip
-def test_a_text_that_begins_like_html_is_remarked_on(text):
+def test_a_text_that_begins_like_html_gets_a_hint(text):
     hint = markup_hint(text, "page", PLAIN)
 
     assert hint is not None
@@ -25,11 +25,11 @@ def test_a_text_that_begins_like_html_is_remarked_on(text):
 
 
 @pytest.mark.parametrize("text", ["", "text <b>bold</b>", "<stdio.h>", "<pages>", "< p", "1 < 2"])
-def test_other_text_is_not(text):
+def test_other_text_gets_no_hint(text):
     assert markup_hint(text, "page", PLAIN) is None
 
 
-def test_a_run_says_it_once(simdb_run, tmp_path):
+def test_a_run_gives_the_hint_once(simdb_run, tmp_path):
     (tmp_path / "f").mkdir()
     for name in "abc":
         (tmp_path / "f" / name).write_text(f"<html><body>{name}</body></html>")

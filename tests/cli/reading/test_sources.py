@@ -1,4 +1,4 @@
-"""Sources of every kind, whole and broken, as records and problems."""
+"""Sources of every kind, valid and broken, read as records and problems."""
 
 import codecs
 import csv
@@ -25,7 +25,7 @@ def _in_folder(tmp_path, monkeypatch):
 
 
 def read(*names, **settings):
-    """Records and problems of sources."""
+    """Returns the records and the problems of sources."""
     reading = replace(Reading(), **settings)
     found = list(sources.read_sources(names, reading))
     records = [each for each in found if isinstance(each, Record)]
@@ -100,7 +100,7 @@ def test_an_empty_file_is_a_document_without_text():
         ("wrong.txt.gz", gzip.compress(b"text" * 100)[:-8] + b"\1" * 8, "damaged gzip"),
     ],
 )
-def test_a_file_that_is_no_text_is_one_problem_with_a_remedy(name, content, reason):
+def test_a_binary_file_is_one_problem_with_a_remedy(name, content, reason):
     write(name, content)
 
     records, problems = read(name)
@@ -121,7 +121,7 @@ def test_a_file_that_is_no_text_is_one_problem_with_a_remedy(name, content, reas
         ("gb18030", SONG.encode("gb18030")),
     ],
 )
-def test_the_encoding_that_is_given_decodes_and_the_mark_is_dropped(encoding, content):
+def test_the_given_encoding_is_used_and_its_mark_is_removed(encoding, content):
     write("song.txt", content)
 
     records, problems = read("song.txt", encoding=known_encoding(encoding))
@@ -141,7 +141,7 @@ def test_the_encoding_that_is_given_decodes_and_the_mark_is_dropped(encoding, co
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "gb18030", "latin-1"])
-def test_a_byte_order_mark_says_what_a_text_is_and_is_dropped(content, encoding):
+def test_a_byte_order_mark_sets_the_encoding_of_a_text_and_is_removed(content, encoding):
     write("song.txt", content)
 
     records, problems = read("song.txt", encoding=known_encoding(encoding))
@@ -151,7 +151,7 @@ def test_a_byte_order_mark_says_what_a_text_is_and_is_dropped(content, encoding)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_a_byte_order_mark_says_what_records_are(encoding):
+def test_a_byte_order_mark_sets_the_encoding_of_records(encoding):
     write("a.jsonl", f'{{"id": 1, "text": "{SONG}"}}\n{{"id": 2, "text": "b"}}\n'.encode(encoding))
     write("b.json", f'[{{"id": 3, "text": "{SONG}"}}]'.encode(encoding))
     write("c.csv", f"id,text\n4,{SONG}\n".encode(encoding))
@@ -162,7 +162,7 @@ def test_a_byte_order_mark_says_what_records_are(encoding):
     assert problems == []
 
 
-def test_a_mark_in_gb18030_is_dropped():
+def test_a_byte_order_mark_in_gb18030_is_removed():
     write("song.txt", ("\ufeff" + SONG).encode("gb18030"))
 
     records, _ = read("song.txt", encoding="gb18030")
@@ -170,7 +170,7 @@ def test_a_mark_in_gb18030_is_dropped():
     assert ids_and_texts(records) == [("song.txt", SONG)]
 
 
-def test_text_that_is_not_utf_16_is_not_taken_for_it():
+def test_text_without_a_mark_is_not_read_as_utf_16():
     write("a.txt", b"plain ascii!")
 
     _, problems = read("a.txt", encoding="utf-16")
@@ -178,7 +178,7 @@ def test_text_that_is_not_utf_16_is_not_taken_for_it():
     assert "no UTF-16 byte order mark" in problems[0].reason
 
 
-def test_records_say_where_their_bytes_are_no_text_and_what_they_may_be():
+def test_undecodable_records_name_the_place_and_a_likely_encoding():
     write("a.jsonl", b'{"text": "ok"}\n{"text": "caf\xe9"}\n{"text": "\\ud800"}\n')
     write("b.csv", b"text\nok\ncaf\xe9\n")
 
@@ -202,7 +202,7 @@ def test_an_offset_counts_the_byte_order_mark():
     assert "no valid utf-8 at byte 6;" in problems[0].reason
 
 
-def test_bytes_that_are_no_text_are_replaced_when_asked():
+def test_undecodable_bytes_are_replaced_with_errors_replace():
     write("a.txt", b"caf\xe9 au lait")
     write("b.jsonl", b'{"id": "x", "text": "caf\xe9"}\n{"id": "y", "text": "\\ud800!"}\n')
     write("c.csv", b"id,text\nz,caf\xe9\n")
@@ -216,7 +216,7 @@ def test_bytes_that_are_no_text_are_replaced_when_asked():
 
 
 @pytest.mark.parametrize("name", ["base64", "rot13", "nonsense", "a\0b"])
-def test_an_encoding_that_is_none_is_refused(name):
+def test_an_unknown_encoding_is_refused(name):
     with pytest.raises(simdb.OptionError, match="no text encoding"):
         known_encoding(name)
 
@@ -253,7 +253,7 @@ def test_json_lines_give_records_and_bad_lines_are_problems_with_their_number():
     assert [problem.where for problem in problems] == [f"a.jsonl:{each}" for each in numbers]
 
 
-def test_fields_of_other_names_are_taken_and_whole_number_ids_kept():
+def test_other_field_names_and_whole_number_ids_are_read():
     write("a.ndjson", b'{"key": 7, "body": "one"}\n{"key": "8", "body": "two"}\n{"key": "x"}\n')
 
     records, problems = read("a.ndjson", id_field="key", text_field="body", has_int_ids=True)
@@ -263,7 +263,7 @@ def test_fields_of_other_names_are_taken_and_whole_number_ids_kept():
 
 
 @pytest.mark.parametrize("id", ["Infinity", "-Infinity", "NaN", "1e999", "1.5"])
-def test_an_id_that_is_no_whole_number_is_a_problem_of_its_line(id):
+def test_an_id_that_is_not_a_whole_number_is_a_problem_of_its_line(id):
     write("a.jsonl", f'{{"id": {id}, "text": "one"}}\n{{"id": 1, "text": "two"}}\n'.encode())
 
     records, problems = read("a.jsonl", has_int_ids=True)
@@ -272,7 +272,7 @@ def test_an_id_that_is_no_whole_number_is_a_problem_of_its_line(id):
     assert "not a whole number" in problems[0].reason
 
 
-def test_a_missing_text_field_is_reported_with_the_fields_there_are():
+def test_a_missing_text_field_is_reported_with_the_fields_found():
     write("a.jsonl", b'{"id": 7, "body": "one"}\n')
 
     _, problems = read("a.jsonl")
@@ -306,7 +306,7 @@ def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, i
         (b"[[[[[", 0),
     ],
 )
-def test_a_broken_json_array_gives_what_stands_before_the_break(content, count):
+def test_a_broken_json_array_gives_the_elements_before_the_break(content, count):
     write("a.json", content)
 
     records, problems = read("a.json")
@@ -363,7 +363,7 @@ def test_a_table_without_the_text_column_is_one_problem():
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.txt"])
-def test_compressed_sources_go_by_the_name_inside(name):
+def test_compressed_sources_are_read_by_the_name_before_gz(name):
     content = b"text\n" if name.endswith(("csv", "txt")) else b""
     write(name + ".gz", gzip.compress(content + b'{"text": "hello world"}\n'))
 
@@ -399,7 +399,7 @@ def test_parquet_gives_a_record_for_each_row():
         assert [problem.where for problem in problems] == ["a.parquet:3"]
 
 
-def test_a_false_parquet_file_and_one_without_the_column_are_problems():
+def test_an_invalid_parquet_file_and_a_missing_column_are_problems():
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"body": ["x"]}), "b.parquet")
@@ -428,7 +428,7 @@ def test_a_source_that_does_not_exist_is_wrong_use_and_a_dangling_link_a_problem
     assert [problem.where for problem in read("link.txt")[1]] == ["link.txt"]
 
 
-def test_names_that_are_no_unicode_become_ids_that_are():
+def test_invalid_unicode_in_names_is_escaped_in_ids():
     os.makedirs("f")
     write(b"f/caf\xe9.txt", b"one")
     write(b"f/\xff.txt", b"\xff")
@@ -455,7 +455,7 @@ def test_a_pipe_in_a_folder_is_a_problem_and_does_not_block():
 
 
 @pytest.mark.skipif(IS_ROOT, reason="root may read everything")
-def test_what_may_not_be_read_is_a_problem():
+def test_an_unreadable_file_is_a_problem():
     os.makedirs("f/closed")
     write("f/a", b"text")
     os.chmod("f/a", 0)
