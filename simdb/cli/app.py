@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -46,11 +47,13 @@ from simdb.cli.query import query
 from simdb.cli.rebuild import rebuild
 from simdb.cli.stats import stats
 
-COMMANDS = (
-    dedup, create, idf, insert, delete, get, query, pairs, clusters, cluster, fingerprint, explain,
-    plan, calibrate, stats, check, doctor, compact, copy, rebuild, dump, load,
-    import_datasketch, demo,
-)  # fmt: skip
+# The commands in the groups and the order in which --help lists them.
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Find near-duplicates": (dedup, query, pairs, clusters, cluster, demo),
+    "Store documents": (create, insert, delete, get, idf, import_datasketch),
+    "Understand and tune": (explain, fingerprint, plan, calibrate),
+    "Look after a database": (stats, check, doctor, compact, rebuild, copy, dump, load),
+}
 
 
 class Commands(TyperGroup):
@@ -84,8 +87,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in COMMANDS:
-    app.command()(command)
+for group, commands in COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=group)(command)
 
 
 def _show_version(is_given: bool) -> None:

@@ -38,7 +38,10 @@ def test_the_version_is_printed(simdb_run):
     assert (ran.code, ran.output) == (0, f"simdb {simdb.__version__}\n")
 
 
-@pytest.mark.parametrize("verb", [each.__name__.replace("_", "-") for each in COMMANDS])
+@pytest.mark.parametrize(
+    "verb",
+    [each.__name__.replace("_", "-") for group in COMMANDS.values() for each in group],
+)
 def test_every_command_has_help_and_a_place_in_the_manual(simdb_run, verb):
     ran = simdb_run(verb, "--help")
 
