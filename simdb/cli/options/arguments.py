@@ -8,6 +8,7 @@ import typer
 from simdb.cli.reading.content import known_encoding
 from simdb.cli.reading.records import Reading, Record, as_int_id, byte_count
 from simdb.errors import OptionError
+from simdb.options import METHODS, MINHASH_METHODS
 
 SOURCES_HELP = (
     "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz; .parquet), any other"
@@ -47,7 +48,8 @@ MemoryLimit = Annotated[
 Method = Annotated[
     str | None,
     typer.Option(
-        help="Search: auto, exhaustive, bphs, psm, multiprobe; rotation (pairs); banding (MinHash)."
+        help=f"Search: {', '.join(METHODS)} (only for pairs)."
+        f" With MinHash: {', '.join(MINHASH_METHODS)}.",
     ),
 ]
 Blocks = Annotated[
