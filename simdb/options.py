@@ -16,6 +16,7 @@ from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
 from simdb.minhash import Minhash
 from simdb.text_sketch import TextSketch
+from simdb.vector_form import width
 
 DIMENSIONS = (64, 128)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
@@ -105,7 +106,7 @@ class Simhash(TextSketch):
     @property
     def vector_bytes(self) -> int:
         """Stored bytes of one volatility vector."""
-        return self.dimensions // 2 if self.store_volatility else 0
+        return width(self.dimensions) if self.store_volatility else 0
 
     @property
     def usual_similarity(self) -> float:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.values import describe
+from simdb.vector_form import minimum_type
 
 # Two independent minima of 8 bits are equal so often.
 CHANCE = 1 / 256
@@ -108,7 +109,7 @@ def check_comparable(left: Minhash, right: Minhash) -> None:
 
 
 def _check_minima(minima: object, sketch: Minhash, dimensions: int) -> None:
-    dtype = np.uint8 if sketch.stored_bits == 8 else np.uint32
+    dtype = minimum_type(sketch.stored_bits)
     is_right = (
         isinstance(minima, np.ndarray)
         and minima.dtype == dtype

@@ -10,8 +10,9 @@ ROOT = Path(__file__).parent.parent / "simdb"
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "errors", "decoding", "arrow", "bits", "idf", "checks", "text_sketch", "minhash", "options",
-        "resources", "values", "clusters", "signatures", "documents", "positions", "reports",
+        "errors", "decoding", "arrow", "bits", "vector_form", "idf", "checks", "text_sketch",
+        "minhash", "options", "resources", "values", "clusters", "signatures", "documents",
+        "positions", "reports",
     ],
     [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",

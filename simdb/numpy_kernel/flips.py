@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.numpy_kernel.vectors import WIDTH_MAX
+from simdb.vector_form import unpack
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
@@ -49,7 +50,7 @@ def levels_of_vectors(vectors: U8) -> U8:
         raise ValueError(f"wanted contiguous uint8[n, width], not {vectors.dtype}{vectors.shape}")
     if not FINGERPRINT_BITS // 2 <= vectors.shape[1] <= WIDTH_MAX:
         raise ValueError(f"wanted vectors of 32 to {WIDTH_MAX} bytes, not {vectors.shape[1]}")
-    weights = 2.0 * np.concatenate([vectors & 15, vectors >> 4], axis=1) - 15.0
+    weights = unpack(vectors).astype(np.float64)
     # Sums of whole numbers are exact in any order.
     return _levels(weights, np.einsum("ij,ij->i", weights, weights))
 

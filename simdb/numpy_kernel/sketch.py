@@ -17,6 +17,7 @@ from simdb.numpy_kernel.minima import Family
 from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
 from simdb.numpy_kernel.text import CUTS, code_points, contents_of, cut
 from simdb.numpy_kernel.vocabulary import Vocabulary
+from simdb.vector_form import fingerprints_of, pack
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -203,11 +204,9 @@ def quantise(weights: I32 | F32) -> tuple[U64, U8]:
         raise ValueError(f"weights of row {np.argmin(np.isfinite(squares))} are not finite")
     spread = QUANTISATION_STEP * np.sqrt(squares / dimensions)
     scale = np.divide(1.0, spread, out=np.zeros(count), where=squares > 0)
-    halves = np.clip(np.floor(values * scale[:, None]) + 8, 0, 15).astype(np.uint8)
-    signs = np.ascontiguousarray(weights[:, :64] >= 0)
-    fingerprints = np.packbits(signs, axis=1, bitorder="little").view("<u8").reshape(count)
-    width = dimensions // 2
-    return fingerprints, halves[:, :width] | halves[:, width:] << 4
+    # A step is rounded down, so its weight is the odd number in its middle, in half steps.
+    steps = np.clip(np.floor(values * scale[:, None]), -8, 7).astype(np.int8)
+    return fingerprints_of(weights), pack(2 * steps + np.int8(1))
 
 
 def _hash_tokens(tokens: list[bytes], seed: int, vocabulary: Vocabulary | None) -> U64:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import CorruptError
+from simdb.vector_form import unpack
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -150,9 +151,8 @@ def marked(bits: U8 | None, ordinals: U32) -> Flags:
 
 
 def _weights(vectors: U8) -> F64:
-    """The integers that packed vectors stand for, [n, 2 * width]; doubles hold them exactly."""
-    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
-    return 2.0 * halves - 15.0
+    """Return the weights of packed vectors, [n, 2 * width]; float64 holds their sums exactly."""
+    return unpack(vectors).astype(np.float64)
 
 
 def _cosine(left: F64, right: F64) -> F32:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from simdb import bits, kernel
 from simdb.plan import volatility
+from simdb.vector_form import fingerprints_of, unpack
 
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta
@@ -162,14 +163,13 @@ def synthetic_pairs(
 
 def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
     """Pairs by their weights, real[n, 64 .. 128] each; the left ones ask."""
-    return SampledPairs(_bits(left), volatility.levels(left), _bits(right))
+    return SampledPairs(fingerprints_of(left), volatility.levels(left), fingerprints_of(right))
 
 
 def stored_weights(weights: npt.NDArray[Any]) -> F64:
     """What a database keeps of weights, real[n, 64 .. 128]: odd whole numbers from -15 to 15."""
     _, vectors = kernel.quantise(np.ascontiguousarray(weights, np.float32))
-    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
-    return 2.0 * halves - 15.0
+    return unpack(vectors).astype(np.float64)
 
 
 def _at_least(count: int, share: float) -> F64:
@@ -184,13 +184,6 @@ def _at_least(count: int, share: float) -> F64:
     chances = np.exp(ways + reached * math.log(share) + (count - reached) * math.log1p(-share))
     summed: F64 = np.cumsum(chances[::-1])[::-1]
     return summed
-
-
-def _bits(weights: npt.NDArray[Any]) -> U64:
-    """Fingerprints of weights: bit j is set where weight j is not negative."""
-    is_set = weights[:, : bits.FINGERPRINT_BITS] >= 0
-    packed: U64 = np.packbits(is_set, axis=1, bitorder="little").view("<u8")[:, 0]
-    return packed.astype(np.uint64)
 
 
 def _joined(parts: Sequence[SampledPairs]) -> SampledPairs:

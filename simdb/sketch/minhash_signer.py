@@ -24,6 +24,7 @@ from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import narrowed, permutations_of
 from simdb.sketch.pipeline import Pipeline
 from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
+from simdb.vector_form import minimum_type
 
 ERRORS = ("strict", "replace")
 COUNTED_DOCUMENTS = 1024  # at a time, so that their features need little memory
@@ -88,7 +89,8 @@ class Signer:
             self._one_kind(kind, group, errors == "replace", position)
             for kind, group, position in _by_kind(listed, start)
         ]
-        nothing = np.empty((0, self._options.permutations), self._dtype), np.empty(0, np.bool_)
+        dtype = minimum_type(self._options.stored_bits)
+        nothing = np.empty((0, self._options.permutations), dtype), np.empty(0, np.bool_)
         minima, is_empty = (
             parts[0] if len(parts) == 1 else map(np.concatenate, zip(nothing, *parts, strict=True))
         )
@@ -103,10 +105,6 @@ class Signer:
         if kind == "features":
             return name_hashes(document)
         return self._pipeline.name(document, kind, errors=errors)
-
-    @property
-    def _dtype(self) -> type[np.unsignedinteger[Any]]:
-        return np.uint8 if self._options.stored_bits == 8 else np.uint32
 
     def _one_kind(
         self, kind: str, documents: Sequence[Any], replace: bool, start: int

@@ -16,6 +16,7 @@ from simdb.resources import Resources
 from simdb.signatures import Signatures
 from simdb.sketch.minhash_signer import NO_RESOURCES, Signer
 from simdb.values import EMPTY, WEIGHTED, NamedFeatures, Sketches, aligned, describe
+from simdb.vector_form import pack_minima
 
 
 class SignatureSketcher:
@@ -68,7 +69,5 @@ def as_sketches(signatures: Signatures) -> Sketches:
     """Signatures as they are stored; copies, since they may be the caller's own."""
     minima = aligned(signatures.minima, signatures.minima.dtype)
     hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
-    packed = np.empty((len(minima), signatures.sketch.vector_bytes), np.uint8)
-    packed.view(minima.dtype.newbyteorder("<"))[...] = minima
     states = np.where(signatures.is_empty, EMPTY, WEIGHTED).astype(np.uint8)
-    return Sketches(np.ascontiguousarray(hashes), packed, states)
+    return Sketches(np.ascontiguousarray(hashes), pack_minima(minima), states)

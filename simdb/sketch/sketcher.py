@@ -36,6 +36,7 @@ from simdb.values import (
     is_many,
     offsets_of,
 )
+from simdb.vector_form import fingerprints_of
 
 ERRORS = ("strict", "replace")
 LEVEL_MAX = 255  # of a bit that is not known to flip
@@ -341,8 +342,7 @@ def _columns(
         if width:
             bits[part], vectors[part] = kernel.quantise(weights[part])
         else:
-            signs = np.packbits(weights[part, :FINGERPRINT_BITS] >= 0, axis=1, bitorder="little")
-            bits[part] = signs.view("<u8")[:, 0]
+            bits[part] = fingerprints_of(weights[part])
     return bits, vectors, levels
 
 

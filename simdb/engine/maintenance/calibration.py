@@ -32,6 +32,7 @@ from simdb.plan.volatility import STORED_STEP, VolatilityModel
 from simdb.storage import contents, layout
 from simdb.storage.records.manifest import Manifest
 from simdb.values import WEIGHTED, Sketches, offsets_of
+from simdb.vector_form import unpack
 
 # Documents of cosine .8 are 13 bits apart in the mean and seldom more than 20.
 NEAR_DISTANCE = 20
@@ -269,5 +270,4 @@ def _model(store: Store, samples: list[Sample], document_count: int) -> Volatili
 
 def _weights(vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
     """The odd whole numbers that packed vectors stand for: float32[n, d]."""
-    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
-    return 2.0 * halves.astype(np.float32) - 15.0
+    return unpack(vectors).astype(np.float32)

@@ -14,6 +14,7 @@ from simdb.plan.problem import Population
 from simdb.signatures import Signature
 from simdb.storage.runs.run import Run, Source, Table, header_bits
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
+from simdb.vector_form import unpack
 
 
 class FingerprintKind:
@@ -122,8 +123,7 @@ def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
 
 def weights_of(sketches: Sketches, at: int) -> npt.NDArray[np.float32]:
     """Return the weights of one of some documents as they are stored."""
-    halves = np.concatenate([sketches.vectors[at] & 15, sketches.vectors[at] >> 4])
-    return np.asarray(2.0 * halves - 15.0, np.float32)
+    return unpack(sketches.vectors[at]).astype(np.float32)
 
 
 def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]]:

@@ -1,0 +1,69 @@
+"""Vector forms: the bytes in which the vector of a document is packed, and its fingerprint bits.
+
+A *volatility vector* has 4 bits for each of d weights (d even), in d / 2 bytes.  Byte i has
+weight i in its low half and weight i + d / 2 in its high half:
+
+    byte i:   bits 0 .. 3  weight i   |   bits 4 .. 7  weight i + d / 2
+
+A half byte q from 0 to 15 means the weight 2 q - 15, an odd whole number from -15 to 15.  No
+weight is 0, so each has a sign; bit j of the fingerprint, the least significant first, is set
+where weight j is positive (of weights that are not rounded: where it is not negative).
+
+A *packed signature* is the minima of a MinHash signature one after the other, of 1 byte or of 4
+bytes each, the least significant byte first.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import FINGERPRINT_BITS
+
+HALF_BITS = 4  # of one weight
+HALF_MAX = (1 << HALF_BITS) - 1  # the largest half byte, and the largest weight
+
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+I8 = npt.NDArray[np.int8]
+
+
+def width(dimensions: int) -> int:
+    """Return how many bytes a volatility vector of `dimensions` weights has."""
+    return dimensions * HALF_BITS // 8
+
+
+def pack(weights: I8) -> U8:
+    """Pack rounded weights, int8[..., d], odd numbers from -15 to 15, into uint8[..., d / 2]."""
+    halves = ((weights + np.int8(HALF_MAX)) >> 1).astype(np.uint8)
+    middle = weights.shape[-1] // 2
+    return np.asarray(halves[..., :middle] | halves[..., middle:] << HALF_BITS, np.uint8)
+
+
+def unpack(vectors: U8) -> I8:
+    """Return the weights of volatility vectors, uint8[..., w]: int8[..., 2 w]; reverses `pack`."""
+    halves = np.concatenate([vectors & HALF_MAX, vectors >> HALF_BITS], axis=-1)
+    return np.asarray(2 * halves.astype(np.int8) - np.int8(HALF_MAX), np.int8)
+
+
+def fingerprints_of(weights: npt.NDArray[Any]) -> U64:
+    """Return the fingerprints of weights real[n, 64 or more]: bit j is set where weight j >= 0."""
+    signs = np.ascontiguousarray(weights[:, :FINGERPRINT_BITS] >= 0)
+    packed = np.packbits(signs, axis=1, bitorder="little").view("<u8")[:, 0]
+    return np.asarray(packed, np.uint64)
+
+
+def minimum_type(stored_bits: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of minima of 8 or 32 bits."""
+    return np.uint8 if stored_bits == 8 else np.uint32
+
+
+def pack_minima(minima: npt.NDArray[Any]) -> U8:
+    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p or 4 p]."""
+    return minima.astype(minima.dtype.newbyteorder("<"), order="C").view(np.uint8)
+
+
+def unpack_minima(packed: U8, stored_bits: int) -> npt.NDArray[Any]:
+    """Return the minima of packed signatures, which `pack_minima` made, without a copy."""
+    whole = np.ascontiguousarray(packed)
+    return whole.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))
