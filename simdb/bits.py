@@ -81,6 +81,21 @@ def rotated(words: npt.NDArray[np.uint64], amount: int) -> npt.NDArray[np.uint64
     return turned
 
 
+def bit_counts(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Return how many bits of each word are set, in an array of the same shape."""
+    # Sums of two, of four and of eight bits, then the sum of the eight bytes in the highest one.
+    sums = (words >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    np.subtract(words, sums, out=sums)
+    upper = sums >> np.uint64(2)
+    for half in (sums, upper):
+        half &= np.uint64(0x3333333333333333)
+    sums += upper
+    sums += sums >> np.uint64(4)
+    sums &= np.uint64(0x0F0F0F0F0F0F0F0F)
+    sums *= np.uint64(0x0101010101010101)
+    return np.asarray(sums >> np.uint64(56), np.uint8)
+
+
 def is_set(flags: npt.NDArray[np.uint8], positions: npt.NDArray[np.uint32]) -> Flags:
     """Whether the bit of each of `positions` is set in a `bitmap`."""
     found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import rotated, rotation_amounts
+from simdb.bits import bit_counts, rotated, rotation_amounts
 
 # So many entries, and what is computed from them, stay in the second-level cache.
 PART_ENTRIES = 1 << 14
@@ -56,18 +56,6 @@ def _near(
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], U8]]:
     """Positions of keys at most `window` apart and within `distance`."""
     for apart in range(1, min(window, len(keys) - 1) + 1):
-        differing = _bit_counts(keys[:-apart] ^ keys[apart:])
+        differing = bit_counts(keys[:-apart] ^ keys[apart:])
         found = np.flatnonzero(differing <= distance)
         yield found, found + apart, differing[found]
-
-
-def _bit_counts(words: U64) -> U8:
-    """How many bits are set in each; `words` are overwritten.  Sums of two, four, eight bits."""
-    shift, mask = np.uint64(1), np.uint64(0x5555555555555555)
-    words -= (words >> shift) & mask
-    shift, mask = np.uint64(2), np.uint64(0x3333333333333333)
-    words = (words & mask) + ((words >> shift) & mask)
-    words += words >> np.uint64(4)
-    words &= np.uint64(0x0F0F0F0F0F0F0F0F)
-    counts: U8 = ((words * np.uint64(0x0101010101010101)) >> np.uint64(56)).astype(np.uint8)
-    return counts

@@ -12,15 +12,6 @@ U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
-ONES = np.array([bin(number).count("1") for number in range(1 << 16)], np.uint8)
-
-
-def popcount(words: U64) -> U8:
-    """The number of bits that are set in each word."""
-    quarters = ONES[np.ascontiguousarray(words)[..., None].view(np.uint16)]
-    counts: U8 = quarters.sum(axis=-1, dtype=np.uint8)
-    return counts
-
 
 def leading_bits(width: int) -> int:
     """The top `width` bits of a word."""

@@ -12,14 +12,13 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
 from simdb.numpy_kernel.flips import Flips, flips_of, levels, levels_of_vectors
 from simdb.numpy_kernel.keys import (
     key_ranges,
     leading_bits,
     permute,
     permuted_one,
-    popcount,
     weight_order,
 )
 from simdb.numpy_kernel.sweep import sweep
@@ -219,10 +218,10 @@ class Tables:
             starts, stops = _buckets(directory, window, len(keys), queries, flipped, width)
             for numbers, positions in key_ranges(starts, stops):
                 difference: U64 = keys[positions] ^ queries[numbers]
-                distances = popcount(difference)
-                reached = (distances <= distance) & (popcount(difference & leading) <= flips)
+                distances = bit_counts(difference)
+                reached = (distances <= distance) & (bit_counts(difference & leading) <= flips)
                 for earlier in self._earlier[table]:
-                    reached &= popcount(difference & np.uint64(earlier)) > flips
+                    reached &= bit_counts(difference & np.uint64(earlier)) > flips
                 yield numbers[reached], ordinals[positions[reached]], distances[reached]
 
     def _first_reached(
@@ -245,7 +244,7 @@ class Tables:
                 header = np.zeros(FINGERPRINT_BITS, np.bool_)
                 header[self._orders[earlier][:width]] = True
                 kept &= ~flips.reached(numbers, bits & header, limits[earlier, width])
-            yield numbers[kept], ordinals[kept], popcount(differences[kept])
+            yield numbers[kept], ordinals[kept], bit_counts(differences[kept])
 
     def _table_count(self, tables: int | None) -> int:
         """How many tables to search, when `tables` were asked for."""
@@ -318,7 +317,7 @@ def _probe_sets(
     for probes, positions in key_ranges(starts, np.maximum(starts, stops)):
         numbers = owners[probes]
         differences: U64 = keys[positions] ^ queries[numbers]
-        near = popcount(differences) <= distance
+        near = bit_counts(differences) <= distance
         yield numbers[near], ordinals[positions[near]], differences[near]
 
 
@@ -345,7 +344,7 @@ def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator
     """Matches of every query among all keys."""
     step = max(1, SLICE // max(1, len(keys)))
     for start in range(0, len(queries), step):
-        distances = popcount(queries[start : start + step, None] ^ keys)
+        distances = bit_counts(queries[start : start + step, None] ^ keys)
         numbers, positions = np.nonzero(distances <= distance)
         yield numbers + start, ordinals[positions], distances[numbers, positions]
 

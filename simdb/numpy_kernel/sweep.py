@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.numpy_kernel.keys import key_ranges, leading_bits, permuted_one, popcount
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.numpy_kernel.keys import key_ranges, leading_bits, permuted_one
 from simdb.numpy_kernel.vectors import array
 
 U8 = npt.NDArray[np.uint8]
@@ -42,7 +42,7 @@ def sweep(
         stops = np.searchsorted(groups, groups[block], side="right")
         for numbers, positions in key_ranges(starts, np.maximum(stops, starts)):
             difference = keys[positions] ^ keys[block[numbers]]
-            measured = popcount(difference)
+            measured = bit_counts(difference)
             kept = measured <= distance
             for mask in earlier:
                 kept &= (difference & mask) != 0

@@ -127,9 +127,7 @@ def lower_bound(reached: int, count: int) -> float:
 
 def distances(pairs: SampledPairs) -> I64:
     """The Hamming distance of each pair."""
-    differing = (pairs.queries ^ pairs.stored).view(np.uint8).reshape(-1, 8)
-    found: I64 = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int64)
-    return found
+    return bits.bit_counts(pairs.queries ^ pairs.stored).astype(np.int64)
 
 
 def synthetic_pairs(
