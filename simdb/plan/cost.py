@@ -10,7 +10,7 @@ flip sets that a query tries, which comes from the collection (`recall`).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import OptionError
@@ -110,7 +110,10 @@ def psm(count: float, *, header_bits: float, attempts: float, delays: Delays) ->
 
 
 def attempts_max(header_bits: int, distance: int) -> int:
-    """How many flip sets of 1 to `distance` bits a header has; k is no more: (20)."""
+    """Return the largest k, (20): a header has no more flip sets of 1 to `distance` bits.
+
+    A PSM that tries them all finds every document within `distance`.
+    """
     return sum(math.comb(header_bits, flips) for flips in range(1, distance + 1))
 
 
@@ -122,31 +125,33 @@ def bphs_batch(
     batch: float,
     bytes_per_second: float,
     delays: Delays,
-) -> float:
-    """Documents a second of BPHS in batches, all stored fingerprints read for each: (16) to (18).
+) -> Cost:
+    """Return the cost of one document of a batch of m = `batch` by BPHS: (16) to (18).
 
-    The tables are those of the batch, and each stored fingerprint is looked up in them.  To sort
-    an entry of them costs delta_S log2 m, which (17) prints without its delay.
+    BPHS makes tables of the batch, reads all `count` stored fingerprints from disk and looks each
+    up in the tables.  Sorting costs delta_S log2 m an entry; (17) prints it without delta_S.
     """
     single = bphs(batch, blocks=blocks, leading=leading, delays=delays)
     building = single.tables * batch * (delays.permute + delays.sort * _depth(batch))
     computing = building + count * single.seconds
-    return batch / max(_reading(count, bytes_per_second), computing)
+    seconds = max(_reading(count, bytes_per_second), computing) / batch
+    return replace(single, seconds=seconds)
 
 
 def psm_batch(
     count: float, *, attempts: float, batch: float, bytes_per_second: float, delays: Delays
-) -> float:
-    """Documents a second of PSM in batches: (16), (18), (23).
+) -> Cost:
+    """Return the cost of one document of a batch of m = `batch` by PSM: (16), (18), (23).
 
-    The batch is looked up in each chunk of the stored fingerprints, with a header of log2 m bits,
-    and is sorted in the end.
+    PSM reads the `count` stored fingerprints from disk in chunks of m, makes a table of each
+    chunk with headers of log2 m bits, looks the batch up in it, and sorts the batch at the end.
     """
     single = psm(batch, header_bits=_depth(batch), attempts=attempts, delays=delays)
     finding = batch * delays.flip * math.log2(attempts)
     sorting = batch * delays.sort * _depth(batch)
     computing = finding + count * single.seconds + sorting
-    return batch / max(_reading(count, bytes_per_second), computing)
+    seconds = max(_reading(count, bytes_per_second), computing) / batch
+    return replace(single, seconds=seconds)
 
 
 def _depth(count: float) -> float:

@@ -30,7 +30,8 @@ def test_a_plan_without_a_database_lists_other_plans_and_the_cost_model(simdb_ru
     assert "cheapest" in row["choice"]
     times = [way["microseconds"] for way in row["considered"] if way["recall"] == 1.0]
     assert times == sorted(times)
-    assert [each["name"] for each in row["model"]] == ["BPHS", "BPHS", "PSM"]
+    names = [each["name"] for each in row["model"]]
+    assert names == ["BPHS", "BPHS", "PSM", "BPHS in batches", "PSM in batches"]
 
 
 def test_a_plan_without_a_database_takes_options_of_a_database(simdb_run):

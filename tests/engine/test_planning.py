@@ -115,12 +115,32 @@ def test_a_database_plans_as_if_it_held_more(open_database):
 def test_the_paper_s_model_stands_beside_the_plan():
     plan = simdb.plan(8e9, distance=3)
 
-    own, fastest, psm = paper_costs(plan, simdb.Options(), 8e9, 0.95)
+    own, fastest, psm, *_ = paper_costs(plan, simdb.Options(), 8e9, 0.95)
 
     assert own.cost == cost.bphs(8e9, blocks=4, leading=1, delays=cost.USUAL_DELAYS)
     assert fastest.cost.seconds < own.cost.seconds
     assert psm.setting.startswith("t=31, k=")
     assert psm.cost.size_bytes < fastest.cost.size_bytes / 3
+
+
+def test_the_paper_s_model_of_batches_stands_beside_the_plan_too():
+    plan = simdb.plan(60e6, distance=3)
+
+    *_, psm, bphs_batch, psm_batch = paper_costs(plan, simdb.Options(), 60e6, 0.95)
+
+    assert (bphs_batch.name, psm_batch.name) == ("BPHS in batches", "PSM in batches")
+    assert bphs_batch.setting == "blocks=4, leading=1, m=1e+07"
+    assert bphs_batch.cost.size_bytes == 4 * 1e7 * 8
+    assert psm_batch.cost.size_bytes == pytest.approx(2 * 1e7 * 8)
+    assert psm_batch.cost.seconds > psm.cost.seconds
+
+
+def test_the_model_of_psm_tries_every_flip_set_for_a_recall_of_1():
+    plan = simdb.plan(2**20, distance=2)
+
+    psm = paper_costs(plan, simdb.Options(header_offset=0), 2**20, 1.0)[2]
+
+    assert psm.setting == "t=20, k=210"
 
 
 @pytest.mark.parametrize("store_volatility", [True, False])

@@ -35,6 +35,18 @@ def ten_tables(count, delays=PAPER):
     return bphs(count, blocks=5, leading=2, delays=delays)
 
 
+def four_tables_batch(count, batch):
+    """Documents a second."""
+    cost = bphs_batch(count, blocks=4, leading=1, batch=batch, bytes_per_second=DISK, delays=PAPER)
+    return 1 / cost.seconds
+
+
+def psm_batch_rate(*, attempts, batch, disk):
+    """Documents a second against the stored ones."""
+    cost = psm_batch(STORED, attempts=attempts, batch=batch, bytes_per_second=disk, delays=PAPER)
+    return 1 / cost.seconds
+
+
 def test_headers_and_tables_of_bphs_are_those_of_the_paper():
     few, many = four_tables(STORED), ten_tables(STORED)
 
@@ -128,12 +140,7 @@ def test_the_longest_header_is_the_fastest_for_equal_attempts():
 
 def test_larger_batches_help_psm_and_not_bphs():
     rates = [
-        (
-            bphs_batch(
-                STORED, blocks=4, leading=1, batch=batch, bytes_per_second=DISK, delays=PAPER
-            ),
-            psm_batch(STORED, attempts=20, batch=batch, bytes_per_second=DISK, delays=PAPER),
-        )
+        (four_tables_batch(STORED, batch), psm_batch_rate(attempts=20, batch=batch, disk=DISK))
         for batch in (2**26, 2**27)
     ]
 
@@ -145,17 +152,14 @@ def test_larger_batches_help_psm_and_not_bphs():
 
 def test_a_batch_is_slower_than_what_is_in_memory_and_takes_time_in_proportion_to_the_stored():
     online = 1 / four_tables(STORED).seconds
-    batched = [
-        bphs_batch(count, blocks=4, leading=1, batch=1e7, bytes_per_second=DISK, delays=PAPER)
-        for count in (STORED, 10 * STORED)
-    ]
+    batched = [four_tables_batch(count, 1e7) for count in (STORED, 10 * STORED)]
 
     assert 0.3 < batched[0] / online < 0.6  # the paper measured 50 to 70 % slower
     assert batched[0] / batched[1] == pytest.approx(10, rel=0.05)
 
 
 def test_a_slow_disk_sets_the_rate():
-    rate = psm_batch(STORED, attempts=2, batch=1e7, bytes_per_second=1e6, delays=PAPER)
+    rate = psm_batch_rate(attempts=2, batch=1e7, disk=1e6)
 
     assert rate == pytest.approx(1e7 / (STORED * 8 / 1e6))
 

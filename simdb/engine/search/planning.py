@@ -25,6 +25,9 @@ from simdb.values import ORDINALS_MAX
 
 # Far more than there are texts, and few enough for all arithmetic.
 DOCUMENTS_MAX = 1e15
+# The largest batch of the paper's experiments, and how fast one disk is read.
+BATCH_DOCUMENTS = 1e7
+BYTES_PER_SECOND = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,12 @@ def plan_without_database(
 
 
 def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
-    """What the paper's model says of BPHS and PSM for the distance of a plan, by the usual delays.
+    """Return what the paper's model says of BPHS and PSM for a plan's distance.
 
-    BPHS with the tables of the options, where they serve it; the fastest BPHS of a database's
-    number of tables; PSM with the number of flip sets that reaches `recall` by the prior.
+    Single queries in memory: BPHS with the tables of the options, if they serve the distance; the
+    fastest BPHS that a database has tables for; PSM with the number of flip sets that reaches
+    `recall` by the prior.  Then one document of a large batch, with the stored fingerprints on
+    disk, by BPHS with the tables of the options and by PSM.  All with the usual delays.
     """
     if documents < 1 or options.is_minhash:
         return []
@@ -87,17 +92,39 @@ def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -
         found.append(ModelCost("BPHS", words, best))
     bits = max(math.floor(math.log2(documents)) + options.header_offset, 0)
     attempts = _attempts(distance, recall, bits)
-    if attempts is not None:
-        model = cost.psm(documents, header_bits=bits, attempts=attempts, delays=delays)
-        found.append(ModelCost("PSM", f"t={bits}, k={attempts:.3g}", model))
+    model = cost.psm(documents, header_bits=bits, attempts=attempts, delays=delays)
+    found.append(ModelCost("PSM", f"t={bits}, k={attempts:.3g}", model))
+    return found + _batch_costs(options, documents, distance, recall)
+
+
+def _batch_costs(
+    options: Options, documents: float, distance: int, recall: float
+) -> list[ModelCost]:
+    """Return what the paper's model says of one document of a batch, by BPHS and by PSM."""
+    batch = min(documents, BATCH_DOCUMENTS)
+    blocks, leading, delays = options.blocks, options.leading, cost.USUAL_DELAYS
+    found = []
+    if blocks - leading >= distance:
+        model = cost.bphs_batch(
+            documents, blocks=blocks, leading=leading,
+            batch=batch, bytes_per_second=BYTES_PER_SECOND, delays=delays,
+        )  # fmt: skip
+        words = f"{_blocks_in_words(blocks, leading)}, m={batch:.3g}"
+        found.append(ModelCost("BPHS in batches", words, model))
+    attempts = _attempts(distance, recall, math.floor(math.log2(batch)))
+    model = cost.psm_batch(
+        documents, attempts=attempts, batch=batch, bytes_per_second=BYTES_PER_SECOND, delays=delays
+    )
+    found.append(ModelCost("PSM in batches", f"k={attempts:.3g}, m={batch:.3g}", model))
     return found
 
 
-def _attempts(distance: int, recall: float, header_bits: int) -> float | None:
-    """k: how many headers PSM asks for in the mean; None where it does not reach the recall."""
+def _attempts(distance: int, recall: float, header_bits: int) -> float:
+    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can."""
+    most = float(cost.attempts_max(header_bits, distance))
     known = evidence(None, None, distance, is_stored=False)
     found = reach(known, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
-    return None if found is None else max(found.probes, 1.0)
+    return max(most if found is None else min(found.probes, most), 1.0)
 
 
 def _of_several(plan: Plan, databases: int) -> Plan:
