@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.checks import flag, instance
 from simdb.engine.clusters import arrays
 from simdb.engine.explain.fingerprints import explain as explain_fingerprints
@@ -25,8 +26,7 @@ from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.reports import Explanation, Plan
-from simdb.signatures import Signature, Signatures
-from simdb.sketch import agreement
+from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import Signer
 from simdb.sketch.minhash_sketcher import SignatureSketcher
@@ -149,7 +149,7 @@ def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) ->
     """
     if isinstance(left, Signature) and isinstance(right, Signature):
         both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
-        return float(agreement.similarities(left, both)[0])
+        return float(similarities(left, both)[0])
     first, second = _weights(left), _weights(right)
     shared = min(len(first), len(second))
     first, second = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
@@ -167,7 +167,10 @@ def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray
             )
     if not isinstance(left, Signature) and len(left) != len(right):
         raise InputError(f"{len(left)} signatures do not pair with {len(right)}")
-    return agreement.similarities(left, right)
+    check_comparable(left.sketch, right.sketch)
+    minima = left.minima[None] if isinstance(left, Signature) else left.minima
+    measured = estimates(kernel.agreements(minima, right.minima), right.sketch)
+    return np.where(right.is_empty | left.is_empty, np.float32(0), measured)
 
 
 def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
