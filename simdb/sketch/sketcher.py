@@ -21,6 +21,7 @@ from simdb.resources import Resources
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.projection import projection_of
+from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, join_vectors
 from simdb.values import (
     BARE,
@@ -36,12 +37,9 @@ from simdb.values import (
     is_many,
     offsets_of,
 )
-from simdb.vector_form import fingerprints_of
 
 ERRORS = ("strict", "replace")
 LEVEL_MAX = 255  # of a bit that is not known to flip
-# Weights of so many queries stay in the cache while they are read twice.
-CACHED_ROWS = 1024
 NO_RESOURCES = Resources()
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
@@ -231,7 +229,7 @@ class Sketcher:
         self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64], is_query: bool
     ) -> Sketches:
         chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
-        bits, vectors, levels = _columns(chosen, self._width, is_query)
+        bits, vectors, levels = columns_of(chosen, self._width, is_query)
         states = np.where(counts > 0, self._known(is_query), EMPTY).astype(np.uint8)
         return Sketches(bits, vectors, states, levels)
 
@@ -283,8 +281,8 @@ class Sketcher:
         """Sketches of the fingerprints at `places` of those that were given, None for all."""
         if weights is None:
             return self._bare(bits, is_query)
-        wide = _widened(weights, self._options.dimensions)
-        found, vectors, levels = _columns(wide, self._width, is_query)
+        wide = widened(weights, self._options.dimensions)
+        found, vectors, levels = columns_of(wide, self._width, is_query)
         differing = np.flatnonzero(found != bits)
         if len(differing):
             at = int(differing[0])
@@ -294,7 +292,7 @@ class Sketcher:
                 f" make {int(found[at]):016x} (bit j is set where weight j >= 0)"
             )
         states = np.full(len(bits), self._known(is_query), np.uint8)
-        states[_without_weights(weights)] = EMPTY
+        states[rows_of_zeros(weights)] = EMPTY
         return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
 
@@ -326,26 +324,6 @@ def _kind(document: Any, position: int) -> str:
     raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
 
 
-def _columns(
-    weights: npt.NDArray[Any], width: int, is_query: bool
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]:
-    """Fingerprints, vectors of `width` bytes and, of queries, levels."""
-    if not is_query:
-        bits, vectors = kernel.quantise(weights)
-        return bits, vectors if width else np.empty((len(bits), 0), np.uint8), None
-    bits = np.empty(len(weights), np.uint64)
-    vectors = np.empty((len(weights), width), np.uint8)
-    levels = np.empty((len(weights), FINGERPRINT_BITS), np.uint8)
-    for start in range(0, len(weights), CACHED_ROWS):
-        part = slice(start, start + CACHED_ROWS)
-        levels[part] = kernel.levels(weights[part])
-        if width:
-            bits[part], vectors[part] = kernel.quantise(weights[part])
-        else:
-            bits[part] = fingerprints_of(weights[part])
-    return bits, vectors, levels
-
-
 def _project_features(
     documents: Sequence[Features], start: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -368,18 +346,3 @@ def _project_features(
             " float32 holds; scale them"
         )
     return projected, counts
-
-
-def _without_weights(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """Rows of zeros; most rows are told by their first weight."""
-    suspect = np.flatnonzero(weights[:, 0] == 0)
-    return suspect[~weights[suspect].any(axis=1)]
-
-
-def _widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:
-    """Weights of `dimensions` columns: cut off, or repeated from the first column on."""
-    given = weights.shape[1]
-    if given >= dimensions:
-        return np.ascontiguousarray(weights[:, :dimensions])
-    assert given >= FINGERPRINT_BITS
-    return np.ascontiguousarray(np.concatenate([weights, weights[:, : dimensions - given]], axis=1))
