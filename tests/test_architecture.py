@@ -35,7 +35,8 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
         "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
-        "pipeline", "quantisation", "sketcher", "minhash_signer", "minhash_sketcher", "kinds", "fitting",
+        "pipeline", "quantisation", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
+        "fitting",
     ],
     "index": [
         "permutation", "rotation", "vosh", "band_curve", "bands", "keying",

@@ -86,6 +86,8 @@ class Sketcher:
         replaces what is not.
         """
         _check_errors(errors)
+        if isinstance(documents, list | tuple):
+            return self._by_kind(documents, errors == "replace", start, is_query)
         if isinstance(documents, Fingerprints):
             return self._from_fingerprints(documents.bits, documents.weights, is_query)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
