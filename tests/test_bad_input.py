@@ -24,7 +24,7 @@ HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32
         ([1, b"caf\xe9", 3], "document 1"),
         ([1, 2, "lone \ud800 surrogate"], "document 2"),
         ([1, None, 3], "document 1 is NoneType"),
-        ([1, HUGE, 3], "weights of document 1 add up to more than float32 holds"),
+        ([1, HUGE, 3], "weights of document 1 add up to more than float32 can hold"),
         ([1, 2.5, 3], "document 1 is float"),
         ([1, True, 3], "document 1 is a bool"),
         ([1, -1, 3], "document 1 is -1"),

@@ -1,4 +1,4 @@
-"""Encodings: bytes of documents to text, by what they say of themselves."""
+"""Encodings: decodes the bytes of documents, HTML pages by the encoding that they declare."""
 
 import codecs
 import re
@@ -10,14 +10,14 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# The HTML Standard looks no further.
+# The HTML Standard looks for a declaration in no more bytes than these.
 DECLARED_BYTES = 1024
 DECLARATION = re.compile(
     rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""",
     re.IGNORECASE,
 )
-# As the standard has it: browsers read the larger set that holds the one declared, and what is
-# found by reading ASCII is not UTF-16.
+# As in the standard: browsers decode with a larger character set that contains the declared one.
+# A declaration that was found by reading ASCII cannot be right if it says UTF-16.
 READ_AS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -34,27 +34,31 @@ READ_AS = {
     "utf-16-be": "utf-8",
 }
 ALIASES = {"windows-31j": "cp932", "windows-874": "cp874"}
-# Python has codecs of other kinds too, which no page shall choose.
+# Python has other codecs too (rot13, zlib), which a page must not be able to choose.
 KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_jp$|koi8-|mac-")
 
 
 def decoded(document: str | bytes, encoding: str, *, position: int, replace: bool) -> str:
-    """The text of document number `position`; InputError for bytes that are none."""
+    """Return the text of document number `position`.
+
+    With `replace`, invalid bytes become U+FFFD; without, they raise InputError.
+    """
     if isinstance(document, str):
         return document
     try:
         return document.decode(encoding, "replace" if replace else "strict")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"document {position} is not valid {_shown(encoding)}: {error}; decode it before, or"
-            " take errors='replace'"
+            f"document {position} is not valid {_shown(encoding)}: {error}; decode it yourself,"
+            " or use errors='replace'"
         ) from error
 
 
 def page_encoding(page: bytes) -> tuple[str, int]:
-    """The encoding of a page, and how many bytes its mark has that says so.
+    """Return the encoding of a page and the length of its byte order mark (0 without one).
 
-    By the mark, else the declaration in a meta element or in XML, else UTF-8.
+    The mark decides; without one, the declaration in a meta element or an XML header; without
+    that, UTF-8.
     """
     for mark, encoding in MARKS:
         if page.startswith(mark):
@@ -64,6 +68,7 @@ def page_encoding(page: bytes) -> tuple[str, int]:
 
 
 def _declared(label: str) -> str:
+    """Return the codec for a declared encoding; UTF-8 if the label is unknown or not allowed."""
     label = label.lower().removeprefix("x-")
     try:
         name = codecs.lookup(ALIASES.get(label, label)).name
@@ -74,4 +79,5 @@ def _declared(label: str) -> str:
 
 
 def _shown(encoding: str) -> str:
+    """Spell an encoding for a message: UTF-8, but cp1252."""
     return encoding.upper() if encoding.startswith("utf") else encoding

@@ -1,8 +1,8 @@
-"""Fitting: from many documents to an IDF table.
+"""Fitting: counts in how many documents each feature occurs, and makes an IDF table of the counts.
 
-How many documents have a feature is counted in sorted columns, one for some batches of documents.
-Two columns are merged as soon as the older is not much longer than the newer, so that there are
-few and each count moves a few times only.  Sums do not depend on what was added first, and so the
+The counts are kept in sorted columns; each column counts some batches of documents.  Two columns
+are merged as soon as the older is not much longer than the newer.  So there are few columns, and
+each count is copied only a few times.  Sums do not depend on the order of the documents, so the
 table does not depend on the batches.
 """
 
@@ -20,13 +20,13 @@ from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
 from simdb.sketch.sketcher import Sketcher
 
 BATCH_DOCUMENTS = 4096
-BATCH_LENGTH = 1 << 24  # characters, bytes or, for lists, TOKEN_LENGTH a token
+BATCH_LENGTH = 1 << 24  # characters or bytes; a token of a list counts as TOKEN_LENGTH of them
 TOKEN_LENGTH = 8
 # Positions in a directory are uint32.
 FEATURES_MAX = 2**32 - 1
-# Features that are sorted at once: a few batches of documents together need fewer merges.
+# Features that are sorted together: sorting a few batches of documents at once saves merges.
 SORTED_FEATURES = 1 << 22
-# A column is merged with the one before it unless that is longer by this factor.
+# A column is merged with the column before it unless that column is longer by this factor.
 GROWTH = 2
 TAG_MASK = np.uint64(~WEIGHT_MASK & (2**64 - 1))
 
@@ -43,16 +43,18 @@ def fit(
     errors: str,
     progress: Callable[[int], None] | None,
 ) -> IdfTable:
-    """The table of the features that `sketcher` finds in texts and lists of tokens.
+    """Return the IDF table of the features that `sketcher` finds in texts and lists of tokens.
 
-    Takes 12 bytes for each distinct feature, and twice as much for a moment.  InputError when
-    there are no documents.
+    `features_max`: how many features the table keeps, the most frequent ones; None for all.
+    `progress`, if given, is called with the number of documents counted so far.  Counting needs
+    12 bytes of memory for each distinct feature, and briefly twice as much.  Raises InputError
+    if there are no documents.
     """
     called("progress", progress)
     most = FEATURES_MAX if features_max is None else features_max
     if not isinstance(most, int) or isinstance(most, bool) or not 0 < most <= FEATURES_MAX:
         raise OptionError(
-            f"features_max is 1 to {FEATURES_MAX}, or None, not {shown(features_max)}"
+            f"features_max must be 1 to {FEATURES_MAX}, or None, not {shown(features_max)}"
         )
     counted = Frequencies()
     done = 0
@@ -63,15 +65,15 @@ def fit(
         if progress is not None:
             progress(done)
     if not done:
-        raise InputError("there are no documents to fit an IDF table to")
+        raise InputError("there are no documents; an IDF table needs at least one")
     return make_table(counted.total(), done, settings, most)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Features, each once and in order, and in how many documents each was found.
+    """A sorted column of distinct features and the number of documents that contain each.
 
-    `tags` uint64[n]: hashes without their lowest bits; `frequencies` uint32[n].
+    `tags` uint64[n]: hashes with their 16 lowest bits cleared; `frequencies` uint32[n].
     """
 
     tags: U64
@@ -83,15 +85,15 @@ class Column:
 
 
 class Frequencies:
-    """In how many documents each feature was found."""
+    """A counter of the documents that contain each feature."""
 
     def __init__(self) -> None:
-        """No features yet."""
+        """Start without features."""
         self._columns: list[Column] = []
         self._unsorted: list[U64] = []
 
     def add(self, hashes: U64) -> None:
-        """Count the distinct features of some documents, those of one after those of another."""
+        """Count the features of some documents: for each document its distinct hashes."""
         self._unsorted.append(hashes & TAG_MASK)
         if sum(map(len, self._unsorted)) >= SORTED_FEATURES:
             self._sort()
@@ -99,7 +101,7 @@ class Frequencies:
                 self._merge_last()
 
     def total(self) -> Column:
-        """All counts in one column."""
+        """Return all counts as one column."""
         self._sort()
         while len(self._columns) > 1:
             self._merge_last()
@@ -110,7 +112,7 @@ class Frequencies:
         return len(lengths) > 1 and lengths[0] < GROWTH * lengths[1]
 
     def _sort(self) -> None:
-        """Make a column of what is not in one."""
+        """Make a column of the features that are in no column yet."""
         tags = np.concatenate([np.empty(0, np.uint64), *self._unsorted])
         kernel.sort(tags, np.empty(len(tags), np.uint32))
         self._columns.append(_counted(tags))
@@ -124,9 +126,10 @@ class Frequencies:
 def make_table(
     column: Column, document_count: int, settings: Mapping[str, Any], features_max: int
 ) -> IdfTable:
-    """The table of what `document_count` documents have, the most frequent features first.
+    """Return the IDF table for the counts of `document_count` documents.
 
-    Of features that are equally frequent those of smaller hashes stay.
+    It keeps features that occur in two documents or more, at most `features_max`: the most
+    frequent ones, and of equally frequent ones those with smaller hashes.
     """
     default = idf_weight(document_count, 1)
     column = _most_frequent(_chosen(column, column.frequencies > 1), features_max)
@@ -142,11 +145,11 @@ def make_table(
 
 
 def batches(documents: Iterable[Any]) -> Iterator[list[Any]]:
-    """Documents of an iterable or an Arrow column, so many at a time that they take little room."""
+    """Yield the documents of an iterable or an Arrow column in lists that need little memory."""
     is_many = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
     if not is_many or getattr(documents, "ndim", 1) == 0:
         raise InputError(
-            f"documents are many, in a list or an iterator, not {type(documents).__name__}"
+            f"documents must be a list, array or iterator, not {type(documents).__name__}"
         )
     batch: list[Any] = []
     length = 0
@@ -161,13 +164,14 @@ def batches(documents: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _length(document: Any) -> int:
+    """Return about how many bytes a document has."""
     if isinstance(document, str | bytes):
         return len(document)
     return TOKEN_LENGTH * len(document) if isinstance(document, list | tuple) else 0
 
 
 def _counted(tags: U64) -> Column:
-    """A column of sorted tags, some of them equal."""
+    """Return the column that counts how often each of some sorted tags occurs."""
     is_first = np.ones(len(tags), np.bool_)
     np.not_equal(tags[1:], tags[:-1], out=is_first[1:])
     starts = np.flatnonzero(is_first)
@@ -175,10 +179,11 @@ def _counted(tags: U64) -> Column:
 
 
 def _merged(older: Column, newer: Column) -> Column:
+    """Return one column with the sums of the counts of two."""
     tags = np.empty(len(older) + len(newer), np.uint64)
     frequencies = np.empty(len(tags), np.uint32)
     kernel.merge(older.tags, older.frequencies, newer.tags, newer.frequencies, tags, frequencies)
-    # What both have stands twice now.
+    # A feature that both columns have is in two neighbouring rows now.
     is_first = np.ones(len(tags), np.bool_)
     np.not_equal(tags[1:], tags[:-1], out=is_first[1:])
     again = np.flatnonzero(~is_first)
@@ -187,6 +192,7 @@ def _merged(older: Column, newer: Column) -> Column:
 
 
 def _most_frequent(column: Column, count: int) -> Column:
+    """Return the `count` most frequent features of a column, in the order of their tags."""
     if len(column) <= count:
         return column
     order = np.argsort(~column.frequencies, kind="stable")
@@ -194,4 +200,5 @@ def _most_frequent(column: Column, count: int) -> Column:
 
 
 def _chosen(column: Column, which: npt.NDArray[Any]) -> Column:
+    """Return some rows of a column, by flags or positions."""
     return Column(column.tags[which], column.frequencies[which])

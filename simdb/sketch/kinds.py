@@ -1,4 +1,4 @@
-"""What makes the sketches of a database, by the kind that its options name."""
+"""Kinds of sketches: the sketcher of a database, for fingerprints or for MinHash signatures."""
 
 from collections.abc import Collection
 
@@ -14,7 +14,7 @@ AnySketcher = Sketcher | SignatureSketcher
 def sketcher_of(
     sketch: Simhash | Minhash, resources: Resources, allowed: Collection[str]
 ) -> AnySketcher:
-    """A sketcher for documents of a database; see `Sketcher`."""
+    """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
     if isinstance(sketch, Minhash):
         return SignatureSketcher(sketch, resources, allowed)
     return Sketcher(sketch, resources, allowed)

@@ -1,6 +1,6 @@
-"""Languages: their stop words and stems, from the packages that keep them.
+"""Languages: gets the stop words and the stemmer of a language from two optional packages.
 
-The only door to `stop_words` and `snowballstemmer`, which the extra `text` installs.
+Only this module imports `stop_words` and `snowballstemmer`, which `simdb[text]` installs.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from simdb.errors import OptionError
 
 Stem = Callable[[list[str]], list[str]]
 REMEDY = "pip install 'simdb[text]'"
-# `snowballstemmer` gives the stemmers of this module, compiled, where it is installed.
+# If this module is installed, `snowballstemmer` hands out its compiled stemmers.
 COMPILED_STEMMERS = "Stemmer"
 
 
 def stop_words_of(language: str) -> tuple[str, ...]:
-    """The stop words of a language, sorted."""
+    """Return the stop words of a language, sorted; OptionError for an unknown language."""
     package = _load("stop_words", f"stop_words={language!r} needs the package stop-words")
     if language not in {*package.AVAILABLE_LANGUAGES, *package.LANGUAGE_MAPPING}:
         raise OptionError(_unknown("stop_words", language, package.AVAILABLE_LANGUAGES))
@@ -24,20 +24,20 @@ def stop_words_of(language: str) -> tuple[str, ...]:
 
 
 def stemming_of(language: str) -> Stem:
-    """What gives the stems of words of a language; threads may share it."""
+    """Return a function from words of a language to their stems; threads can share it."""
     package = _load("snowballstemmer", f"stemming={language!r} needs the package snowballstemmer")
     if language not in package.algorithms():
         raise OptionError(_unknown("stemming", language, package.algorithms()))
 
     def stem(words: list[str]) -> list[str]:
-        # A stemmer works on a word that it holds, so each call has its own.
+        # A stemmer stores the word that it works on, so threads must not share it.
         return list(package.stemmer(language).stemWords(words))
 
     return stem
 
 
 def snowball_version() -> str:
-    """The version of Snowball whose stems `stemming_of` gives; "" where there is none."""
+    """Return the version of the stemmers that `stemming_of` uses; "" if none is installed."""
     try:
         package = import_module("snowballstemmer")
     except ImportError:
@@ -48,6 +48,7 @@ def snowball_version() -> str:
 
 
 def _load(module: str, need: str) -> Any:
+    """Import a package; OptionError, which says what needs it, if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -55,5 +56,6 @@ def _load(module: str, need: str) -> Any:
 
 
 def _unknown(option: str, language: str, languages: list[str]) -> str:
+    """Word the error for an unknown language."""
     known = ", ".join(sorted(languages))
-    return f"{option} has no language {language!r}; there are {known}"
+    return f"{option} has no language {language!r}; use one of {known}"

@@ -1,8 +1,8 @@
-"""Markup: the visible text of an HTML page.
+"""Markup: extracts the visible text of HTML pages.
 
-The only door to `selectolax`, which the extra `html` installs: its Lexbor parser makes of any page
-the tree that browsers make.  The tree is walked without recursion.  Where a block begins or ends
-words are apart; inside a line, as in "<b>near</b>dup", they are not.
+Only this module imports `selectolax`, which `simdb[html]` installs.  Its Lexbor parser builds the
+same tree as browsers do, for any page.  The tree is walked without recursion.  The begin and the
+end of a block separate words; tags inside a line, as in "<b>near</b>dup", do not.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,12 +17,12 @@ from simdb.text_sketch import TextSketch
 
 REMEDY = "pip install 'simdb[html]'"
 
-# Of these a browser shows nothing, or something else in their place.
+# A browser shows nothing of these elements, or something other than their text.
 HIDDEN_TAGS = """
     audio canvas datalist head iframe noembed noframes noscript object rp script style svg template
     title video
 """
-# Whatever is in no list is a part of a line.
+# Elements that are in no list are parts of a line.
 BLOCK_TAGS = """
     address article aside blockquote body br button caption center dd details dialog dir div dl dt
     fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html img
@@ -32,27 +32,28 @@ BLOCK_TAGS = """
 LINK_TAGS = "a"
 TEXT, BLOCK, LINE, LINK, HIDDEN = range(5)
 GAP = "\n"
-# It says where a word may be cut at the end of a line, and is no part of it.
+# It marks where a line break may split a word, and does not belong to the word.
 SOFT_HYPHEN = "\u00ad"
 
 
 class Markup:
-    """The step from pages to texts."""
+    """The step of the pipeline from pages to texts."""
 
     def __init__(self, options: TextSketch) -> None:
-        """OptionError where the parser is not installed."""
+        """Raise OptionError if the parser is not installed."""
         self._parser = _load()
         self._has_title = options.html_title
         self._has_links = options.html_links
 
     def apply(self, pages: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
-        """The text of each page; messages count from `start`."""
+        """Return the text of each page; error messages number the pages from `start`."""
         return [
             self._visible(_content(page, position, replace), position)
             for position, page in enumerate(pages, start)
         ]
 
     def _visible(self, content: bytes, position: int) -> str:
+        """Return the visible text of a page in UTF-8, and its title and links if asked for."""
         check_nesting(content, position)
         try:
             tree = self._parser.LexborHTMLParser(content, scripting=True)
@@ -80,7 +81,7 @@ def parser_version() -> str:
 
 
 def _content(page: str | bytes, position: int, replace: bool) -> bytes:
-    """A page as UTF-8 without a byte order mark."""
+    """Return a page in UTF-8 without a byte order mark."""
     if isinstance(page, bytes):
         encoding, skipped = page_encoding(page)
         page = decoded(page[skipped:], encoding, position=position, replace=replace)
@@ -93,7 +94,10 @@ def _content(page: str | bytes, position: int, replace: bool) -> bytes:
 def _walked(
     root: Any, kinds: Mapping[int, int], hidden: Collection[int], links: list[str]
 ) -> list[str]:
-    """The pieces of visible text below `root`; the targets of visible links go to `links`."""
+    """Return the pieces of visible text below `root`; append targets of visible links to `links`.
+
+    `hidden`: the nodes that have the attribute `hidden`.
+    """
     pieces: list[str] = []
     above: list[tuple[Any, int]] = []
     node = root
@@ -124,7 +128,7 @@ def _walked(
 
 @cache
 def _kinds() -> dict[int, int]:
-    """What to do with a node, by the parser's number of its tag."""
+    """Return the kind of each element (TEXT, BLOCK, LINK or HIDDEN) by its parser's tag number."""
     parser = _load()
     numbers = {parser.LexborHTMLParser("text").body.first_child.tag_id: TEXT}
     kinds = {BLOCK: BLOCK_TAGS, HIDDEN: HIDDEN_TAGS, LINK: LINK_TAGS}

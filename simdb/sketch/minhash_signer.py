@@ -1,8 +1,8 @@
-"""The signer: documents to MinHash signatures, by the options of a `Minhash`.
+"""The MinHash signer: turns documents into MinHash signatures, by the options of a `Minhash`.
 
-Sets go to the kernel as texts or hashes.  Where it matters how often features occur they are
-counted first, some documents at a time: bags as features of their own for each occurrence, weights
-by consistent weighted sampling.
+If only the set of features counts, the kernel signs texts or hashes directly.  If it matters how
+often a feature occurs, the features are counted first, some documents at a time.  A bag then has
+a feature of its own for each occurrence; weights are signed by consistent weighted sampling.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -27,7 +27,7 @@ from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
 from simdb.vector_form import minimum_type
 
 ERRORS = ("strict", "replace")
-COUNTED_DOCUMENTS = 1024  # at a time, so that their features need little memory
+COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
 NO_RESOURCES = Resources()
 KINDS = "str, bytes (UTF-8), a list of tokens, simdb.Features or a simdb.Signature"
 
@@ -36,11 +36,11 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
-Signed = tuple[U32, Flags]  # minima, and which documents have no features
+Minima = tuple[U32, Flags]  # uint32[n, permutations], and which documents have no features
 
 
 class Signer:
-    """Makes signatures by the options of one sketch."""
+    """A maker of MinHash signatures with the options of one sketch."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class Signer:
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
     ) -> None:
-        """Every document is treated by `options`.
+        """Sign every document with `options`.
 
-        `resources`: what a database keeps of packages, which else are asked when needed.
-        `allowed`: names of callables that may be imported.
+        `resources`: stop words and versions that a database has stored; without them the packages
+        are asked when needed.  `allowed`: names of tokenisers that may be imported.
         """
         self._options = options
         self._family = permutations_of(options)
@@ -59,27 +59,27 @@ class Signer:
 
     @property
     def options(self) -> Minhash:
-        """How every document is treated."""
+        """The options of every signature."""
         return self._options
 
     def prepare(self) -> None:
-        """Load whatever texts need; OptionError for what is missing or not allowed."""
+        """Load the packages that texts need; OptionError for a missing or forbidden one."""
         self._pipeline.prepare()
 
     def sign(
         self, documents: Iterable[Any] | Signatures, *, errors: str = "strict", start: int = 0
     ) -> Signatures:
-        """Signatures of many documents, which may be of several kinds.
+        """Return the signatures of many documents, which may be of several kinds.
 
-        Messages count from `start`.  `errors`: "strict" raises InputError for text that is not
-        valid Unicode, "replace" replaces what is not.
+        Error messages number the documents from `start`.  `errors`: "strict" raises InputError
+        for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid characters.
         """
         if not is_one_of(errors, ERRORS):
-            raise InputError(f"errors is 'strict' or 'replace', not {shown(errors)}")
+            raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
         if isinstance(documents, str | bytes) or not is_many(documents):
             raise InputError(
-                f"documents are many, in a list, not {describe(documents)}; simdb.signature takes"
-                " one"
+                f"documents must be a list, array or iterator, not {describe(documents)};"
+                " simdb.signature takes one document"
             )
         if isinstance(documents, Signatures):
             check_comparable(documents.sketch, self._options)
@@ -97,11 +97,11 @@ class Signer:
         return Signatures(minima, self._options, is_empty)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
-        """The features of one document by name; None for a kind that has none."""
+        """Return the named features of one document; None for a ready signature."""
         kind = _kind(document, 0)
         if kind == "signature":
             return None
-        self._check_signs(0)
+        self._check_can_sign(0)
         if kind == "features":
             return name_hashes(document)
         return self._pipeline.name(document, kind, errors=errors)
@@ -109,10 +109,10 @@ class Signer:
     def _one_kind(
         self, kind: str, documents: Sequence[Any], replace: bool, start: int
     ) -> tuple[npt.NDArray[Any], Flags]:
-        """Minima as they are stored, and which documents are empty."""
+        """Return minima as they are stored, and which documents are empty."""
         if kind == "signature":
             return self._ready(documents)
-        self._check_signs(start)
+        self._check_can_sign(start)
         if kind == "features":
             minima, is_empty = self._of_features(documents, start)
         elif self._options.weighting == SET:
@@ -126,16 +126,17 @@ class Signer:
         is_narrow = self._options.stored_bits == 8
         return narrowed(minima, self._family) if is_narrow else minima, is_empty
 
-    def _check_signs(self, position: int) -> None:
-        """Raise InputError where signatures come ready."""
+    def _check_can_sign(self, position: int) -> None:
+        """Raise InputError if the family only takes ready signatures."""
         if self._options.is_ready:
             raise InputError(
-                f"document {position} is no simdb.Signature, but signatures of"
-                f" family={self._options.family!r} come ready: make them by"
-                " simdb.compat.datasketch, as MinHashLSH.signature does"
+                f"document {position} is not a simdb.Signature, but"
+                f" family={self._options.family!r} takes only ready signatures; make them with"
+                " simdb.compat.datasketch, for example MinHashLSH.signature"
             )
 
     def _ready(self, documents: Sequence[Signature]) -> tuple[npt.NDArray[Any], Flags]:
+        """Return the minima of ready signatures, and which of them are empty."""
         for each in documents:
             check_comparable(each.sketch, self._options)
         return (
@@ -143,8 +144,8 @@ class Signer:
             np.array([each.is_empty for each in documents], np.bool_),
         )
 
-    def _counted(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Signed:
-        """Of texts or tokens whose features are counted first."""
+    def _counted(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Minima:
+        """Sign texts or lists of tokens by how often their features occur."""
         parts = []
         for first in range(0, len(documents), COUNTED_DOCUMENTS):
             offsets, hashes, counts = self._pipeline.count(
@@ -155,27 +156,29 @@ class Signer:
         minima, is_empty = zip(*parts, strict=True)
         return np.concatenate(minima), np.concatenate(is_empty)
 
-    def _of_counts(self, offsets: I64, hashes: U64, counts: U32) -> Signed:
-        """Of distinct features that occur so often."""
+    def _of_counts(self, offsets: I64, hashes: U64, counts: U32) -> Minima:
+        """Sign documents given as distinct features and how often each occurs."""
         if self._options.weighting == BAG:
             return self._of_sets(offsets, hashes, counts)
         units = bags.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
         return self._of_weights(offsets, hashes, (units / bags.UNITS).astype(np.float32))
 
-    def _of_sets(self, offsets: I64, hashes: U64, counts: U32 | None) -> Signed:
+    def _of_sets(self, offsets: I64, hashes: U64, counts: U32 | None) -> Minima:
+        """Sign sets of features or, with `counts`, bags."""
         minima = kernel.sign_features(
             offsets, hashes, counts, family=self._family, feature_bits=self._options.feature_bits
         )
         return minima, np.diff(offsets) == 0
 
-    def _of_weights(self, offsets: I64, hashes: U64, weights: F32) -> Signed:
+    def _of_weights(self, offsets: I64, hashes: U64, weights: F32) -> Minima:
+        """Sign distinct features with weights."""
         if self._options.feature_bits == 32:
             hashes = fmix64(hashes) >> np.uint64(32)
         minima = kernel.sign_weighted(offsets, hashes, weights, self._family[1])
         return minima, np.diff(offsets_of(weights > 0)[offsets]) == 0
 
-    def _of_features(self, documents: Sequence[Features], start: int) -> Signed:
-        """Of features that are given; what they weigh is taken as it is, without IDF."""
+    def _of_features(self, documents: Sequence[Features], start: int) -> Minima:
+        """Sign `Features`; their weights are used as given, without IDF."""
         weighting = self._options.weighting
         if weighting == SET:
             _check_weightless(documents, start, weighting)
@@ -193,7 +196,7 @@ class Signer:
 
 
 def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequence[Any], int]]:
-    """Neighbours of one kind: the kind, these documents and the position of the first."""
+    """Yield each stretch of documents of one kind: kind, documents, position of the first."""
     if documents and set(map(type, documents)) <= {str, bytes}:
         yield "text", documents, start
         return
@@ -203,7 +206,7 @@ def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequen
 
 
 def _kind(document: Any, position: int) -> str:
-    """Which way it is signed."""
+    """Return the kind of a document, which decides how it is signed."""
     if isinstance(document, str | bytes):
         return "text"
     if isinstance(document, list | tuple):
@@ -212,25 +215,25 @@ def _kind(document: Any, position: int) -> str:
         return "features"
     if isinstance(document, Signature):
         return "signature"
-    raise InputError(f"document {position} is {describe(document)}; MinHash takes {KINDS}")
+    raise InputError(f"document {position} is {describe(document)}; a MinHash sketch takes {KINDS}")
 
 
 def _check_weightless(documents: Sequence[Features], start: int, weighting: str) -> None:
-    """Raise InputError rather than leave out what somebody has weighed."""
+    """Raise InputError for features with weights, which this weighting would ignore."""
     for position, each in enumerate(documents, start):
         if each.weights is not None:
             raise InputError(
-                f"document {position} is Features with weights, but weighting={weighting!r} has"
-                " none; give hashes alone, or take Minhash(weighting='tf')"
+                f"document {position} is Features with weights, but weighting={weighting!r} uses"
+                " no weights; leave them out, or use Minhash(weighting='tf')"
             )
 
 
 def _summed(features: Features, position: int) -> tuple[U64, npt.NDArray[np.float64]]:
-    """The distinct hashes and what each weighs altogether."""
+    """Return the distinct hashes of one document and the sum of the weights of each."""
     hashes, which = np.unique(features.hashes, return_inverse=True)
     if features.weights is not None and (features.weights < 0).any():
         raise InputError(
             f"document {position} has a feature of weight {features.weights.min():g};"
-            " MinHash has no meaning for weights below 0"
+            " MinHash needs weights of 0 or more"
         )
     return hashes, np.bincount(which, features.weights, len(hashes)).astype(np.float64)

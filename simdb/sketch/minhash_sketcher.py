@@ -1,7 +1,7 @@
-"""Signing: documents to `Sketches` of signatures, with the face of a `Sketcher`.
+"""The MinHash sketcher: turns documents into `Sketches` of signatures, with a `Sketcher`'s methods.
 
-The vector of a document is its packed signature, and its fingerprint a hash of that: equal
-fingerprints, equal signatures.
+The vector of a document is its packed signature.  Its fingerprint is a hash of the signature, so
+that equal signatures have equal fingerprints.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,7 +20,7 @@ from simdb.vector_form import pack_minima
 
 
 class SignatureSketcher:
-    """Makes sketches by the options of one database of signatures."""
+    """A maker of sketches for one database of MinHash signatures."""
 
     def __init__(
         self,
@@ -28,26 +28,27 @@ class SignatureSketcher:
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
     ) -> None:
-        """As for `Signer`."""
+        """Sketch every document with `options`; see `Signer` for the other arguments."""
         self._signer = Signer(options, resources, allowed)
 
     @property
     def options(self) -> Minhash:
-        """How every document is treated."""
+        """The options of every sketch."""
         return self._signer.options
 
     def prepare(self) -> None:
-        """Load whatever texts need; OptionError for what is missing or not allowed."""
+        """Load the packages that texts need; OptionError for a missing or forbidden one."""
         self._signer.prepare()
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
     ) -> Sketches:
-        """Sketches of many documents; of queries the same.
+        """Return the sketches of many documents; `is_query` changes nothing here.
 
-        `documents`: a sequence of texts, lists of tokens, `Features` or `Signature`s, or a
-        `Signatures`.  Messages count from `start`.  `errors`: "strict" raises InputError for text
-        that is not valid Unicode, "replace" replaces what is not.
+        `documents`: a list of texts, lists of tokens, `Features` or `Signature`s, or a
+        `Signatures`.  Error messages number them from `start`.  `errors`: "strict" raises
+        InputError for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid
+        characters.
         """
         if not isinstance(documents, list | tuple | Signatures):
             raise InputError(
@@ -57,16 +58,16 @@ class SignatureSketcher:
         return as_sketches(self._signer.sign(documents, errors=errors, start=start))
 
     def signatures(self, documents: Iterable[Any], *, errors: str = "strict") -> Signatures:
-        """Signatures of many documents; see `Signer.sign`."""
+        """Return the signatures of many documents; see `Signer.sign`."""
         return self._signer.sign(documents, errors=errors)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
-        """The features of one document by name; None for a kind that has none."""
+        """Return the named features of one document; None for a ready signature."""
         return self._signer.features(document, errors=errors)
 
 
 def as_sketches(signatures: Signatures) -> Sketches:
-    """Signatures as they are stored; copies, since they may be the caller's own."""
+    """Return signatures in their stored form; copies, since the arrays may be the caller's."""
     minima = aligned(signatures.minima, signatures.minima.dtype)
     hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
     states = np.where(signatures.is_empty, EMPTY, WEIGHTED).astype(np.uint8)

@@ -1,7 +1,7 @@
-"""Names of features: the shingles of a document beside their hashes and weights.
+"""Names of features: lists the shingles of a document with their hashes and weights.
 
-The kernel makes features and forgets the text; to explain a fingerprint they are made again, one
-by one, from tokens that are at hand.  Slow, and only for that.
+The kernel hashes features and does not keep their text.  To explain a fingerprint, the features
+are made again from the tokens, one by one.  This is slow and used for explanations only.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from simdb.values import Features, NamedFeatures
 
 
 def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:
-    """The features of a document that was cut into `tokens`, in the order of their first places."""
-    kept = _kept(tokens, options, vocabulary)
-    length = max(1, min(options.shingle, len(kept)))
-    shingles = [tuple(kept[at : at + length]) for at in range(len(kept) - length + 1)]
+    """Return the features of a document cut into `tokens`, in the order of first occurrence."""
+    used = _without_stop_words(tokens, options, vocabulary)
+    length = max(1, min(options.shingle, len(used)))
+    shingles = [tuple(used[at : at + length]) for at in range(len(used) - length + 1)]
     places = dict.fromkeys(shingles, 0)
     for shingle in shingles:
         places[shingle] += 1
@@ -39,14 +39,14 @@ def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any)
 
 
 def name_windows(codes: npt.NDArray[np.uint32], window: int) -> NamedFeatures:
-    """The features of `Simhash.moz`: each token with those before it, as many as the window has.
+    """Return the features of `Simhash.moz`: for each token, the `window` tokens that end with it.
 
-    Every feature moves a weight by 2; a weight that comes to 0 is put at -1 there, so sums may
-    differ from weights by 1.
+    Every feature adds 2 to a weight or subtracts 2.  The sketch sets weights that sum up to 0 to
+    -1, so sums of these features can differ from the weights by 1.
     """
     tokens = moz.tokens_of(codes)
     hashes = moz.cyclic(moz.token_hashes(tokens), window)
-    # Their most significant bit is bit 0 of the fingerprint.
+    # The most significant bit of these hashes is bit 0 of the fingerprint.
     turned = np.packbits(np.unpackbits(hashes.astype(">u8").view(np.uint8)), bitorder="little")
     unique, first, counts = np.unique(
         turned.view("<u8").astype(np.uint64), return_index=True, return_counts=True
@@ -60,14 +60,16 @@ def name_windows(codes: npt.NDArray[np.uint32], window: int) -> NamedFeatures:
 
 
 def name_hashes(features: Features) -> NamedFeatures:
-    """Features that came without text, under their hashes."""
+    """Return `Features`, which have no text, named by their hashes in hexadecimal."""
     unique, which = np.unique(features.hashes, return_inverse=True)
     weights = np.bincount(which, features.weights, len(unique)).astype(np.float64)
     return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
 
 
-def _kept(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> list[bytes]:
-    """The tokens without those that the vocabulary leaves out."""
+def _without_stop_words(
+    tokens: Sequence[bytes], options: TextSketch, vocabulary: Any
+) -> list[bytes]:
+    """Return the tokens that the vocabulary does not leave out."""
     distinct = list(dict.fromkeys(tokens))
     offsets, _, _ = kernel.count_tokens(
         [[token] for token in distinct],
@@ -80,7 +82,7 @@ def _kept(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> list
 def _hashes(
     shingles: list[tuple[bytes, ...]], length: int, options: TextSketch, vocabulary: Any
 ) -> Any:
-    """The hash of each shingle, uint64[n]; a document of its tokens has no other feature."""
+    """Return the hash of each shingle, uint64[n]: the only feature of a document of its tokens."""
     _, hashes, _ = kernel.count_tokens(
         shingles,
         shingle=length, seed=options.seed, replace=False, start=0, vocabulary=vocabulary,
@@ -90,7 +92,7 @@ def _hashes(
 
 
 def _weights(hashes: Any, counts: Any, options: TextSketch) -> Any:
-    """What distinct features weigh: float64[n], as the kernel sums them."""
+    """Return the weights of distinct features as the kernel sums them: float64[n]."""
     table = options.idf
     idf = None if table is None else (table.entries, table.directory, table.default)
     return bags.weigh(hashes, counts, options.counting, idf) / bags.UNITS

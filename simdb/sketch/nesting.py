@@ -1,9 +1,10 @@
-"""Nesting: pages that would take the parser of HTML time in the square of their length.
+"""Nesting: refuses HTML pages that the parser would need quadratic time for.
 
-It does so where elements lie thousands deep, where one tag has thousands of attributes, and where
-formatting elements that are never closed are made anew in every block.  Ordinary pages are told by
-counting a few bytes.  Only one that has thousands of elements without an end, or a long stretch
-without the end of a tag, is read tag by tag, as roughly as is enough to tell.
+The parser needs time in the square of the length if elements are nested thousands deep, if one
+tag has thousands of attributes, and if formatting elements that are never closed are opened again
+in every block.  Counting a few bytes shows that a page is ordinary.  Only a page with thousands of
+elements without an end, or a long stretch without the end of a tag, is read tag by tag, and only
+as exactly as the decision needs.
 """
 
 import re
@@ -15,13 +16,13 @@ from simdb.errors import InputError
 
 DEPTH_MAX = 4000
 ATTRIBUTES_MAX = 2000
-# How often a formatting element is made anew, all together: some tenths of a second.
+# How often formatting elements may be opened again in one page: some tenths of a second.
 REOPENED_MAX = 200_000
-# Pages with fewer elements left open, and no longer tags, take no time to speak of.
+# A page with at most so many unclosed elements and no longer tag is parsed in a moment.
 UNCLOSED_FEW = 1000
 TAG_BYTES_FEW = 1 << 14
 
-# They have no end, or end where the next of them begins, and lie deep only if others do.
+# These elements have no end tag, or end where the next one begins; alone they never nest deep.
 FLAT = [b"br", b"img", b"li", b"p", b"td", b"tr", b"option", b"input", b"dd", b"dt", b"th", b"hr",
         b"link", b"meta", b"wbr", b"area", b"base", b"col", b"embed", b"param", b"source",
         b"track", b"tbody", b"thead", b"tfoot"]  # fmt: skip
@@ -29,7 +30,7 @@ FORMATTING = frozenset([b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nob
                         b"strike", b"strong", b"tt", b"u"])  # fmt: skip
 RAW = frozenset([b"script", b"style", b"textarea", b"title", b"xmp", b"iframe", b"noembed",
                  b"noframes", b"noscript", b"plaintext"])  # fmt: skip
-ALIKE_MOST = 3  # as many equal formatting elements are made anew
+ALIKE_MOST = 3  # of equal formatting elements, the parser opens no more than these again
 
 _TAG = re.compile(
     rb"""<!--|<(/?)([a-zA-Z][^\s/>]*)((?:[^>"']+|"[^"]*"|'[^']*')*)""",
@@ -40,7 +41,7 @@ _ATTRIBUTE = re.compile(
 
 
 def check_nesting(page: bytes, position: int) -> None:
-    """Raise InputError for a page that the parser would take too long for."""
+    """Raise InputError for a page that would take the parser too long."""
     if not _is_ordinary(page):
         problem = _Reading(page).problem()
         if problem is not None:
@@ -51,14 +52,14 @@ def check_nesting(page: bytes, position: int) -> None:
 
 
 def _is_ordinary(page: bytes) -> bool:
-    """Whether few elements are left open and no tag is long, by counting."""
+    """Return whether, by counts of bytes, few elements stay open and no tag is long."""
     codes = np.frombuffer(page, np.uint8)
     closings = np.flatnonzero(codes == ord(">"))
     longest = int(np.diff(closings, prepend=0, append=len(codes)).max(initial=0))
     following = codes[1:][codes[:-1] == ord("<")]
     starts = int(np.count_nonzero((following | 32) - np.uint8(ord("a")) < 26))
     ends = int(np.count_nonzero(following == ord("/")))
-    # More ends than starts: of tags within quotes, or of elements that nobody began.
+    # More ends than starts come from tags inside quotes or from elements that were never opened.
     is_even = max(ends - starts, len(closings) - len(following)) <= UNCLOSED_FEW
     if longest > TAG_BYTES_FEW or not is_even:
         return False
@@ -71,19 +72,20 @@ def _is_ordinary(page: bytes) -> bool:
 
 
 class _Reading:
-    """The tags of one page, from the first to the last."""
+    """A reader of the tags of one page, from the first to the last."""
 
     def __init__(self, page: bytes) -> None:
+        """Start at the first tag of `page`."""
         self._page = page
         self._stack: list[bytes] = []
         self._open: Counter[bytes] = Counter()
-        # Formatting elements that were not closed, whichever blocks were closed around them.
+        # Formatting elements that were not closed, even if a block around them was.
         self._formatting: dict[bytes, Counter[bytes]] = {}
         self._formatting_count = 0
         self._reopened = 0
 
     def problem(self) -> str | None:
-        """What would take long; None for a page that is fine."""
+        """Return why the page would take the parser long; None if it would not."""
         at, page = 0, self._page
         while (tag := _TAG.search(page, at)) is not None:
             at = tag.end()
@@ -103,6 +105,7 @@ class _Reading:
         return None
 
     def _begin(self, name: bytes, attributes: bytes) -> None:
+        """Count an opening tag."""
         self._reopened += self._formatting_count
         if name not in FLAT and not attributes.endswith(b"/"):
             self._stack.append(name)
@@ -117,6 +120,7 @@ class _Reading:
                 self._formatting_count += 1
 
     def _close(self, name: bytes) -> None:
+        """Count a closing tag: it also closes the elements opened inside its own."""
         if self._open[name]:
             while (last := self._stack.pop()) != name:
                 self._open[last] -= 1
@@ -130,10 +134,11 @@ class _Reading:
                 del alike[youngest]
 
     def _excess(self, attributes: bytes) -> str | None:
+        """Return which limit the page exceeds so far; None if it keeps all."""
         if len(self._stack) > DEPTH_MAX:
-            return f"elements lie more than {DEPTH_MAX} deep"
+            return f"elements are nested more than {DEPTH_MAX} deep"
         if self._reopened > REOPENED_MAX:
-            return "formatting elements that are not closed go on through too many others"
+            return "formatting elements that are never closed extend over too many others"
         if len(attributes) > 2 * ATTRIBUTES_MAX:
             count = sum(1 for _ in _ATTRIBUTE.finditer(attributes))
             if count > ATTRIBUTES_MAX:
@@ -142,12 +147,12 @@ class _Reading:
 
 
 def _after(page: bytes, ending: bytes, start: int) -> int:
-    """The place after the next `ending`, or the end of the page."""
+    """Return the position after the next `ending`, or the end of the page."""
     found = page.find(ending, start)
     return len(page) if found < 0 else found + len(ending)
 
 
 def _after_raw(page: bytes, name: bytes, start: int) -> int:
-    """The place of the end tag of an element whose content has no tags, or the end of the page."""
+    """Return the position of the end tag of an element without tags inside, or the page's end."""
     found = re.compile(rb"</" + name, re.IGNORECASE).search(page, start)
     return len(page) if found is None else found.start()

@@ -1,8 +1,8 @@
-"""Normalisation and lower case: the same on every Python, whatever Unicode that has.
+"""Normalisation: Unicode normal forms and lower case that do not depend on the Python version.
 
-Characters younger than the Unicode of the oldest Python supported are left as they are, as that
-one would leave them, and what stands between them is normalised piece by piece.  Lower case is by
-the one-to-one mapping of the table that the kernel has, too.
+The oldest supported Python does not know characters of later Unicode versions and leaves them
+unchanged.  So they are left unchanged on every Python, and the text between them is normalised
+piece by piece.  Lower case follows the one-to-one table that the kernel uses, too.
 """
 
 import re
@@ -19,7 +19,7 @@ FORMS: dict[str, Form] = {"nfc": "NFC", "nfkc": "NFKC"}
 
 
 def normalised(text: str, normalisation: str) -> str:
-    """The text under "none", "nfc" or "nfkc"."""
+    """Return the text in the normal form "nfc" or "nfkc", or unchanged for "none"."""
     form = FORMS.get(normalisation)
     if form is None or text.isascii() or unicodedata.is_normalized(form, text):
         return text
@@ -27,21 +27,22 @@ def normalised(text: str, normalisation: str) -> str:
     if not may_be.search(text):
         return unicodedata.normalize(form, text)
     pieces = newer.split(text)
-    # Between the pieces, at the odd places, stand the characters that are left alone.
+    # The odd places of the list have the newer characters, which stay unchanged.
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
 def lower_cased(text: str) -> str:
-    """The text with every character replaced by its lower case, one for one."""
+    """Return the text in lower case; each character becomes one character."""
     return text.lower() if text.isascii() else text.translate(_lower_case())
 
 
 @cache
 def _newer_characters() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """One finds quickly what may be in the table, one splits a text at what is.
+    """Return a quick pattern for characters that may be newer, and an exact one to split at.
 
-    Regular expressions try ranges beyond 16 bits one by one, so the first has only one of them.
+    Regular expressions try ranges beyond 16 bits one by one, so the quick pattern has only one
+    such range.
     """
     ranges = [[int(code, 16) for code in row.split("-")] for row in NEWER_RANGES.split()]
     low = [each for each in ranges if each[1] < PLANE]
@@ -51,12 +52,13 @@ def _newer_characters() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _members(ranges: list[list[int]]) -> str:
+    """Write ranges of code points for a character class of a regular expression."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
 @cache
 def _lower_case() -> dict[int, int]:
-    """Lower case of every character that has one."""
+    """Return the lower case of each character that has one, by code point."""
     numbers = [int(number) for number in LOWER_RANGES.split()]
     rows = zip(*(iter(numbers),) * 4, strict=True)
     return {

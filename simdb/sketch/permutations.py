@@ -1,4 +1,4 @@
-"""The permutations of MinHash: the numbers that a seed stands for, and what makes one family."""
+"""MinHash permutations: derives the numbers of a permutation family from a seed."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,25 +10,25 @@ from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
 
 Family = tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
-# So that the permutations have nothing to do with the hash of features under the same seed.
+# Makes the permutations independent of the hash of features, which uses the same seed.
 _BEGINNING = np.uint64(0x6D696E68617368)
 
 
 def narrowed(minima: npt.NDArray[np.uint32], family: Family) -> npt.NDArray[np.uint8]:
-    """Minima of 8 bits from those of 32: the highest ones of a product with an odd number.
+    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
 
-    It is another number for each permutation.  The lowest bits as they are would not do: those of
-    a x + b are decided by the lowest ones of x, so two documents of one feature that have these in
-    common would agree in half of all minima.
+    Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
+    lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
+    each whose hashes share these bits would agree in half of all minima.
     """
     factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
     return (minima * factors >> np.uint32(24)).astype(np.uint8)
 
 
 def permutations_of(options: Minhash) -> Family:
-    """The family as the kernel takes it: name, multipliers and increments uint64[permutations].
+    """Return the family for the kernel: name, multipliers and increments uint64[permutations].
 
-    Permutation i does not depend on how many there are.
+    Permutation i does not depend on the number of permutations.
     """
     count = options.permutations
     start = fmix64(np.array([options.seed], np.uint64) ^ _BEGINNING)

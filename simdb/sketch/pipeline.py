@@ -1,10 +1,10 @@
-"""The pipeline: the steps from texts and tokens to weights or minima, in order of `TextSketch`.
+"""The pipeline: takes texts and tokens through the steps of a `TextSketch` to weights or minima.
 
-    markup, normalisation, tokeniser      here, where the options ask for them
+    markup, normalisation, tokeniser      in Python, if the options ask for them
     unit, case, stop words, stems, shingles, weighting      in the kernel
 
-Steps that need another package are prepared with the first text, so that a database can be opened
-and asked what needs none without it.
+A step that needs an optional package loads it with the first text.  So a database can be opened
+without the package and can answer whatever needs no new text.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,28 +28,30 @@ from simdb.sketch.vocabulary import make_vocabulary
 from simdb.text_sketch import TextSketch
 from simdb.values import NamedFeatures
 
-Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
+Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
+# Offsets, hashes and counts of distinct features.
 Counted = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
-Signed = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]
+Minima = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # minima, numbers of features
+# Entries, directory and default of an IDF table.
 Idf = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]
 
 
 class Step(Protocol):
-    """Makes of each document another; messages count from `start`."""
+    """A step that turns each document into another one."""
 
     def apply(self, documents: Sequence[Any], *, replace: bool, start: int) -> Sequence[Any]:
-        """Those documents after this step."""
+        """Return the documents after this step; error messages number them from `start`."""
 
 
 class Normalisation:
-    """The step that normalises texts."""
+    """The step that brings texts into a Unicode normal form."""
 
     def __init__(self, options: TextSketch) -> None:
-        """By `options.normalisation`."""
+        """Normalise to `options.normalisation`."""
         self._normalisation = options.normalisation
 
     def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[str]:
-        """Those texts, normalised."""
+        """Return the normalised texts."""
         return [
             normalised(
                 decoded(text, "utf-8", position=position, replace=replace), self._normalisation
@@ -59,22 +61,30 @@ class Normalisation:
 
 
 class Pipeline:
-    """Texts and lists of tokens to weights, or to counted features, by the options of a sketch."""
+    """The way of texts and lists of tokens to weights, counted features or minima, by one sketch.
+
+    Its methods take documents of one kind, "text" or "tokens", and number them in error messages
+    from `start`.  With `replace`, invalid Unicode becomes U+FFFD instead of raising InputError.
+    """
 
     def __init__(self, options: TextSketch, resources: Resources, allowed: Collection[str]) -> None:
-        """`allowed`: names of callables that may be imported."""
+        """Take documents through the steps of `options`.
+
+        `resources`: what a database has stored of packages.  `allowed`: names of tokenisers that
+        may be imported.
+        """
         self._options = options
         self._resources = resources
         self._allowed = frozenset(allowed)
 
     def prepare(self) -> None:
-        """Load whatever the steps need; OptionError for what is missing."""
+        """Load the packages that the steps need; OptionError for a missing or forbidden one."""
         _ = self._steps, self._vocabulary
 
     def project(
         self, documents: Sequence[Any], kind: str, *, replace: bool, start: int
     ) -> Projected:
-        """Weights [n, 128] and numbers of features of documents, all "text" or all "tokens"."""
+        """Return the weights [n, 128] of documents and their numbers of features."""
         options = self._options
         documents, kind = self._stepped(documents, kind, replace, start)
         if options.unit == "moz":
@@ -85,7 +95,7 @@ class Pipeline:
         return found
 
     def count(self, documents: Sequence[Any], kind: str, *, replace: bool, start: int) -> Counted:
-        """Offsets, hashes and counts of the distinct features; see `kernel.count_texts`."""
+        """Return offsets, hashes and counts of the distinct features; see `kernel.count_texts`."""
         documents, kind = self._stepped(documents, kind, replace, start)
         count = kernel.count_tokens if kind == "tokens" else kernel.count_texts
         found: Counted = count(documents, **self._settings(kind, replace, start))
@@ -100,16 +110,16 @@ class Pipeline:
         feature_bits: int,
         replace: bool,
         start: int,
-    ) -> Signed:
-        """Signatures [n, p] and numbers of features; see `kernel.sign_texts`."""
+    ) -> Minima:
+        """Return the minima [n, p] of documents and their numbers of features."""
         documents, kind = self._stepped(documents, kind, replace, start)
         sign = kernel.sign_tokens if kind == "tokens" else kernel.sign_texts
         settings = self._settings(kind, replace, start)
-        found: Signed = sign(documents, family=family, feature_bits=feature_bits, **settings)
+        found: Minima = sign(documents, family=family, feature_bits=feature_bits, **settings)
         return found
 
     def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures:
-        """The features of one "text" or "tokens" by name."""
+        """Return the named features of one document."""
         options = self._options
         [cut_up], kind = self._stepped([document], kind, errors == "replace", 0)
         if kind == "tokens":
@@ -121,7 +131,7 @@ class Pipeline:
         return name_features(tokens, options, self._vocabulary)
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
-        """What every kernel function of "text" or "tokens" is told."""
+        """Return the arguments that every kernel function for this kind takes."""
         options = self._options
         settings: dict[str, Any] = {
             "shingle": options.shingle,
@@ -136,19 +146,23 @@ class Pipeline:
 
     @property
     def idf(self) -> Idf | None:
-        """The table as the kernel takes it; OptionError where one is asked for but missing."""
+        """The IDF table for the kernel, None without IDF; OptionError if it is needed but missing.
+
+        Its three parts: entries, directory and default.
+        """
         options = self._options
         if not options.uses_idf:
             return None
         if options.idf is None:
             raise OptionError(
-                f"weighting={options.weighting!r} needs an IDF table: fit one with simdb.fit_idf,"
-                " and give it to the sketch (idf=) or to the empty database (set_idf)"
+                f"weighting={options.weighting!r} needs an IDF table; fit one with simdb.fit_idf,"
+                " and pass it to the sketch (idf=) or to the empty database (set_idf)"
             )
         return options.idf.entries, options.idf.directory, options.idf.default
 
     @cached_property
     def _steps(self) -> list[Step]:
+        """The steps in Python that the options ask for, in order."""
         options = self._options
         steps: list[Step] = []
         if options.markup == "html":
@@ -161,13 +175,17 @@ class Pipeline:
 
     @cached_property
     def _vocabulary(self) -> kernel.Vocabulary | None:
+        """The stop words and stems for the kernel; None without them."""
         return make_vocabulary(self._options, self._resources)
 
     def _project_moz(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
     ) -> Projected:
+        """Return the weights of `Simhash.moz`, which only texts have, and numbers of features."""
         if kind == "tokens":
-            raise InputError(f"document {start} is a list of tokens, but unit='moz' cuts texts up")
+            raise InputError(
+                f"document {start} is a list of tokens, but unit='moz' takes only texts"
+            )
         return kernel.project_moz(
             documents, window=self._options.shingle, replace=replace, start=start
         )
@@ -175,7 +193,7 @@ class Pipeline:
     def _stepped(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
     ) -> tuple[Sequence[Any], str]:
-        """The documents as the kernel takes them, and whether as "text" or as "tokens"."""
+        """Return the documents after the steps in Python, and their kind then."""
         if kind == "tokens":
             return documents, kind
         for step in self._steps:

@@ -1,13 +1,14 @@
-"""Gaussian projections: vectors to weights, the same to the bit on every machine.
+"""Gaussian projection: turns vectors into weights that are equal to the bit on every machine.
 
 W = X R (Sood & Loguinov 2011, equation (4)) with R[i, j] standard normal for coordinate i and
 weight j, so that each bit of two vectors differs with probability angle / pi (Charikar 2002).
 
-R is stored nowhere.  Sixteen bits of word j // 4 of a SplitMix64 stream, which starts from `seed`
-and i, choose R[i, j] among the 65536 quantiles of the normal distribution, in whole 1/4096.  A row
-of X is rounded to whole multiples of a power of two, so small that 2**38 of them are as much as
-all its coordinates together can be; products and sums are then whole numbers below 2**53, exact
-in float64 in any order, whatever library multiplies.  Weights are rounded to float32 once.
+R is not stored.  A SplitMix64 stream starts from `seed` and i; 16 bits of its word j // 4 choose
+R[i, j] among the 65536 quantiles of the normal distribution, in whole units of 1/4096.  Each row
+of X is rounded to whole multiples of a power of two, the unit of the row, chosen so that the
+magnitudes of the row sum up to at most 2**38 units.  Products and sums are then whole numbers below
+2**53, which float64 holds exactly in any order, whichever library multiplies.  Weights are rounded
+to float32 once, at the end.
 """
 
 from functools import cache, lru_cache
@@ -27,7 +28,7 @@ F64 = npt.NDArray[np.float64]
 
 DIMENSIONS = 128
 QUANTILES = 1 << 16
-UNITS = 1 << 12  # of a quantile, to 1
+UNITS = 1 << 12  # units of a quantile that make 1
 
 # |R| < 2**14.2 units, so a row of 2**38 units makes sums below 2**52.2.
 ROW_BITS = 38
@@ -36,22 +37,22 @@ ROW_BITS = 38
 GOLDEN = 0x9E3779B97F4A7C15
 WORDS = DIMENSIONS // 4
 
-BLOCK = 1024  # coordinates whose part of R is made and kept together, 256 KiB
-KEPT_BLOCKS = 128  # coordinates beyond are made when needed, each time
+BLOCK = 1024  # coordinates whose rows of R are made and cached together, 256 KiB
+CACHED_BLOCKS = 128  # rows of R for later coordinates are made again each time
 ROWS_AT_ONCE = 512
-ENTRIES_AT_ONCE = 1 << 12  # of sparse rows, 1 KiB each while they are multiplied
+ENTRIES_AT_ONCE = 1 << 12  # entries of sparse rows, 1 KiB each while they are multiplied
 
 
 class Projection:
-    """The matrix R of one seed, and the parts of it that have been needed."""
+    """The matrix R of one seed, with a cache of its first rows."""
 
     def __init__(self, seed: int) -> None:
-        """`seed`: 0 .. 2**32 - 1."""
+        """Make R from `seed`, 0 .. 2**32 - 1, when its rows are needed."""
         self._start = _mixed(np.array([seed + GOLDEN], np.uint64))
         self._blocks: dict[int, I16] = {}
 
     def project(self, vectors: Vectors) -> F32:
-        """Weights float32[n, 128] of checked vectors; zeros where all coordinates are 0."""
+        """Return the weights float32[n, 128] of checked vectors; zeros for vectors of zeros."""
         units = _units(peaks_of(vectors), _fill_counts(vectors))
         if isinstance(vectors, SparseRows):
             sums = self._sparse(vectors, units)
@@ -60,9 +61,9 @@ class Projection:
         return (sums * (units[:, None] / UNITS)).astype(np.float32)
 
     def matrix(self, coordinates: I64) -> I16:
-        """Rows of R, in units: int16[n, 128]."""
+        """Return the rows of R for some coordinates, in units: int16[n, 128]."""
         blocks = coordinates // BLOCK
-        if len(blocks) == 0 or blocks.max() >= KEPT_BLOCKS:
+        if len(blocks) == 0 or blocks.max() >= CACHED_BLOCKS:
             return _made(self._start, coordinates)
         rows = np.empty((len(coordinates), DIMENSIONS), np.int16)
         for block in np.unique(blocks):
@@ -71,16 +72,17 @@ class Projection:
         return rows
 
     def _block(self, number: int) -> I16:
-        """R of the coordinates from `number` * BLOCK on."""
-        kept = self._blocks.get(number)
-        if kept is not None:
-            return kept
+        """Return the rows of R for the coordinates from `number` * BLOCK on, BLOCK of them."""
+        cached = self._blocks.get(number)
+        if cached is not None:
+            return cached
         made = _made(self._start, np.arange(number * BLOCK, (number + 1) * BLOCK))
-        if number < KEPT_BLOCKS:
+        if number < CACHED_BLOCKS:
             self._blocks[number] = made
         return made
 
     def _dense(self, rows: npt.NDArray[np.floating], units: F64) -> F64:
+        """Multiply rows, in whole `units` of each, with R."""
         count, length = rows.shape
         sums = np.zeros((count, DIMENSIONS))
         for block in range(-(-length // BLOCK)):
@@ -92,6 +94,7 @@ class Projection:
         return sums
 
     def _sparse(self, rows: SparseRows, units: F64) -> F64:
+        """Multiply sparse rows, in whole `units` of each, with R."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
         sums = np.zeros((len(rows), DIMENSIONS))
         for first in range(0, len(row_of), ENTRIES_AT_ONCE):
@@ -108,7 +111,7 @@ class Projection:
 
 @lru_cache(maxsize=2)
 def projection_of(seed: int) -> Projection:
-    """The projection of a seed, with what was made of it before."""
+    """Return the projection of a seed, and its cache with it if the seed was used before."""
     return Projection(seed)
 
 
@@ -122,7 +125,7 @@ def normal_quantiles() -> I16:
 
 
 def _made(start: U64, coordinates: I64) -> I16:
-    """Rows of R: the four lowest first, 16 bits of each word in turn choose a quantile."""
+    """Make rows of R: each 16 bits of a word, the lowest first, choose a quantile."""
     golden = np.uint64(GOLDEN)
     streams = _mixed(start + golden * coordinates.astype(np.uint64))
     steps = np.arange(1, WORDS + 1, dtype=np.uint64) * golden
@@ -131,27 +134,27 @@ def _made(start: U64, coordinates: I64) -> I16:
 
 
 def _mixed(words: U64) -> U64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    """Return each word through the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
     words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return words ^ words >> np.uint64(31)
 
 
 def _units(peaks: F64, counts: I64) -> F64:
-    """The power of two that each row is rounded to: 2**38 are `peaks` times `counts` or more."""
+    """Return the power of two for each row, so that `peaks` * `counts` is at most 2**38 of it."""
     _, peak_bits = np.frexp(peaks)
     _, count_bits = np.frexp(counts.astype(np.float64))
     return np.asarray(np.ldexp(1.0, peak_bits + count_bits - ROW_BITS), np.float64)
 
 
 def _whole(values: npt.NDArray[Any], units: F64) -> F64:
-    """`values` as whole numbers of `units`."""
+    """Return `values` as whole numbers of `units`."""
     scaled = np.asarray(values / units, np.float64)
     return np.rint(scaled, out=scaled)
 
 
 def _fill_counts(vectors: Vectors) -> I64:
-    """How many coordinates of each row are not 0."""
+    """Return how many coordinates of each row are not 0: int64[n]."""
     if isinstance(vectors, SparseRows):
         return reduced(np.add, (vectors.values != 0).astype(np.int64), vectors.offsets)
     return np.asarray(np.count_nonzero(vectors, axis=1), np.int64)

@@ -1,8 +1,8 @@
-"""The sketcher: documents of every kind to `Sketches`.
+"""The sketcher: turns documents of every kind into `Sketches` of fingerprints.
 
-Texts and lists of tokens go through the pipeline; features with weights to the kernel; ready
-fingerprints are taken as they are.  A list may mix kinds: each kind is done in one call and put in
-its place.
+Texts and lists of tokens go through the pipeline, features with weights go to the kernel, vectors
+are projected, and ready fingerprints are used as they are.  A list can mix kinds: the documents of
+each kind are sketched in one call, and the sketches are put in the order of the list.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -39,7 +39,7 @@ from simdb.values import (
 )
 
 ERRORS = ("strict", "replace")
-LEVEL_MAX = 255  # of a bit that is not known to flip
+LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 NO_RESOURCES = Resources()
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
@@ -48,7 +48,7 @@ KINDS = (
 
 
 class Sketcher:
-    """Makes sketches by the options of one database."""
+    """A maker of sketches for one database of fingerprints."""
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class Sketcher:
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
     ) -> None:
-        """Every document is treated by `options`.
+        """Sketch every document with `options`.
 
-        `resources`: what a database keeps of packages, which else are asked when needed.
-        `allowed`: names of callables that may be imported.
+        `resources`: stop words and versions that a database has stored; without them the packages
+        are asked when needed.  `allowed`: names of tokenisers that may be imported.
         """
         self._options = options
         self._width = options.vector_bytes
@@ -67,23 +67,23 @@ class Sketcher:
         self._pipeline = Pipeline(options, resources, allowed)
 
     def prepare(self) -> None:
-        """Load whatever texts need; OptionError for what is missing or not allowed."""
+        """Load the packages that texts need; OptionError for a missing or forbidden one."""
         self._pipeline.prepare()
 
     @property
     def options(self) -> Simhash:
-        """How every document is treated."""
+        """The options of every sketch."""
         return self._options
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
     ) -> Sketches:
-        """Sketches of many documents; of queries also the levels.
+        """Return the sketches of many documents; with `is_query` also their levels.
 
         `documents`: a sequence of documents, a uint64 array (ready fingerprints), a
-        `Fingerprints`, or vectors as float[n, d] or CSR.  Messages count from `start`.
-        `errors`: "strict" raises InputError for text that is not valid Unicode, "replace"
-        replaces what is not.
+        `Fingerprints`, or vectors as float[n, d] or CSR.  Error messages number them from
+        `start`.  `errors`: "strict" raises InputError for text that is not valid Unicode,
+        "replace" puts U+FFFD in place of invalid characters.
         """
         _check_errors(errors)
         if isinstance(documents, list | tuple):
@@ -98,13 +98,16 @@ class Sketcher:
         return self._by_kind(documents, errors == "replace", start, is_query)
 
     def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
-        """Weights float32[n, dimensions] of texts, tokens, features or vectors, of one kind."""
+        """Return the weights float32[n, dimensions] of documents of one kind; see `weigh`."""
         return self.weigh(documents, errors=errors)[0]
 
     def weigh(
         self, documents: Any, *, errors: str = "strict"
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """The same weights, and the number of features of each document: int64[n]."""
+        """Return weights float32[n, dimensions] and numbers of features int64[n] of documents.
+
+        All documents must be of one kind: texts, lists of tokens, `Features` or vectors.
+        """
         vectors = as_vectors(documents)
         if vectors is not None:
             weights, counts = self._project_vectors(vectors, 0)
@@ -114,7 +117,7 @@ class Sketcher:
         return np.asarray(weights[:, : self._options.dimensions], np.float32), counts
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
-        """The features of one document by name; None for a kind that has none."""
+        """Return the named features of one document; None for a fingerprint or a vector."""
         kind = _kind(document, 0)
         if kind == "features":
             return name_hashes(document)
@@ -123,13 +126,13 @@ class Sketcher:
         return self._pipeline.name(document, kind, errors=errors)
 
     def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
-        """Fingerprints, with weights, of texts, tokens, features or vectors, of one kind."""
+        """Return fingerprints with weights of documents of one kind; see `weigh`."""
         _check_errors(errors)
         vectors = as_vectors(documents)
         if isinstance(documents, str | bytes) or (vectors is None and not is_many(documents)):
             raise InputError(
-                f"documents are many, in a list, not {describe(documents)}; simdb.fingerprint"
-                " takes one"
+                f"documents must be a list, array or iterator, not {describe(documents)};"
+                " simdb.fingerprint takes one document"
             )
         listed = list(documents) if vectors is None else documents
         weights = self.weights(listed, errors=errors)
@@ -139,10 +142,10 @@ class Sketcher:
     def count_features(
         self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0
     ) -> Counted:
-        """The distinct features of texts and lists of tokens, as `kernel.count_texts` gives them.
+        """Return the distinct features of texts and lists of tokens, as `kernel.count_texts` does.
 
-        offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].  Messages
-        count from `start`.
+        That is offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].
+        Error messages number the documents from `start`.
         """
         _check_errors(errors)
         parts = []
@@ -152,8 +155,8 @@ class Sketcher:
             places, chosen = zip(*group, strict=True)
             if kind not in ("text", "tokens"):
                 raise InputError(
-                    f"document {places[0]} is {describe(chosen[0])}; features are counted in texts"
-                    " and lists of tokens only"
+                    f"document {places[0]} is {describe(chosen[0])}; features can only be counted"
+                    " in texts and lists of tokens"
                 )
             parts.append(
                 self._pipeline.count(chosen, kind, replace=errors == "replace", start=places[0])
@@ -168,6 +171,7 @@ class Sketcher:
     def _by_kind(
         self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
     ) -> Sketches:
+        """Sketch documents that may be of several kinds, each kind in one call."""
         if set(map(type, documents)) <= {str, bytes} and len(documents):
             return self._one_kind(documents, "text", replace, start, is_query)
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
@@ -189,7 +193,7 @@ class Sketcher:
                     [documents[at] for at in chosen], kind, replace, start, is_query
                 )
             except InputError:
-                # The message shall name the place among all documents, not among those of its kind.
+                # Sketch one by one, so that the message has the position among all documents.
                 for at in chosen:
                     self._one_kind([documents[at]], kind, replace, start + at, is_query)
                 raise
@@ -203,6 +207,7 @@ class Sketcher:
     def _one_kind(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int, is_query: bool
     ) -> Sketches:
+        """Sketch documents of one kind."""
         if kind == "bits":
             return self._bare(np.array(documents, np.uint64), is_query)
         if kind == "fingerprint":
@@ -213,7 +218,7 @@ class Sketcher:
     def _projected(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
     ) -> Projected:
-        """Weights [n, 128] and numbers of features."""
+        """Return the weights [n, 128] and the numbers of features of documents of one kind."""
         if kind == "features":
             return _project_features(documents, start)
         if kind in ("dense", "sparse"):
@@ -223,6 +228,7 @@ class Sketcher:
     def _project_vectors(
         self, vectors: Vectors, start: int
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Return the weights of vectors, and 1 feature for each vector that is not all zeros."""
         check_vectors(vectors, length=self._options.vector_length, start=start)
         weights = self._projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
@@ -230,18 +236,20 @@ class Sketcher:
     def _quantised(
         self, weights: npt.NDArray[Any], counts: npt.NDArray[np.int64], is_query: bool
     ) -> Sketches:
+        """Make sketches of weights; documents with a count of 0 are empty."""
         chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
         bits, vectors, levels = columns_of(chosen, self._width, is_query)
         states = np.where(counts > 0, self._known(is_query), EMPTY).astype(np.uint8)
         return Sketches(bits, vectors, states, levels)
 
     def _known(self, is_query: bool) -> int:
-        """The state of what has features: queries have weights even where none are stored."""
+        """Return the state of documents with features: queries always have weights."""
         return WEIGHTED if self._width or is_query else BARE
 
     def _bare(self, bits: npt.NDArray[np.uint64], is_query: bool) -> Sketches:
+        """Make sketches of ready fingerprints without weights."""
         if bits.ndim != 1:
-            raise InputError(f"ready fingerprints are uint64[n], not {describe(bits)}")
+            raise InputError(f"ready fingerprints must be uint64[n], not {describe(bits)}")
         count = len(bits)
         return Sketches(
             aligned(bits, np.uint64),
@@ -251,7 +259,7 @@ class Sketcher:
         )
 
     def _ready(self, documents: Sequence[Fingerprint], is_query: bool) -> Sketches:
-        """Sketches of fingerprints, with or without weights."""
+        """Make sketches of `Fingerprint`s, with or without weights."""
         bits = np.array([document.bits for document in documents], np.uint64)
         only = documents[0] if len(documents) == 1 else None
         if only is not None and only.weights is not None and not only.is_empty:
@@ -280,7 +288,10 @@ class Sketcher:
         is_query: bool,
         places: Sequence[int] | None = None,
     ) -> Sketches:
-        """Sketches of the fingerprints at `places` of those that were given, None for all."""
+        """Make sketches of fingerprints and weights that must fit to them.
+
+        `places`: their positions among the documents, for messages; None for 0, 1, 2 ...
+        """
         if weights is None:
             return self._bare(bits, is_query)
         wide = widened(weights, self._options.dimensions)
@@ -299,12 +310,13 @@ class Sketcher:
 
 
 def _check_errors(errors: str) -> None:
+    """Raise InputError for an unknown value of `errors`."""
     if not is_one_of(errors, ERRORS):
-        raise InputError(f"errors is 'strict' or 'replace', not {shown(errors)}")
+        raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
 
 
 def _kind(document: Any, position: int) -> str:
-    """Which kernel function takes it."""
+    """Return the kind of a document, which decides how it is sketched; InputError for none."""
     if isinstance(document, str | bytes):
         return "text"
     if isinstance(document, Fingerprint):
@@ -329,6 +341,7 @@ def _kind(document: Any, position: int) -> str:
 def _project_features(
     documents: Sequence[Features], start: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return the weights [n, 128] of documents given as features, and their numbers of features."""
     counts = np.array([len(document.hashes) for document in documents], np.int64)
     offsets = offsets_of(counts)
     hashes = np.concatenate([document.hashes for document in documents])
@@ -345,6 +358,6 @@ def _project_features(
     if not is_finite.all():
         raise InputError(
             f"the weights of document {start + int(np.argmin(is_finite))} add up to more than"
-            " float32 holds; scale them"
+            " float32 can hold; scale them"
         )
     return projected, counts

@@ -1,7 +1,7 @@
-"""The caller's own tokeniser: a callable from a text to its tokens, named in the options.
+"""Tokeniser: calls the user's own function from a text to its tokens, which the options name.
 
-The name alone is stored with a database, and a database may come from anywhere.  So nothing is
-imported unless the caller has named the callable, too.
+A database stores only the name of the function, and a database can come from anywhere.  So the
+function is imported only if the caller, too, has named it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,27 +15,28 @@ Tokenise = Callable[[str], list[str]]
 
 
 class Tokeniser:
-    """The step from texts to lists of tokens."""
+    """The step of the pipeline from texts to lists of tokens."""
 
     def __init__(self, name: str, allowed: Collection[str], *, lowercase: bool) -> None:
-        """Import the callable `name`; OptionError unless it is among those `allowed`."""
+        """Import the callable `name`; OptionError if it is not in `allowed`."""
         if name not in allowed:
             raise OptionError(
-                f"the tokeniser {name!r} of this database is not imported unless you name it:"
-                f" simdb.open(path, allow=[{name!r}]), or --allow {name}; do so if you trust it"
+                f"this database needs the tokeniser {name!r}, which is imported only if you allow"
+                f" it; if you trust it, use simdb.open(path, allow=[{name!r}]), or --allow {name}"
             )
         self._name = name
         self._tokenise = _imported(name)
         self._lowercase = lowercase
 
     def apply(self, texts: Sequence[str | bytes], *, replace: bool, start: int) -> list[list[str]]:
-        """The tokens of each text; messages count from `start`."""
+        """Return the tokens of each text; error messages number the texts from `start`."""
         return [
             self._tokens(decoded(text, "utf-8", position=position, replace=replace), position)
             for position, text in enumerate(texts, start)
         ]
 
     def _tokens(self, text: str, position: int) -> list[str]:
+        """Return the tokens of one text; InputError if the tokeniser fails or returns no tokens."""
         try:
             tokens = self._tokenise(text)
         except Exception as error:
@@ -52,6 +53,7 @@ class Tokeniser:
 
 
 def _imported(name: str) -> Tokenise:
+    """Import "module:function"; OptionError if that fails or it is not a callable."""
     module, _, function = name.partition(":")
     try:
         found = getattr(import_module(module), function)
@@ -64,6 +66,7 @@ def _imported(name: str) -> Tokenise:
 
 
 def _shown(value: object) -> str:
+    """Describe, for a message, a value that is not a list of str."""
     if isinstance(value, list):
         kinds = sorted({type(each).__name__ for each in value if not isinstance(each, str)})
         return f"a list with {', '.join(kinds)}"

@@ -1,6 +1,6 @@
-"""Vectors given as documents: float arrays and CSR matrices, read and checked.
+"""Vectors: reads and checks documents that are float arrays or CSR matrices.
 
-A CSR matrix is known by its attributes, as scipy's have them, so scipy is never imported.
+A CSR matrix is recognised by the attributes that scipy's have, so scipy is never imported.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,16 @@ import numpy.typing as npt
 from simdb.errors import InputError
 from simdb.values import describe, offsets_of
 
-# Weights are float32: within these bounds none of them overflows or loses digits.
+# Weights are float32; of vectors within these bounds, no weight overflows or loses digits.
 PEAK_MIN, PEAK_MAX = 2.0**-90, 2.0**90
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRows:
-    """Sparse vectors of `length`: those of row i are at offsets[i] .. offsets[i + 1].
+    """Sparse vectors of `length`: the entries of row i are at offsets[i] .. offsets[i + 1].
 
-    `offsets` int64[n + 1], `columns` integer[k], `values` real[k]; those of the caller.
+    `offsets` int64[n + 1], `columns` integer[k], `values` real[k].  They are the caller's arrays
+    and must not be changed.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -34,7 +35,7 @@ class SparseRows:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice) -> "SparseRows":
-        """Some consecutive rows."""
+        """Return some consecutive rows."""
         start, stop, _ = rows.indices(len(self))
         offsets = self.offsets[start : stop + 1]
         entries = slice(int(offsets[0]), int(offsets[-1]))
@@ -47,7 +48,7 @@ Vectors = npt.NDArray[np.floating] | SparseRows
 
 
 def as_vectors(documents: Any) -> Vectors | None:
-    """Many vectors given as one object, float[n, d] or a CSR matrix; None for anything else."""
+    """Return many vectors given as one object, float[n, d] or CSR; None for other objects."""
     if isinstance(documents, SparseRows):
         return documents
     if is_csr(documents):
@@ -55,33 +56,39 @@ def as_vectors(documents: Any) -> Vectors | None:
     if isinstance(documents, np.ndarray) and documents.dtype.kind == "f" and documents.ndim == 2:
         return documents
     if hasattr(documents, "tocsr"):
-        raise InputError(f"documents are a {describe(documents)}; use its .tocsr()")
+        raise InputError(f"documents are a {describe(documents)}; pass its .tocsr()")
     return None
 
 
 def is_vector(document: Any, position: int) -> bool:
-    """Whether a document is a float array or a CSR row; InputError for what is nearly one."""
+    """Return whether a document is a vector: a float array or a CSR row.
+
+    Raises InputError for an array or a sparse matrix that is not a vector but looks meant as one.
+    """
     if is_csr(document):
         if len(document.shape) == 2 and document.shape[0] != 1:
             raise InputError(
                 f"document {position} is a CSR matrix of {document.shape[0]} rows; a document is"
-                " one row, and many go to insert_many, query_many or simdb.fingerprints"
+                " one row; pass many to insert_many, query_many or simdb.fingerprints"
             )
         return True
     if hasattr(document, "tocsr"):
-        raise InputError(f"document {position} is a {describe(document)}; use its .tocsr()")
+        raise InputError(f"document {position} is a {describe(document)}; pass its .tocsr()")
     if not isinstance(document, np.ndarray):
         return False
     if document.dtype.kind == "f" and document.ndim == 1:
         return True
     wanted = "a vector is a float array of one dimension"
     if document.dtype.kind in "iub":
-        wanted += " (whole numbers could be counts, hashes or tokens: use .astype(numpy.float32))"
+        wanted += (
+            " (whole numbers could be counts, hashes or tokens; if they are coordinates, use"
+            " .astype(numpy.float32))"
+        )
     raise InputError(f"document {position} is {describe(document)}; {wanted}")
 
 
 def join_vectors(documents: Sequence[Any], start: int) -> Vectors:
-    """One array or `SparseRows` of vectors of one kind; InputError if their lengths differ."""
+    """Join vectors of one kind to one array or `SparseRows`; InputError if lengths differ."""
     if is_csr(documents[0]):
         parts = [read_csr(document) for document in documents]
         _check_lengths([part.length for part in parts], start)
@@ -96,7 +103,7 @@ def join_vectors(documents: Sequence[Any], start: int) -> Vectors:
 
 
 def check_vectors(vectors: Vectors, *, length: int, start: int) -> None:
-    """Raise InputError for the first vector of another `length` (0: any) or not finite."""
+    """Raise InputError unless all vectors are finite, in range and of `length` (0: any)."""
     found = vectors.length if isinstance(vectors, SparseRows) else vectors.shape[1]
     if not found or length not in (0, found):
         wanted = f"the option vector_length is {length}" if length else "it needs 1 or more"
@@ -111,37 +118,39 @@ def check_vectors(vectors: Vectors, *, length: int, start: int) -> None:
     if len(wrong):
         raise InputError(
             f"document {start + wrong[0]} is a vector whose largest magnitude is"
-            f" {peaks[wrong[0]]:.3g}; scale it, so that its weights are within float32"
+            f" {peaks[wrong[0]]:.3g}; scale it, so that its weights fit into float32"
         )
 
 
 def is_csr(value: Any) -> bool:
-    """Whether a value is a compressed sparse row matrix, one row of it or scipy's like."""
+    """Return whether a value is a matrix, or a row, in compressed sparse row format."""
     names = ("indptr", "indices", "data", "shape")
     return getattr(value, "format", None) == "csr" and all(hasattr(value, name) for name in names)
 
 
 def read_csr(matrix: Any) -> SparseRows:
-    """The rows of a CSR matrix of real numbers; InputError for one that is not in order."""
+    """Read a CSR matrix of real numbers; InputError if its arrays do not fit together."""
     values = np.asarray(matrix.data)
     if values.dtype.kind not in "fiub":
-        raise InputError(f"a CSR matrix of {values.dtype} is none of vectors; use real numbers")
+        raise InputError(f"a CSR matrix has values of {values.dtype}; use real numbers")
     offsets = np.asarray(matrix.indptr).astype(np.int64)
     columns = np.asarray(matrix.indices)
     length = int(matrix.shape[-1])
-    # A matrix may have room behind its last entry.
+    # The arrays of a matrix can have unused room after its last entry.
     stop = int(offsets[-1]) if len(offsets) else -1
     is_laid_out = 0 <= stop <= min(len(columns), len(values)) and offsets[0] == 0
     columns, values = columns[: max(stop, 0)], values[: max(stop, 0)]
     if not is_laid_out or (np.diff(offsets) < 0).any():
-        raise InputError("the indptr of a CSR matrix does not divide up its indices and data")
+        raise InputError(
+            "the indptr of a CSR matrix is not an ascending division of its indices and data"
+        )
     if len(columns) and not 0 <= columns.min() <= columns.max() < length:
-        raise InputError(f"a CSR matrix of {length} columns has an index outside of them")
+        raise InputError(f"a CSR matrix of {length} columns has an index outside 0 .. {length - 1}")
     return SparseRows(offsets, columns, values, length)
 
 
 def peaks_of(vectors: Vectors) -> npt.NDArray[np.float64]:
-    """The largest magnitude in each row; NaN or infinite where a coordinate is."""
+    """Return the largest magnitude of each row; NaN or infinite if a coordinate is."""
     if isinstance(vectors, SparseRows):
         return reduced(np.maximum, np.abs(vectors.values), vectors.offsets).astype(np.float64)
     if len(vectors) == 0:
@@ -152,7 +161,7 @@ def peaks_of(vectors: Vectors) -> npt.NDArray[np.float64]:
 def reduced(
     operation: np.ufunc, values: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
 ) -> npt.NDArray[Any]:
-    """`operation` over the values of each row; 0 for a row without any."""
+    """Reduce the values of each row by `operation`; 0 for a row without values."""
     result = np.zeros(len(offsets) - 1, values.dtype)
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):
@@ -161,9 +170,10 @@ def reduced(
 
 
 def _check_lengths(lengths: list[int], start: int) -> None:
+    """Raise InputError unless all vectors have the same length."""
     for at, length in enumerate(lengths):
         if length != lengths[0]:
             raise InputError(
                 f"document {start + at} is a vector of {length} coordinates, but document {start}"
-                f" of {lengths[0]}; vectors of one call have one length"
+                f" has {lengths[0]}; vectors of one call must have one length"
             )

@@ -1,4 +1,4 @@
-"""The vocabulary: stop words and stems of one sketch, as the kernel takes them."""
+"""Vocabulary: hands the stop words and the stemmer of one sketch to the kernel."""
 
 from simdb import kernel
 from simdb.errors import OptionError
@@ -9,7 +9,10 @@ from simdb.text_sketch import TextSketch
 
 
 def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabulary | None:
-    """What becomes of tokens; None where they stay.  Stop words are spelled as tokens are."""
+    """Return the kernel's vocabulary, which drops stop words and stems other tokens.
+
+    None if the options ask for neither.  Stop words are normalised and lower-cased like tokens.
+    """
     if not options.stop_words and not options.stemming:
         return None
     words = options.stop_words
@@ -24,5 +27,6 @@ def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabul
 
 
 def _as_token(word: str, options: TextSketch) -> str:
+    """Normalise and lower-case a stop word as the options say."""
     word = normalised(word, options.normalisation)
     return lower_cased(word) if options.lowercase else word

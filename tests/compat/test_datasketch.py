@@ -346,9 +346,9 @@ def test_the_database_is_also_queried_by_similarity(index) -> None:
 
 def test_texts_are_refused_by_the_database(index) -> None:
     for document in ("a text", ["tokens"], simdb.Features(np.arange(2, dtype=np.uint64))):
-        with pytest.raises(simdb.InputError, match="come ready"):
+        with pytest.raises(simdb.InputError, match="takes only ready signatures"):
             index.database.insert("text", document)
-    with pytest.raises(simdb.InputError, match="come ready"):
+    with pytest.raises(simdb.InputError, match="takes only ready signatures"):
         index.database.query("a text")
 
 

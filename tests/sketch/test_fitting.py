@@ -210,7 +210,7 @@ def test_an_arrow_column_is_taken():
 
 @pytest.mark.parametrize("documents", ["one text", b"one text", 5, None])
 def test_what_is_not_many_documents_is_refused(documents):
-    with pytest.raises(simdb.InputError, match="documents are many"):
+    with pytest.raises(simdb.InputError, match="documents must be a list"):
         simdb.fit_idf(documents)
 
 

@@ -37,9 +37,9 @@ def seconds_of(page):
 @pytest.mark.parametrize(
     ("page", "message"),
     [
-        ("<div>" * 40_000, "elements lie more than 4000 deep"),
-        ("<ul><li>" * 20_000, "elements lie more than 4000 deep"),
-        ("<a><nobr><b>" * 20_000, "elements lie more than 4000 deep"),
+        ("<div>" * 40_000, "elements are nested more than 4000 deep"),
+        ("<ul><li>" * 20_000, "elements are nested more than 4000 deep"),
+        ("<a><nobr><b>" * 20_000, "elements are nested more than 4000 deep"),
         ("".join(f"<font size={size}><p>" for size in range(20_000)), "formatting elements"),
         ("<p " + " ".join(f"a{at}" for at in range(300_000)) + ">", "300000 attributes, more than"),
         ("<p " + " ".join(f"a{at}='>'" for at in range(5_000)) + ">", "5000 attributes, more than"),

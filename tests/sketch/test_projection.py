@@ -121,7 +121,7 @@ def test_how_rows_are_cut_up_does_not_matter(monkeypatch):
     rows = random_rows(30, 300)
     whole = Projection(0).project(rows)
     monkeypatch.setattr(projection, "BLOCK", 7)
-    monkeypatch.setattr(projection, "KEPT_BLOCKS", 5)
+    monkeypatch.setattr(projection, "CACHED_BLOCKS", 5)
     monkeypatch.setattr(projection, "ROWS_AT_ONCE", 4)
     monkeypatch.setattr(projection, "ENTRIES_AT_ONCE", 11)
 
@@ -226,14 +226,14 @@ def test_scipy_matrices_are_taken(database):
     database.insert_many(range(20), sparse.csr_matrix(rows))
     database.insert("row", sparse.csr_matrix(rows)[4])
     assert {match.id for match in database.query(rows[4], distance=0)} == {4, "row"}
-    with pytest.raises(simdb.InputError, match=r"use its \.tocsr"):
+    with pytest.raises(simdb.InputError, match=r"pass its \.tocsr"):
         database.insert_many(range(20, 40), sparse.coo_matrix(rows))
 
 
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        ([np.ones(3), np.ones(4)], "document 1 is a vector of 4 coordinates, but document 0 of 3"),
+        ([np.ones(3), np.ones(4)], "document 1 is a vector of 4 coordinates, but document 0 has 3"),
         ([Csr(np.ones(3)), Csr(np.ones(4))], "document 1 is a vector of 4 coordinates"),
         (["text", np.ones(3), np.array([1, 2, np.nan])], "document 2 .* NaN or an infinity"),
         (np.array([[1.0, 2], [np.inf, 0]]), "document 1 .* NaN or an infinity"),
@@ -278,10 +278,10 @@ def test_a_vector_of_another_length_than_the_option_says_is_refused(open_databas
     [
         ("indices", np.array([0, 5]), "5 columns has an index outside"),
         ("indices", np.array([0, -1]), "5 columns has an index outside"),
-        ("indptr", np.array([0, 3, 2]), "does not divide up"),
-        ("indptr", np.array([1, 1, 2]), "does not divide up"),
-        ("indptr", np.array([0, 1, 3]), "does not divide up"),
-        ("indptr", np.empty(0, int), "does not divide up"),
+        ("indptr", np.array([0, 3, 2]), "is not an ascending division"),
+        ("indptr", np.array([1, 1, 2]), "is not an ascending division"),
+        ("indptr", np.array([0, 1, 3]), "is not an ascending division"),
+        ("indptr", np.empty(0, int), "is not an ascending division"),
         ("data", np.array(["a", "b"]), "use real numbers"),
     ],
 )
