@@ -1,10 +1,11 @@
-"""LSH (locality-sensitive hashing) banding: which signatures are compared at all.
+"""Band curve: how likely LSH (locality-sensitive hashing) by bands compares two signatures.
 
 The minima of a signature are cut into `bands` bands of `rows` minima each, and two documents are
-candidates if any band is the same in both.  Minima agree as often as documents are similar, so
-documents of similarity s are candidates with the probability 1 - (1 - s^rows)^bands (Leskovec,
-Rajaraman & Ullman 2020, Mining of Massive Datasets, section 3.4): an S-curve, low for small s and
-near 1 for large.  More rows make it steeper and later, more bands earlier.
+candidates if at least one band is equal in both.  Each minimum agrees with a probability equal to
+the similarity, so documents of similarity s are candidates with the probability
+1 - (1 - s^rows)^bands (Leskovec, Rajaraman & Ullman 2020, Mining of Massive Datasets, section
+3.4).  This is an S-curve: near 0 for small s and near 1 for large s.  More rows make it steeper and
+move its step to larger s; more bands move the step to smaller s.
 """
 
 from dataclasses import dataclass
@@ -19,45 +20,48 @@ from simdb.signatures import Signatures
 
 F64 = npt.NDArray[np.float64]
 
-STEPS = 400  # of similarity, from 0 to 1, in a background
-QUADRATURE_POINTS = 64  # of a polynomial of degree 127: the curve is smooth
-# Middle of what eight collections of texts show for word 3-shingles: most pairs share next to
-# nothing, and one in 200 shares boilerplate.
+STEPS = 400  # steps of similarity, from 0 to 1, in a background
+QUADRATURE_POINTS = 64  # exact for polynomials of degree 127, and the curve is smooth
+# The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,
+# and one pair in 200 shares boilerplate.
 UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
-# Looking up one band beside measuring one candidate: both wait for memory about as long.
+# Looking up one band costs as much as measuring one candidate: both wait for memory about as long.
 LOOKUP_COST = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Banding:
-    """How signatures are cut: `bands` of `rows` minima each, the first bands * rows of them."""
+    """A division of signatures: the first bands * rows minima make `bands` bands of `rows` each."""
 
     bands: int
     rows: int
 
     def check(self, permutations: int) -> None:
-        """Raise OptionError unless a signature has so many minima."""
+        """Raise OptionError unless signatures of `permutations` minima are long enough."""
         if self.bands < 1 or self.rows < 1 or self.bands * self.rows > permutations:
             raise OptionError(
                 f"{self.bands} bands of {self.rows} rows need {self.bands * self.rows} minima, but"
-                f" a signature has {permutations}; bands and rows are 1 or more, and their product"
-                " at most permutations="
+                f" a signature has {permutations}; bands and rows must be 1 or more, and their"
+                " product at most permutations="
             )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Background:
-    """How similar pairs are that nobody looks for: `shares` of all pairs, at `similarities`."""
+    """A distribution of the similarity of unrelated pairs: `shares` of all pairs at `similarities`.
+
+    Both float64[k]; the shares sum up to 1.
+    """
 
     similarities: F64
     shares: F64
 
 
 def band_keys(signatures: Signatures, banding: Banding) -> npt.NDArray[np.uint64]:
-    """The key of every band of every signature, uint64[n, bands]; equal where all minima are.
+    """Return a key for each band of each signature, uint64[n, bands]; equal bands have equal keys.
 
-    They are made of the minima as they are stored, so stored documents can be looked up, too.
-    Those of documents without features mean nothing.
+    Keys are hashed from the minima in their stored form, so the keys of stored documents can be
+    looked up, too.  Keys of documents without features mean nothing.
     """
     banding.check(signatures.sketch.permutations)
     return kernel.band_keys(signatures.minima, bands=banding.bands, rows=banding.rows)
@@ -66,9 +70,9 @@ def band_keys(signatures: Signatures, banding: Banding) -> npt.NDArray[np.uint64
 def candidate_probability(
     similarity: npt.ArrayLike, banding: Banding, *, stored_bits: int = 32
 ) -> F64:
-    """The probability that documents of this similarity are candidates; of an array each.
+    """Return the probability of documents of this similarity, or of each, to be candidates.
 
-    Minima of `stored_bits` agree by chance too, once in 2^stored_bits.
+    Unequal minima of `stored_bits` bits still agree by chance, once in 2^stored_bits.
     """
     given = np.asarray(similarity, np.float64)
     agreeing = given + (1 - given) * 2.0**-stored_bits
@@ -77,9 +81,14 @@ def candidate_probability(
 
 
 def expected_recall(start: float, stop: float, banding: Banding, *, stored_bits: int = 32) -> float:
-    """The share of pairs that are candidates, if similarities are even from `start` to `stop`."""
+    """Return the share of pairs that are candidates if their similarities spread evenly.
+
+    They spread from `start` to `stop`.
+    """
     if not 0 <= start < stop <= 1:
-        raise OptionError(f"similarities lie from 0 to 1, but {start} to {stop} are asked for")
+        raise OptionError(
+            f"similarities must ascend and lie from 0 to 1, but the range is {start} to {stop}"
+        )
     places, weights = np.polynomial.legendre.leggauss(QUADRATURE_POINTS)
     similarity = start + (stop - start) * (places + 1) / 2
     found = candidate_probability(similarity, banding, stored_bits=stored_bits)
@@ -88,7 +97,7 @@ def expected_recall(start: float, stop: float, banding: Banding, *, stored_bits:
 
 @cache
 def usual_background() -> Background:
-    """That of word 3-shingles, where nothing is known of a collection."""
+    """Return the background of an unknown collection: the usual one of word 3-shingles."""
     edges = np.linspace(0, 1, STEPS + 1)
     above = (1 - BOILERPLATE_SHARE) * np.exp(-edges / UNRELATED_MEAN)
     above += BOILERPLATE_SHARE * np.exp(-edges / BOILERPLATE_MEAN)
@@ -97,10 +106,12 @@ def usual_background() -> Background:
 
 
 def background_of(similarities: npt.ArrayLike) -> Background:
-    """That of a collection, from the similarities of pairs that were drawn at random."""
+    """Return the background of a collection, from the similarities of randomly drawn pairs."""
     counts, edges = np.histogram(np.asarray(similarities, np.float64), STEPS, (0.0, 1.0))
     if not counts.any():
-        raise OptionError("a background needs similarities of pairs, from 0 to 1; there are none")
+        raise OptionError(
+            "a background needs the similarities, from 0 to 1, of some pairs, but there are none"
+        )
     return Background((edges[:-1] + edges[1:]) / 2, counts / counts.sum())
 
 
@@ -111,7 +122,7 @@ def expected_candidates(
     background: Background | None = None,
     stored_bits: int = 32,
 ) -> float:
-    """How many of `documents` are candidates of a query and only measured in vain."""
+    """Return how many of `documents` unrelated documents are candidates of a query by chance."""
     known = background or usual_background()
     found = candidate_probability(known.similarities, banding, stored_bits=stored_bits)
     return documents * float(known.shares @ found)
@@ -127,16 +138,17 @@ def choose(
     stored_bits: int = 32,
     bands_max: int | None = None,
 ) -> Banding:
-    """The banding that costs a query least among those that find enough.
+    """Return the banding with the least cost of a query among those that reach `recall`.
 
-    Of documents that are exactly as similar as `similarity` at least the share `recall` are
-    candidates, of those that are more similar more.  The cost is that of looking up every band and
-    of measuring the expected candidates among `documents`.  For each number of rows the fewest
-    bands are taken, of at most `bands_max`; OptionError where not even single rows find enough.
+    At least the share `recall` of the documents at exactly `similarity` are then candidates, and a
+    larger share of more similar ones.  The cost is looking up every band and measuring the
+    expected candidates among `documents`.  For each number of rows the fewest sufficient bands are
+    considered, unless they are more than `bands_max`.  Raises OptionError if even bands of
+    one row do not reach the recall.
     """
     if not 0 < similarity <= 1 or not 0 < recall <= 1:
         raise OptionError(
-            f"similarity and recall are above 0 and at most 1, not {similarity} and {recall}"
+            f"similarity and recall must be above 0 and at most 1, not {similarity} and {recall}"
         )
     served = [
         banding
@@ -150,10 +162,11 @@ def choose(
         )
         raise OptionError(
             f"{permutations} permutations find a share of {best:.6f} of documents of similarity"
-            f" {similarity:g} at most, not {recall:g}; take more permutations= or a lower recall="
+            f" {similarity:g} at most, not {recall:g}; use more permutations= or a lower recall="
         )
 
     def cost(banding: Banding) -> float:
+        """Return the cost of a query, in look-ups."""
         candidates = expected_candidates(
             documents, banding, background=background, stored_bits=stored_bits
         )
@@ -165,7 +178,7 @@ def choose(
 def _fewest_bands(
     rows: int, permutations: int, similarity: float, recall: float, stored_bits: int
 ) -> Banding | None:
-    """Of so many rows as few bands as find enough, if there are minima for them."""
+    """Return the fewest bands of `rows` rows that reach the recall; None if none do."""
     bands = np.arange(1, permutations // rows + 1)
     single = float(candidate_probability(similarity, Banding(1, rows), stored_bits=stored_bits))
     with np.errstate(divide="ignore"):

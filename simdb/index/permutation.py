@@ -1,8 +1,9 @@
-"""BPHS, block-permuted Hamming search: what its tables store (Manku, Jain & Das Sarma 2007).
+"""Block permutations: the keys of BPHS, block-permuted Hamming search.
 
-The key of a table is the fingerprint with some blocks of its bits moved to the front.  Whatever
-bits differ, in some table they are not in front; there the leading bits of stored key and query
-agree, and the stored fingerprint lies in the short range that the directory gives for them.
+See Manku, Jain & Das Sarma 2007.  The key of a table is the fingerprint with some blocks of its
+bits moved to the front.  If few bits differ, then in some table none of them is in front: there the
+leading bits of the stored key and of the query agree, and the stored fingerprint lies in the short
+range of keys that the table's directory gives for these bits.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ class Permutations:
     """The block permutations of a database: one table each."""
 
     def __init__(self, blocks: int, leading: int) -> None:
-        """C(`blocks`, `leading`) tables."""
+        """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks."""
         self.blocks = blocks
         self.leading = leading
         self.masks = bits.leading_masks(blocks, leading)
@@ -27,21 +28,21 @@ class Permutations:
 
     @property
     def header_bits(self) -> int:
-        """Bits that lead the key; the fewest of any table, where blocks are not of one width."""
+        """Number of leading bits of a key; the smallest of all tables if blocks differ in width."""
         return min(mask.bit_count() for mask in self.masks)
 
     def searchable(
         self, fingerprints: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.uint64]:
-        """What the keys of documents are made of: the fingerprints themselves."""
+        """Return what the keys of documents are made from: their fingerprints."""
         return fingerprints
 
     def write_keys(
         self, searchable: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
     ) -> None:
-        """The keys of one table, in the order of the fingerprints."""
+        """Write the keys of one table into `keys`, in the order of the fingerprints."""
         kernel.permute(searchable, self.masks[table], keys)
 
     def distance_served(self, flips: int) -> int:
-        """The largest distance found for certain with up to `flips` flipped leading bits."""
+        """Return the largest distance that is certainly found with up to `flips` flipped bits."""
         return bits.distance_served(self.blocks, self.leading, flips)

@@ -1,9 +1,10 @@
-"""Pairs by rotation: sorted again and again, each time with other bits in front.
+"""Rotation: finds pairs by sorting the fingerprints several times, with different bits in front.
 
-Fingerprints that differ only in low bits stand near each other when all are sorted.  Rotated by
-some bits and sorted again, others do (Biswas 2017, section 3.2).  Each is compared with the few
-that follow it; a pair that is never so near in any rotation is missed, and `plan/rotation.py`
-tells how many are.  A pair is given by the first rotation that brings it together.
+Fingerprints that differ only in low bits are neighbours when all are sorted.  After a rotation by
+some bits and another sort, pairs that differ in other bits are neighbours (Biswas 2017, section
+3.2).  Each fingerprint is compared with the few that follow it.  A pair that is near in no rotation
+is missed; `plan/rotation.py` predicts how many pairs are.  Each pair is returned once, by the first
+rotation in which it is near.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import bit_counts, rotated, rotation_amounts
 
-# So many entries, and what is computed from them, stay in the second-level cache.
+# This many entries, and what is computed from them, stay in the second-level cache.
 PART_ENTRIES = 1 << 14
 
 U8 = npt.NDArray[np.uint8]
@@ -25,9 +26,10 @@ U64 = npt.NDArray[np.uint64]
 def find_neighbours(
     fingerprints: U64, *, rotations: int, window: int, distance: int
 ) -> Iterator[tuple[U32, U32, U8]]:
-    """Positions left < right of pairs within `distance`, and how far they are, in chunks.
+    """Yield positions left < right and distances of the pairs within `distance`, in chunks.
 
-    In some of `rotations` sorted orders they stand at most `window` places from each other.
+    In at least one of `rotations` sorted orders, the two of a pair are at most `window` places
+    apart.
     """
     earlier: list[U32] = []
     for amount in rotation_amounts(rotations):
@@ -54,7 +56,7 @@ def find_neighbours(
 def _near(
     keys: U64, window: int, distance: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], U8]]:
-    """Positions of keys at most `window` apart and within `distance`."""
+    """Yield positions and distances of keys at most `window` places apart and within `distance`."""
     for apart in range(1, min(window, len(keys) - 1) + 1):
         differing = bit_counts(keys[:-apart] ^ keys[apart:])
         found = np.flatnonzero(differing <= distance)
