@@ -153,7 +153,7 @@ def test_a_criterion_of_a_wrong_kind_is_refused_by_name(database, asked, message
 
 
 def test_what_cannot_be_asked_of_blocks_is_said_with_what_can():
-    with pytest.raises(simdb.OptionError, match=r"distance is 0 \.\. 63 here.* not 64"):
+    with pytest.raises(simdb.OptionError, match=r"distance must be 0 \.\. 63 here.* not 64"):
         simdb.find_all(BITS, 64, 64)
     with pytest.raises(simdb.OptionError, match=r"use blocks=64 or more"):
         simdb.find_all(BITS, 63, 63)

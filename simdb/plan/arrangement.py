@@ -1,8 +1,8 @@
-"""Which tables find all pairs of an array soonest.
+"""Arrangement: chooses the tables that find all pairs of an array of fingerprints soonest.
 
-Every choice of C(G, G - d) tables finds every pair within distance d, so only time decides: more
-tables mean more sorting, longer headers mean fewer comparisons.  How many comparisons there will be
-is counted in a sample, since headers of real fingerprints are far from equally frequent.
+For any number of blocks G, the C(G, G - d) tables find every pair within distance d, so only time
+decides: more tables mean more sorting, longer headers mean fewer comparisons.  A sample tells how
+many comparisons to expect, because headers of real fingerprints are far from equally frequent.
 """
 
 import math
@@ -17,10 +17,10 @@ from simdb.errors import OptionError
 U64 = npt.NDArray[np.uint64]
 
 BLOCKS_MAX = 64
-# More tables than these are never worth their sorting.
+# Sorting more tables than this never pays.
 TABLES_MAX = 64
 SAMPLE = 4096
-# Seconds of one fast machine: an entry permuted, sorted and visited; two fingerprints compared.
+# Seconds on one fast machine: to permute, sort and visit one entry; to compare two fingerprints.
 ENTRY = 16e-9
 COMPARE = 0.12e-9
 
@@ -29,25 +29,26 @@ def check_arrangement(blocks: int, distance: int) -> None:
     """Raise OptionError unless 64 >= `blocks` > `distance` >= 0."""
     for name, value in (("blocks", blocks), ("distance", distance)):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise OptionError(f"{name} is a whole number, not {shown(value)}")
+            raise OptionError(f"{name} must be a whole number, not {shown(value)}")
     if not 1 <= blocks <= BLOCKS_MAX:
-        raise OptionError(f"blocks is 1 .. {BLOCKS_MAX}, not {shown(blocks)}")
+        raise OptionError(f"blocks must be 1 .. {BLOCKS_MAX}, not {shown(blocks)}")
     if not 0 <= distance < BLOCKS_MAX:
         raise OptionError(
-            f"distance is 0 .. {BLOCKS_MAX - 1} here, less than blocks, not {shown(distance)}; at"
-            f" {BLOCKS_MAX} every two fingerprints are a pair"
+            f"distance must be 0 .. {BLOCKS_MAX - 1} here, less than blocks, not"
+            f" {shown(distance)}; within {BLOCKS_MAX} every two fingerprints are a pair"
         )
     if blocks <= distance:
         raise OptionError(
-            f"blocks ({blocks}) must be greater than distance ({distance}): bits that differ in"
-            f" every block leave none to find the pair by; use blocks={distance + 1} or more"
+            f"blocks ({blocks}) must be greater than distance ({distance}), because a pair is found"
+            f" by a block in which no bit differs; use blocks={distance + 1} or more"
         )
 
 
 def choose_masks(fingerprints: U64, *, blocks: int, distance: int) -> list[int]:
-    """The leading bits of each of the tables that find all pairs soonest, of `blocks` or fewer.
+    """Return the masks of leading bits of the tables that find all pairs soonest.
 
-    The answer [0] is one table that compares every two.
+    The tables cut a fingerprint into `blocks` blocks or fewer.  The answer [0] is one table
+    without leading bits, in which every two fingerprints are compared.
     """
     count = len(fingerprints)
     sample = fingerprints[:: max(1, count // SAMPLE)]
@@ -66,7 +67,7 @@ def choose_masks(fingerprints: U64, *, blocks: int, distance: int) -> list[int]:
 
 
 def _count_alike(sample: U64, mask: int) -> int:
-    """How many pairs of the sample agree in all bits of `mask`."""
+    """Return how many pairs of the sample agree in all bits of `mask`."""
     headers = np.sort(sample & np.uint64(mask))
     sizes = np.diff(np.flatnonzero(headers[1:] != headers[:-1]), prepend=-1, append=len(sample) - 1)
     return int((sizes * (sizes - 1) // 2).sum())

@@ -1,15 +1,14 @@
-"""A calibration: what the similar documents of a collection have shown.
+"""Calibration: a sample of the similar pairs of a collection, and what was learnt from it.
 
-It holds a sample of pairs as the search meets them, one side asking and the other stored, and the
-volatility model learnt from it.  A stored document that asks has rounded weights, which tell less
-about the order of its bits than those of a document at hand, so the two have pairs of their own.
-The planner reads off the sample how far to go for a recall; for a criterion that too few of the
-pairs satisfy, and where nothing was calibrated, it makes pairs of its own, as
-`recall.synthetic_pairs` has them.
+A pair has a query side and a stored side, as in a search.  The volatility model is learnt from the
+pairs.  If the query is a stored document, its weights are rounded and tell less about the order of
+its bits than exact weights do; so both kinds of queries have pairs of their own.  The planner reads
+from the sample how far a search must go for a recall.  If too few pairs satisfy a criterion, or
+nothing was calibrated, it uses pairs made by `recall.synthetic_pairs`.
 
-It speaks for the documents that were stored when it was made, those with ordinals below
-`covered`.  Of documents inserted since nobody knows how they differ, so a search that goes by the
-calibration compares them one by one.
+A calibration covers the documents that were stored when it was made: those with ordinals below
+`covered`.  It is not known how later documents differ, so a search that relies on the calibration
+compares them one by one.
 """
 
 from collections.abc import Mapping
@@ -28,31 +27,31 @@ from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.recall import SampledPairs
 from simdb.plan.volatility import VolatilityModel
 
-# Pairs of fewer queries than this say too little: a recall of .95 needs 59 to be sure of it.
+# Pairs of fewer queries than this are not enough: to be sure of a recall of .95 needs 59.
 QUERIES_LEAST = 100
-# Where they are fewer, less similar pairs are taken too, which are harder to reach: so much less
-# similar, and so many bits further apart, in so many steps.
+# With too few queries, less similar pairs are used too, which are harder to reach: with each step
+# this much less similar, and 1 bit further apart.
 WIDER_SIMILARITY = 0.02
 WIDER_STEPS = 4
 SYNTHETIC_PAIRS = 4000
-# Without data nobody knows how much similar documents differ.  Pairs within a distance are taken
-# from documents whose fingerprints are so many bits further apart in the mean, for which their
-# order tells less.
+# Without data it is not known how much similar documents differ.  Synthetic pairs within a
+# distance come from documents that are this many bits further apart on average; the order of their
+# bits tells less.
 DISTANCE_CAUTION = 4
 # Ordinals are uint32.
 ORDINAL_COUNT_MAX = 1 << 32
-# Some documents are near by accident, and their bits differ in no order: one pair in so many.
+# One pair in this many is near by accident, and its bits differ in no order.
 ACCIDENTS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """A sample of similar pairs of a collection and what was learnt from it.
+    """A sample of similar pairs of a collection and the model learnt from it.
 
-    `similarities` float32[n] of the pairs and whether the side that asks was a stored document,
-    `are_stored` bool[n]; `document_count`: how large the collection was; `query_count`: how many
-    documents were asked for theirs; `covered`: documents with ordinals below this were stored
-    when it was made; `delays` of the machine that was calibrated on.
+    `similarities` float32[n] of the pairs; `are_stored` bool[n]: whether the query side is a
+    stored document; `document_count`: documents in the collection; `query_count`: documents whose
+    similar ones were searched for the sample; `covered`: documents with ordinals below this were
+    stored when the calibration was made; `delays`: measured on the machine that made it.
     """
 
     model: VolatilityModel
@@ -65,7 +64,7 @@ class Calibration:
     delays: Delays = USUAL_DELAYS
 
     def matching(self, similarity: float | None, distance: int | None) -> npt.NDArray[np.bool_]:
-        """Whether each pair satisfies a criterion: bool[n]."""
+        """Return whether each pair satisfies a criterion: bool[n]."""
         found = np.ones(len(self.pairs), np.bool_)
         if similarity is not None:
             found &= self.similarities >= np.float32(similarity)
@@ -76,7 +75,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What the planner goes by for one criterion: pairs that satisfy it, and costs of flips."""
+    """The pairs and the costs of flips from which the planner predicts recall for one criterion.
+
+    `is_measured`: whether the pairs are from the collection, not synthetic.
+    """
 
     pairs: SampledPairs
     distances: npt.NDArray[np.int64]
@@ -92,10 +94,11 @@ def evidence(
     *,
     is_stored: bool,
 ) -> Evidence:
-    """The pairs of the calibration that match, if they are enough; otherwise synthetic ones.
+    """Return the matching pairs of the calibration if there are enough, or synthetic pairs.
 
-    `is_stored`: for queries that are stored documents.  For others pairs of stored ones serve, too,
-    if there are no better: what reaches a pair by rounded weights reaches it by exact ones.
+    `is_stored`: whether the queries are stored documents.  For other queries, pairs of stored
+    documents serve if there are no better ones: a search that reaches a pair by rounded weights
+    also reaches it by exact weights.
     """
     for step in range(WIDER_STEPS) if calibration is not None else ():
         assert calibration is not None
@@ -112,7 +115,7 @@ def _measured(
     is_stored: bool,
     step: int,
 ) -> Evidence | None:
-    """The pairs of the calibration that match when it is taken `step` steps wider; None if few."""
+    """Return the matching pairs for a criterion made `step` steps wider; None if too few."""
     matching = calibration.matching(
         None if similarity is None else similarity - step * WIDER_SIMILARITY,
         None if distance is None else distance + step,
@@ -125,7 +128,7 @@ def _measured(
         if pairs.query_count >= QUERIES_LEAST:
             distances = recall.distances(pairs)
             if distance is not None:
-                # The limit is that of the criterion, not of the pairs that stand in for others.
+                # A pair from a wider criterion counts as if it were just within the real one.
                 distances = np.minimum(distances, distance)
             return Evidence(pairs, distances, volatility.costs(calibration.model), True)
     return None
@@ -148,12 +151,12 @@ def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) 
 
 
 def delays_of(calibration: Calibration | None) -> Delays:
-    """Those of the calibration, or the usual ones where there is none."""
+    """Return the delays of the calibration, or the usual ones without a calibration."""
     return USUAL_DELAYS if calibration is None else calibration.delays
 
 
 def encode_calibration(calibration: Calibration) -> dict[str, Any]:
-    """The calibration in plain types, to be stored."""
+    """Return the calibration in plain types, for storage."""
     return {
         "model": volatility.encode(calibration.model),
         "queries": calibration.pairs.queries.astype("<u8").tobytes(),
@@ -169,7 +172,7 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
 
 
 def decode_calibration(stored: Mapping[str, Any], *, is_unmoved: bool = False) -> Calibration:
-    """What `encode_calibration` wrote; CorruptError for arrays that do not fit together.
+    """Read what `encode_calibration` wrote; CorruptError if its arrays do not fit together.
 
     `is_unmoved`: see `covered_by`.
     """
@@ -178,11 +181,11 @@ def decode_calibration(stored: Mapping[str, Any], *, is_unmoved: bool = False) -
 
 
 def covered_by(stored: Mapping[str, Any], *, is_unmoved: bool) -> int:
-    """The ordinal below which a stored calibration knows all documents.
+    """Return the ordinal below which a stored calibration covers all documents.
 
-    Older versions did not store it.  Where the database `is_unmoved`, never having deleted or
-    renumbered a document, it is the number of documents at that time; otherwise it is not known,
-    and 0 is returned.
+    Older versions did not store it.  If the database `is_unmoved`, that is, has never deleted or
+    renumbered a document, the ordinal is the number of documents at that time.  Otherwise it is
+    unknown, and the result is 0.
     """
     with expecting("the stored calibration"):
         if "covered" in stored:
@@ -191,6 +194,7 @@ def covered_by(stored: Mapping[str, Any], *, is_unmoved: bool) -> int:
 
 
 def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
+    """Read a stored calibration; see `decode_calibration`."""
     queries = np.frombuffer(stored["queries"], "<u8").astype(np.uint64)
     others = np.frombuffer(stored["stored"], "<u8").astype(np.uint64)
     levels = np.frombuffer(stored["levels"], np.uint8)
@@ -216,14 +220,14 @@ def _decoded(stored: Mapping[str, Any], is_unmoved: bool) -> Calibration:
 
 
 def _decode_delays(stored: Mapping[str, Any]) -> Delays:
-    """The delays; the usual ones where an older version measured none, or not all of them."""
+    """Read the delays; the usual ones for those that an older version did not measure."""
     known = {each.name for each in fields(Delays)}
     return replace(USUAL_DELAYS, **{name: _delay(stored[name]) for name in known & set(stored)})
 
 
 def _delay(stored: Any) -> float:
-    """The seconds that something takes, some at least."""
+    """Return a stored delay in seconds; ValueError unless it is above 0."""
     seconds = a_number(stored)
     if seconds <= 0:
-        raise ValueError(f"nothing takes {seconds} seconds")
+        raise ValueError(f"a delay must be above 0 seconds, not {seconds}")
     return seconds

@@ -1,7 +1,7 @@
-"""Chances: how far similar and unrelated fingerprints are apart, and what tables reach of them.
+"""Chances: probabilities of distances, and the shares of documents that block tables reach.
 
-Bits of documents at an angle differ with probability angle / pi (Charikar 2002) and are taken as
-independent; those of unrelated documents differ as coins fall.
+Each bit of two documents differs with probability angle / pi (Charikar 2002); bits are taken as
+independent.  Each bit of unrelated documents differs with probability 1/2.
 """
 
 import math
@@ -9,15 +9,15 @@ from functools import lru_cache
 
 from simdb import bits
 
-# In a transaction every insertion is followed by a new plan, mostly of the same probabilities.
+# Inside a transaction every insertion leads to a new plan, mostly of the same probabilities.
 REMEMBERED = 4096
 
 
 @lru_cache(REMEMBERED)
 def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
-    """Share of documents at `similarity` whose header some table reaches with `flips` flips.
+    """Return the share of documents at `similarity` that some table reaches with `flips` flips.
 
-    Each bit differs with probability angle / pi (Charikar 2002), taken as independent.
+    A table reaches a document if at most `flips` of its leading bits differ from the query's.
     """
     differs = math.acos(similarity) / math.pi
     widths = [mask.bit_count() for mask in bits.block_masks(blocks)]
@@ -31,7 +31,7 @@ def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
 
 @lru_cache(REMEMBERED)
 def filter_distance(similarity: float, loss: float) -> int:
-    """The distance beyond which a share of at most `loss` of the documents at `similarity` lies."""
+    """Return the least distance that at most the share `loss` of similar documents exceeds."""
     differs = math.acos(similarity) / math.pi
     for distance in range(bits.FINGERPRINT_BITS + 1):
         if 1.0 - binomial_below(bits.FINGERPRINT_BITS, differs, distance) <= loss:
@@ -41,9 +41,10 @@ def filter_distance(similarity: float, loss: float) -> int:
 
 @lru_cache(REMEMBERED)
 def share_of_reached(header_bits: int, flips: int, distance: int) -> float:
-    """Share of unrelated fingerprints within `distance`, of those that the probes reach.
+    """Return which share of the unrelated fingerprints that probes reach is within `distance`.
 
-    They are nearer than others: at most `flips` of their header bits differ.
+    Fingerprints that probes reach are nearer than others: at most `flips` of their header bits
+    differ.
     """
     others = bits.FINGERPRINT_BITS - header_bits
     ways = [math.comb(header_bits, count) for count in range(min(flips, header_bits) + 1)]
@@ -54,9 +55,9 @@ def share_of_reached(header_bits: int, flips: int, distance: int) -> float:
 
 
 def share_within(similarity: float | None, distance: int | None, limit: int) -> float:
-    """Share of the matches that lie within the distance `limit`, where only similarity is asked.
+    """Return the share of matches at `similarity` whose distance is at most `limit`.
 
-    All where `distance` is asked, since then `limit` is that distance.
+    It is 1 if the query gives a `distance`, because `limit` is then that distance.
     """
     if distance is not None or similarity is None:
         return 1.0
@@ -65,7 +66,7 @@ def share_within(similarity: float | None, distance: int | None, limit: int) -> 
 
 @lru_cache(REMEMBERED)
 def binomial_below(trials: int, probability: float, most: int) -> float:
-    """P(X <= `most`) for X binomial."""
+    """Return P(X <= `most`) for a binomial X."""
     total = 0.0
     for count in range(min(most, trials) + 1):
         total += (
@@ -75,9 +76,10 @@ def binomial_below(trials: int, probability: float, most: int) -> float:
 
 
 def _reach_of_combinations(widths: list[int], leading: int, differs: float, flips: int) -> float:
-    """P(the `leading` blocks with fewest differing bits hold at most `flips` of them).
+    """Return P(the `leading` blocks with fewest differing bits have at most `flips` of them).
 
-    Summed over how many blocks differ in 0, 1, .. `flips` bits, more being all alike.
+    The sum runs over how many blocks differ in 0, 1, .. `flips` bits; blocks that differ in more
+    bits cannot be used.
     """
     ways = {(0,) * (flips + 1): 1.0}
     for width in widths:
@@ -96,7 +98,10 @@ def _reach_of_combinations(widths: list[int], leading: int, differs: float, flip
 
 
 def _fewest(counts: tuple[int, ...], leading: int) -> int:
-    """Differing bits of the `leading` best blocks; more than can be flipped if too few are good."""
+    """Return the differing bits of the `leading` best blocks, or too many if too few are usable.
+
+    `counts`: how many blocks differ in 0, 1, .. bits.
+    """
     total = 0
     for errors, blocks in enumerate(counts):
         taken = min(blocks, leading)

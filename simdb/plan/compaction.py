@@ -1,16 +1,16 @@
-"""When runs are merged: a new run takes in every neighbour that is not much larger.
+"""Compaction: decides which runs a new run is merged with: all neighbours that are not much larger.
 
-Run sizes then grow at least by the factor `growth` from each run to the one before it, so there
-are few runs (queries ask each of them), and a document is rewritten a bounded number of times.
+From each run to the run before it, sizes then grow at least by the factor `growth`.  So there are
+few runs, which helps queries, as they probe each run; and a document is rewritten only a few times.
 """
 
 from collections.abc import Sequence
 
 
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
-    """The first run to be merged into the new ones, which are the last `new` of `counts`.
+    """Return the position of the first run to merge; it and all later runs become one.
 
-    `counts`: documents of each run, oldest first.  All from the returned position on become one.
+    `counts`: documents of each run, the oldest run first; the last `new` of them are new.
     """
     start = len(counts) - new
     total = sum(counts[start:])

@@ -1,12 +1,12 @@
-"""The cost model of Sood & Loguinov 2011: seconds and bytes of BPHS and PSM, equations (8) to (26).
+"""Cost model: seconds and bytes of BPHS and PSM by Sood & Loguinov 2011, equations (8) to (26).
 
-For n = 2^d fingerprints of b = 64 bits it tells what a query costs online, where all of them are in
-memory, and how many documents a second pass in batch, where they are read from disk in chunks of a
-batch's size.  It is a model of what the paper describes: BPHS looks its header up by binary search,
-while the tables here have directories, so the planner weighs its own methods by itself.
+For n = 2^d fingerprints of b = 64 bits, the model gives the cost of a query in two modes.  Online,
+all fingerprints are in memory.  In batches, they are read from disk, in chunks of a batch's size.
+It models the paper's BPHS, which finds a header by binary search; the tables of this program have
+directories, so the planner estimates its own methods in another way (`planner`).
 
-PSM-A, all matches, and PSM-F, the first, have the same equations; they differ in k, the number of
-flip sets that a query tries, which comes from the collection (`recall`).
+PSM-A, which finds all matches, and PSM-F, which finds the first one, have the same equations.  They
+differ in k, the number of flip sets that a query tries, which depends on the collection (`recall`).
 """
 
 import math
@@ -20,21 +20,21 @@ FINGERPRINT_BYTES = FINGERPRINT_BITS // 8
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Seconds of one core for each thing that searching is made of.
+    """The seconds that each step of a search takes on one core.
 
-    The defaults are of one fast machine; `Database.calibrate` measures those of another.  The first
-    five are delta_R, delta_L, delta_P, delta_V and delta_S of the paper; the planner needs the
-    others for what the paper does not count.
+    The defaults are from one fast machine; `Database.calibrate` measures the machine that it runs
+    on.  The first five are delta_R, delta_L, delta_P, delta_V and delta_S of the paper.  The
+    planner needs the other three for steps that the paper does not count.
     """
 
-    memory: float = 20e-9  # one access at random to a place of the main memory, prefetched
-    compare: float = 0.12e-9  # Hamming distance of one fingerprint of a linear scan
+    memory: float = 20e-9  # one random access to main memory, prefetched
+    compare: float = 0.12e-9  # the Hamming distance of one fingerprint in a linear scan
     permute: float = 0.6e-9  # bringing the bits of one fingerprint into the order of a table
-    flip: float = 2.3e-9  # finding one flip set, times log2 of how many
-    sort: float = 0.85e-9  # sorting one fingerprint, times log2 of how many
-    measure: float = 4.5e-9  # similarity of one stored volatility vector, in their order
-    candidate: float = 120e-9  # handing on what is within the distance, and measuring it
-    prepare: float = 60e-9  # beginning to look for the likely headers of one table
+    flip: float = 2.3e-9  # finding one flip set, times log2 of the number of sets
+    sort: float = 0.85e-9  # sorting one fingerprint, times log2 of the number of fingerprints
+    measure: float = 4.5e-9  # the similarity of one stored volatility vector, in stored order
+    candidate: float = 120e-9  # collecting and measuring one candidate within the distance
+    prepare: float = 60e-9  # preparing the search for the likely headers of one table
 
 
 USUAL_DELAYS = Delays()
@@ -42,10 +42,10 @@ USUAL_DELAYS = Delays()
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one way to search costs: `seconds` a query, `size_bytes` of memory.
+    """The cost of one way to search: `seconds` a query and `size_bytes` of memory.
 
-    `tables`: the memory as a multiple of the bare fingerprints; `header_bits`: the bits that a
-    look-up finds the start of its scan by, which need not be a whole number.
+    `tables`: the memory as a multiple of the bare fingerprints.  `header_bits`: the bits with which
+    a look-up finds the start of its scan; in the model this need not be a whole number.
     """
 
     tables: float
@@ -55,7 +55,7 @@ class Cost:
 
 
 def bphs(count: float, *, blocks: int, leading: int, delays: Delays) -> Cost:
-    """BPHS with one table for each choice of `leading` of `blocks` blocks: (8), (9), (10)."""
+    """Return the cost of BPHS with C(`blocks`, `leading`) tables: (8), (9), (10)."""
     _check_blocks(blocks, leading)
     depth = _depth(count)
     tables = math.comb(blocks, leading)
@@ -68,10 +68,11 @@ def bphs(count: float, *, blocks: int, leading: int, delays: Delays) -> Cost:
 def best_bphs(
     count: float, *, distance: int, delays: Delays, tables_max: int | None = None
 ) -> tuple[int, Cost]:
-    """How many blocks lead in the fastest BPHS that finds all within `distance`, and its cost.
+    """Return the leading blocks and the cost of the fastest BPHS that finds all within `distance`.
 
-    It has `distance` more blocks than lead, as fewer are faster and smaller: (11) to (14).
-    OptionError where `tables_max` tables cannot serve the distance.
+    Its number of blocks is `distance` more than that of leading blocks, because more blocks would
+    be slower and larger: (11) to (14).  OptionError if `tables_max` tables cannot serve the
+    distance.
     """
     most = max(1, math.floor(leading_max(count, distance)))
     able = [
@@ -81,25 +82,29 @@ def best_bphs(
     ]
     if not able:
         raise OptionError(
-            f"distance {distance} needs {distance + 1} tables or more, not {tables_max}"
+            f"distance {distance} needs {distance + 1} tables or more, but {tables_max} is the most"
         )
     return min(able, key=lambda each: each[1].seconds)
 
 
 def leading_max(count: float, distance: int) -> float:
-    """Leading blocks beyond which headers exceed the depth of the table: d h / (b - d), (15)."""
+    """Return the largest useful number of leading blocks: d h / (b - d), (15).
+
+    With more, headers would have more bits than the depth of the table.
+    """
     depth = _depth(count)
-    room = FINGERPRINT_BITS - distance - 1.0  # at least one bit of each block is left over
+    room = FINGERPRINT_BITS - distance - 1.0  # every block has one bit or more
     return min(room, depth * distance / max(FINGERPRINT_BITS - depth, 1e-9))
 
 
 def psm(count: float, *, header_bits: float, attempts: float, delays: Delays) -> Cost:
-    """PSM with one table and a directory of 2^`header_bits` entries, k = `attempts`: (19), (22).
+    """Return the cost of PSM with one table and a directory of 2^`header_bits` entries: (19), (22).
 
-    The number of tables is T' = 1 + 2^(t - d), (26).
+    `attempts`: k, the flip sets that a query tries.  The number of tables is T' = 1 + 2^(t - d),
+    (26).
     """
     if attempts < 1:
-        raise OptionError(f"a query tries one flip set or more, not {attempts:g}")
+        raise OptionError(f"a query must try one flip set or more, not {attempts:g}")
     depth = _depth(count)
     scanned = 2.0 ** max(depth - header_bits, 0.0)
     seconds = attempts * (
@@ -155,17 +160,20 @@ def psm_batch(
 
 
 def _depth(count: float) -> float:
-    """d = log2 n."""
+    """Return d = log2 n."""
     if not count >= 1:
-        raise OptionError(f"costs are those of one document or more, not of {count:g}")
+        raise OptionError(f"the model needs one document or more, not {count:g}")
     return math.log2(count)
 
 
 def _reading(count: float, bytes_per_second: float) -> float:
-    """Seconds to read all fingerprints from disk: (16)."""
+    """Return the seconds to read all fingerprints from disk: (16)."""
     return count * FINGERPRINT_BYTES / bytes_per_second
 
 
 def _check_blocks(blocks: int, leading: int) -> None:
+    """Raise OptionError unless 1 <= `leading` <= `blocks` <= 64."""
     if not 1 <= leading <= blocks <= FINGERPRINT_BITS:
-        raise OptionError(f"{leading} of {blocks} blocks cannot lead 64 bits")
+        raise OptionError(
+            f"{leading} of {blocks} blocks cannot lead; use 1 <= leading <= blocks <= 64"
+        )

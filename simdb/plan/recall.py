@@ -1,15 +1,15 @@
-"""Which share of similar documents the search reaches, and how far it has to go for a given one.
+"""Recall: predicts the share of similar documents that a probing search reaches, from sample pairs.
 
-The search asks a table for every header that differs from the query's in a set of bits whose costs
-(`volatility.costs`) sum up to no more than a threshold, theta.  The **need** of a pair is the
-smallest theta that finds it: the sum of costs of the differing header bits, in the table where it
-is smallest.  So the needs of a sample of pairs hold the whole recall curve: recall(theta) is the
-share of pairs that need no more.
+The search probes a table for every header that differs from the query's in a set of bits whose
+costs (`volatility.costs`) sum up to at most a threshold, theta.  The **need** of a pair is the
+smallest theta that finds it: the sum of the costs of its differing header bits, in the table where
+that sum is smallest.  So the needs of a sample of pairs give the whole recall curve: recall(theta)
+is the share of pairs whose need is at most theta.
 
-What a sample shows is not what the next documents do.  `theta_for` therefore asks for so many
-pairs within theta that a smaller share than asked would have shown them with a probability of at
-most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson 1934).  It takes the pairs
-as independent, so a sample should not have many of one cluster.
+The next documents will differ from the sample by chance.  So `theta_for` requires that enough
+sampled pairs are within theta: if the true recall were less than asked for, so many would be with
+a probability of at most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson 1934).
+The bound takes the pairs as independent, so a sample should not have many pairs of one cluster.
 """
 
 import math
@@ -36,9 +36,10 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledPairs:
-    """Similar documents as the search meets them: one asks, the other is stored.
+    """A sample of pairs of similar documents, one of which is a query and the other is stored.
 
-    `queries` uint64[n] and `levels` uint8[n, 64] of the side that asks; `stored` uint64[n].
+    `queries` uint64[n] and `levels` uint8[n, 64]: fingerprints and levels of the query side;
+    `stored` uint64[n]: fingerprints of the stored side.
     """
 
     queries: U64
@@ -51,19 +52,19 @@ class SampledPairs:
 
     @property
     def query_count(self) -> int:
-        """Number of different queries."""
+        """Number of distinct queries."""
         return len(np.unique(self.queries))
 
     def taken(self, chosen: Any) -> "SampledPairs":
-        """Some of them: a slice, flags or positions."""
+        """Return some of the pairs, chosen by a slice, flags or positions."""
         return SampledPairs(self.queries[chosen], self.levels[chosen], self.stored[chosen])
 
 
 def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int) -> I64:
-    """The least theta that reaches each pair by some of the tables: int64[n], or UNREACHABLE.
+    """Return the need of each pair, int64[n]: the least theta with which some table reaches it.
 
-    `masks`: the leading bits of each table; `header_bits`: how many of the highest bits of a key
-    the directories know.
+    It is UNREACHABLE if no table does.  `masks`: the leading bits of each table; `header_bits`: how
+    many of the highest bits of a key the directories index.
     """
     found = np.full(len(pairs), UNREACHABLE, np.int64)
     differing = pairs.queries ^ pairs.stored
@@ -79,23 +80,26 @@ def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int
 
 
 def recall_at(theta: int, needs: I64) -> float:
-    """The share of pairs that are reached with theta; 1 of none."""
+    """Return the share of pairs that are reached with theta; 1 if there are no pairs."""
     return float(np.count_nonzero(needs <= theta)) / len(needs) if len(needs) else 1.0
 
 
 def recall_bound(theta: int, needs: I64, independent: int | None = None) -> float:
-    """What the recall is at least, with `CONFIDENCE`, as far as the sample tells."""
+    """Return a lower bound of the recall at theta that holds with `CONFIDENCE`.
+
+    `independent`: see `theta_for`.
+    """
     count = len(needs) if independent is None else independent
     return lower_bound(math.floor(recall_at(theta, needs) * count), count)
 
 
 def theta_for(recall: float, needs: I64, independent: int | None = None) -> int | None:
-    """The smallest theta whose recall is at least `recall` with `CONFIDENCE`; None for no theta.
+    """Return the smallest theta whose recall is at least `recall` with `CONFIDENCE`, or None.
 
-    `independent`: as how many pairs they count, where several are of one query and alike; all
-    where None.  Where those are too few to be sure (59 for .95, 299 for .99), every pair must be
-    reached; `recall_bound` tells what is then known.  None, too, for a recall of 1, which no sample
-    can promise, and for an empty sample.
+    `independent`: how many independent pairs the sample counts as, if several similar pairs share a
+    query; None counts all.  If these are too few to be sure (59 for .95, 299 for .99), every pair
+    must be reached, and `recall_bound` tells what is then certain.  Returns None if no theta is
+    enough, for an empty sample, and for a recall of 1, which no sample can guarantee.
     """
     if recall >= 1.0 or len(needs) == 0:
         return None
@@ -107,12 +111,15 @@ def theta_for(recall: float, needs: I64, independent: int | None = None) -> int 
 
 
 def least_reached(recall: float, count: int) -> int:
-    """How many of `count` pairs are to be reached to be sure of `recall`; `count` + 1: none can."""
+    """Return how many of `count` pairs must be reached to be sure of `recall`.
+
+    `count` + 1 means that even all are not enough.
+    """
     return 1 + int(np.count_nonzero(_at_least(count, recall)[1:] > 1.0 - CONFIDENCE))
 
 
 def lower_bound(reached: int, count: int) -> float:
-    """The smallest share that shows `reached` or more of `count` with 1 - `CONFIDENCE`."""
+    """Return the lower bound, with `CONFIDENCE`, of a share that `reached` of `count` showed."""
     if reached == 0:
         return 0.0
     low, high = 0.0, 1.0
@@ -126,7 +133,7 @@ def lower_bound(reached: int, count: int) -> float:
 
 
 def distances(pairs: SampledPairs) -> I64:
-    """The Hamming distance of each pair."""
+    """Return the Hamming distance of each pair: int64[n]."""
     return bits.bit_counts(pairs.queries ^ pairs.stored).astype(np.int64)
 
 
@@ -138,13 +145,13 @@ def synthetic_pairs(
     distance: int | None = None,
     is_stored: bool = False,
 ) -> SampledPairs:
-    """Pairs as the prior has them, before there are documents: for the first plan.
+    """Make `count` pairs as the prior has them, for plans before there are documents.
 
-    The weights of a document are Laplace variables, as those of TF-IDF are (Sood & Loguinov 2011,
-    Figure 1(a)), and its neighbour is W' = s W + sqrt(1 - s^2) Z with Z of the same kind, so that
-    their documents are at cosine s: the least similar that match, `volatility.prior_similarity`.
-    With a `distance`, only pairs within it.  `is_stored`: stored documents ask, by the rounded
-    weights that are kept of them, which takes a higher theta.
+    The weights of a document are Laplace variables, like those of TF-IDF (Sood & Loguinov 2011,
+    Figure 1(a)).  Its neighbour is W' = s W + sqrt(1 - s^2) Z with Z of the same distribution, so
+    that the documents are at cosine s, the least cosine that matches
+    (`volatility.prior_similarity`).  With a `distance`, only pairs within it are used.
+    `is_stored`: the queries are stored documents, whose rounded weights need a higher theta.
     """
     cosine = volatility.prior_similarity(similarity, distance)
     limit = bits.FINGERPRINT_BITS if distance is None else distance
@@ -160,18 +167,18 @@ def synthetic_pairs(
 
 
 def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
-    """Pairs by their weights, real[n, 64 .. 128] each; the left ones ask."""
+    """Return pairs from their weights, real[n, 64 .. 128] each; the left side is the query side."""
     return SampledPairs(fingerprints_of(left), volatility.levels(left), fingerprints_of(right))
 
 
 def stored_weights(weights: npt.NDArray[Any]) -> F64:
-    """What a database keeps of weights, real[n, 64 .. 128]: odd whole numbers from -15 to 15."""
+    """Round weights, real[n, 64 .. 128], as a database stores them: odd numbers from -15 to 15."""
     _, vectors = kernel.quantise(np.ascontiguousarray(weights, np.float32))
     return unpack(vectors).astype(np.float64)
 
 
 def _at_least(count: int, share: float) -> F64:
-    """P(X >= r) for r = 0 .. `count`, X binomial of `count` trials of probability `share`."""
+    """Return P(X >= r) for r = 0 .. `count`, X binomial of `count` trials with chance `share`."""
     if share in (0.0, 1.0):
         certain = np.full(count + 1, share)
         certain[0] = 1.0
@@ -185,6 +192,7 @@ def _at_least(count: int, share: float) -> F64:
 
 
 def _joined(parts: Sequence[SampledPairs]) -> SampledPairs:
+    """Return several samples as one."""
     return SampledPairs(
         np.concatenate([part.queries for part in parts]),
         np.concatenate([part.levels for part in parts]),

@@ -37,7 +37,7 @@ def test_so_many_blocks_that_their_tables_cannot_be_counted_are_no_hindrance():
         (3, 3, "greater than distance"),
         (65, 3, "1 .. 64"),
         (0, 0, "1 .. 64"),
-        (4, -1, "distance is 0 .. 63"),
+        (4, -1, "distance must be 0 .. 63"),
         (4.0, 3, "whole number"),
         (4, True, "whole number"),
     ],

@@ -229,7 +229,7 @@ def test_synthetic_pairs_are_those_of_their_seed():
 
 def test_no_pairs_at_all_can_be_asked_for():
     assert len(synthetic_pairs(0, seed=1, distance=3)) == 0
-    with pytest.raises(OptionError, match="neither is given"):
+    with pytest.raises(OptionError, match="give one of them"):
         synthetic_pairs(1, seed=1)
 
 
