@@ -1,1 +1,1 @@
-"""The kernel's operations in numpy: slow, and used where the extension was not built."""
+"""The kernel's operations in numpy: slow, and used if the extension was not built."""

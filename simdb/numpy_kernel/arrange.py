@@ -1,7 +1,7 @@
-"""Permuting, sorting, merging and indexing columns, connected components and ids, in numpy.
+"""Arrange: permutes, sorts, merges and indexes columns, joins components and encodes ids, in numpy.
 
-The same functions with the same answers as `simdb_ext._arrange`, whose stub says what each does;
-for machines without a compiled kernel, and the readable definition of it.
+The functions give the same answers as those of `simdb_ext._arrange`; its stub has the contracts.
+They serve machines without a compiled kernel and are its readable definition.
 """
 
 import operator
@@ -29,19 +29,19 @@ INT_BYTES = 8
 
 
 def variants() -> list[str]:
-    """Names of the variants there are: numpy has but one."""
+    """Return the names of all variants: numpy is the only one."""
     return ["numpy"]
 
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; returns the name of the one in use before."""
+    """Use `variant` from now on; return the name of the variant used before."""
     if variant != "numpy":
         raise ValueError(f"no variant {variant!r}; there are: numpy")
     return "numpy"
 
 
 def permute(fingerprints: U64, mask: int, out: U64) -> None:
-    """Keys of a table: the bits in `mask` moved to the front, each group in its old order."""
+    """Write the keys of a table to `out`: bits in `mask` in front, each group in its old order."""
     _check_permutation(fingerprints, mask, out)
     keys = np.zeros_like(fingerprints)
     for rotation, targets in _rotations(mask).items():
@@ -50,7 +50,7 @@ def permute(fingerprints: U64, mask: int, out: U64) -> None:
 
 
 def restore(keys: U64, mask: int, out: U64) -> None:
-    """The opposite of `permute`."""
+    """Write the fingerprints of keys to `out`; reverses `permute`."""
     _check_permutation(keys, mask, out)
     fingerprints = np.zeros_like(keys)
     for rotation, targets in _rotations(mask).items():
@@ -75,13 +75,13 @@ def merge(
     keys: U64,
     ordinals: U32,
 ) -> None:
-    """Merge two sorted columns into `keys` and `ordinals`; on equal keys the left comes first."""
+    """Merge two sorted tables into `keys` and `ordinals`; of equal keys, the left come first."""
     _check_table(left_keys, left_ordinals)
     _check_table(right_keys, right_ordinals)
     _check_table(keys, ordinals)
     wanted = len(left_keys) + len(right_keys)
     if len(keys) != wanted:
-        raise ValueError(f"{len(keys)} entries of room for {wanted} merged ones")
+        raise ValueError(f"room for {len(keys)} entries, but {wanted} are merged")
     both = np.concatenate([left_keys, right_keys])
     order = np.argsort(both, kind="stable")
     keys[:] = both[order]
@@ -89,12 +89,12 @@ def merge(
 
 
 def keep(keys: U64, ordinals: U32, dead: U8, keys_out: U64, ordinals_out: U32) -> int:
-    """Copy the entries whose ordinal's bit is not set in `dead`; returns how many."""
+    """Copy the entries whose ordinal's bit is not set in `dead`; return how many."""
     _check_table(keys, ordinals)
     _check_table(keys_out, ordinals_out)
     _check_column(dead, np.uint8)
     if len(keys_out) < len(keys):
-        raise ValueError(f"{len(keys_out)} entries of room for up to {len(keys)}")
+        raise ValueError(f"room for {len(keys_out)} entries, but up to {len(keys)} are copied")
     if len(ordinals) and int(ordinals.max()) >> 3 >= len(dead):
         raise CorruptError(f"ordinal {ordinals.max()} has no bit among {len(dead)} bytes")
     alive = dead[ordinals >> 3] >> (ordinals & 7).astype(np.uint8) & 1 == 0
@@ -105,14 +105,14 @@ def keep(keys: U64, ordinals: U32, dead: U8, keys_out: U64, ordinals_out: U32) -
 
 
 def directory(keys: U64, header_bits: int, out: U32) -> None:
-    """Position of the first key at or above each header: uint32[2**header_bits + 1]."""
+    """Write the position of the first key at or above each header: uint32[2**header_bits + 1]."""
     _check_column(keys, np.uint64)
     _check_column(out, np.uint32)
     if not 0 <= header_bits <= HEADER_BITS_MAX:
         raise ValueError(f"header_bits is {header_bits}, not from 0 to {HEADER_BITS_MAX}")
     if len(out) != 2**header_bits + 1:
         wanted = 2**header_bits + 1
-        raise ValueError(f"a directory of {len(out)} positions, not the {wanted} of all headers")
+        raise ValueError(f"a directory of {len(out)} positions, but the headers need {wanted}")
     if len(keys) >= ORDINAL_COUNT_MAX:
         raise ValueError(f"{len(keys)} keys; a directory counts up to {ORDINAL_COUNT_MAX - 1}")
     out[0] = 0
@@ -123,17 +123,17 @@ def directory(keys: U64, header_bits: int, out: U32) -> None:
 
 
 def first_descent(keys: U64) -> int:
-    """Position of the first key that is smaller than the one before it, or -1."""
+    """Return the position of the first key that is smaller than the key before it, or -1."""
     _check_column(keys, np.uint64)
     descents = np.flatnonzero(keys[1:] < keys[:-1])
     return int(descents[0]) + 1 if len(descents) else -1
 
 
 class Forest:
-    """Union-find over 0 .. count - 1."""
+    """A union-find structure over the numbers 0 .. count - 1."""
 
     def __init__(self, count: int) -> None:
-        """`count` components of one number each."""
+        """Start with `count` components of one number each."""
         if not 0 <= count <= ORDINAL_COUNT_MAX:
             raise ValueError(f"count is {count}, not from 0 to {ORDINAL_COUNT_MAX}")
         self._parents = np.arange(count, dtype=np.uint32)
@@ -148,14 +148,15 @@ class Forest:
             left, right = self._roots(left), self._roots(right)
             is_apart = left != right
             left, right = left[is_apart], right[is_apart]
-            # A root hangs itself below one of its smaller partners; the others wait their turn.
+            # Each root gets one of its smaller partners as parent; other partners wait a round.
             np.minimum.at(self._parents, np.maximum(left, right), np.minimum(left, right))
 
     def labels(self) -> U32:
-        """The smallest member of each number's component: uint32[count]."""
+        """Return the smallest member of each number's component: uint32[count]."""
         return self._roots(np.arange(len(self._parents), dtype=np.uint32))
 
     def _roots(self, numbers: U32) -> U32:
+        """Return the root of each number, and shorten the paths to the roots."""
         while True:
             parents = self._parents[numbers]
             above = self._parents[parents]
@@ -170,9 +171,9 @@ class Forest:
 
 
 def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:
-    """Stored form of user ids: offsets int64[n + 1] into the bytes, the bytes, hashes uint64[n].
+    """Return the stored form of user ids: offsets int64[n + 1], bytes, and hashes uint64[n].
 
-    Raises InputError naming the position and the reason.
+    The offsets point into the bytes.  Raises InputError with the position and the reason.
     """
     forms = [_encode(id, position) for position, id in enumerate(ids)]
     lengths = np.fromiter(map(len, forms), np.int64, len(forms))
@@ -182,7 +183,7 @@ def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:
 
 
 def decode_ids(offsets: I64, content: U8) -> list[Any]:
-    """The ids, as Python objects, of consecutive stored forms."""
+    """Return the ids, as Python objects, for consecutive stored forms."""
     _check_offsets(offsets, content)
     stored = content.tobytes()
     bounds = offsets.tolist()
@@ -190,10 +191,10 @@ def decode_ids(offsets: I64, content: U8) -> list[Any]:
 
 
 class Identifiers:
-    """Stored ids by ordinal, over segments of consecutive ordinals."""
+    """A look-up of stored ids by ordinal, in segments of consecutive ordinals."""
 
     def __init__(self, segments: Sequence[tuple[int, U32, U8]]) -> None:
-        """Each segment: its first ordinal, offsets uint32[k + 1] and the bytes."""
+        """Take segments, in order: first ordinal, offsets uint32[k + 1] and the bytes of each."""
         stop = 0
         for first, offsets, content in segments:
             _check_column(offsets, np.uint32)
@@ -211,7 +212,7 @@ class Identifiers:
         self._stops = self._firsts + counts
 
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
-        """Copies of the stored forms of `ordinals` (which are all present), in that order."""
+        """Copy the stored forms of `ordinals`, which must all be present, in that order."""
         numbers = self._segment_numbers(ordinals)
         starts = np.zeros(len(ordinals), np.int64)
         lengths = np.zeros(len(ordinals), np.int64)
@@ -227,18 +228,18 @@ class Identifiers:
         return offsets, gathered
 
     def decode(self, ordinals: U32) -> list[Any]:
-        """The ids themselves."""
+        """Return the ids for `ordinals`."""
         return decode_ids(*self.gather(ordinals))
 
     def decode_one(self, ordinal: int) -> Any:
-        """One id."""
+        """Return the id for one ordinal."""
         ordinal = operator.index(ordinal)
         if not 0 <= ordinal < ORDINAL_COUNT_MAX:
             raise CorruptError(f"ordinal {ordinal} lies in no segment")
         return self.decode(np.array([ordinal], np.uint32))[0]
 
     def equal(self, ordinals: U32, offsets: I64, content: U8) -> U8:
-        """1 where the stored form of ordinals[i] is content[offsets[i]:offsets[i + 1]], else 0."""
+        """Return 1 if the form of ordinals[i] is content[offsets[i]:offsets[i + 1]], else 0."""
         _check_offsets(offsets, content)
         if len(offsets) != len(ordinals) + 1:
             raise ValueError(f"{len(offsets)} offsets for {len(ordinals)} ordinals")
@@ -254,6 +255,7 @@ class Identifiers:
         return equal
 
     def _segment_numbers(self, ordinals: U32) -> I64:
+        """Return the number of the segment of each ordinal."""
         _check_column(ordinals, np.uint32)
         numbers = np.searchsorted(self._firsts, ordinals.astype(np.int64), side="right") - 1
         is_missing = numbers < 0
@@ -264,7 +266,7 @@ class Identifiers:
         return numbers
 
     def _spans(self, number: int, ordinals: U32) -> tuple[I64, I64]:
-        """Start and length of the stored forms of `ordinals` in the bytes of a segment."""
+        """Return starts and lengths of the stored forms of `ordinals` in a segment's bytes."""
         first, offsets, content = self._segments[number]
         rows = ordinals.astype(np.int64) - first
         starts, stops = offsets[rows].astype(np.int64), offsets[rows + 1].astype(np.int64)
@@ -275,6 +277,7 @@ class Identifiers:
 
 
 def _encode(id: Any, position: int) -> bytes:
+    """Return the stored form of one id."""
     if isinstance(id, str):
         try:
             content = str.encode(id, "utf-8")
@@ -294,6 +297,7 @@ def _encode(id: Any, position: int) -> bytes:
 
 
 def _checked_content(content: bytes, position: int) -> bytes:
+    """Return the bytes of an id; InputError if they are too few or too many."""
     if not content:
         raise InputError(f"id {position} is empty")
     if len(content) > ID_BYTES_MAX:
@@ -302,6 +306,7 @@ def _checked_content(content: bytes, position: int) -> bytes:
 
 
 def _decode(form: bytes) -> Any:
+    """Return the id for one stored form."""
     tag, content = form[:1], form[1:]
     if tag == b"s":
         try:
@@ -316,7 +321,7 @@ def _decode(form: bytes) -> Any:
 
 
 def _rotations(mask: int) -> dict[int, int]:
-    """The rotations to the left that `permute` is made of, each with the bits it brings."""
+    """Return the left rotations that make up `permute`, each with the key bits that it sets."""
     rotations: dict[int, int] = {}
     leading = [bit for bit in reversed(range(WORD_BITS)) if mask >> bit & 1]
     others = [bit for bit in reversed(range(WORD_BITS)) if not mask >> bit & 1]
@@ -327,6 +332,7 @@ def _rotations(mask: int) -> dict[int, int]:
 
 
 def _rotated(words: U64, rotation: int) -> U64:
+    """Rotate words to the left."""
     rotation %= WORD_BITS
     if rotation == 0:
         return words
@@ -334,13 +340,14 @@ def _rotated(words: U64, rotation: int) -> U64:
 
 
 def _offsets(lengths: I64) -> I64:
+    """Return the start of each of consecutive pieces, and the end of the last one."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def _flat(starts: I64, lengths: I64) -> I64:
-    """All positions from starts[i] up to starts[i] + lengths[i], for one i after the other."""
+    """Return the positions from starts[i] to starts[i] + lengths[i], one i after another."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 

@@ -1,6 +1,6 @@
-"""How often features occur and what they weigh, in numpy.
+"""Bags: counts and weighs the features of a document, in numpy.
 
-Weights are whole numbers of units (1/1024), so that sums do not depend on the order.
+Weights are whole numbers of units of 1/1024, so that sums do not depend on the order.
 """
 
 from functools import cache
@@ -14,14 +14,14 @@ I64 = npt.NDArray[np.int64]
 Idf = tuple[U64, U32, int]  # entries, directory, default
 
 UNITS = 1024
-COUNT_MAX = 65535  # a feature that occurs more often weighs, in "log-tf", as if this often
+COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
 TAG_SHIFT = np.uint64(16)
 WEIGHT_MASK = np.uint64(0xFFFF)
 COUNTINGS = ("tf", "binary", "log-tf")
 
 
 def distinct(features: U64) -> tuple[U64, I64]:
-    """The distinct rows of uint64[n, 2] in the order of their first places, and their numbers."""
+    """Return the distinct rows of uint64[n, 2], in order of first occurrence, and their counts."""
     if not len(features):
         return features, np.empty(0, np.int64)
     rows, first, counts = np.unique(features, axis=0, return_index=True, return_counts=True)
@@ -30,9 +30,9 @@ def distinct(features: U64) -> tuple[U64, I64]:
 
 
 def units(features: U64, counting: str, idf: Idf | None) -> tuple[U64, I64]:
-    """The features that are weighed, uint64[n, 2], and the units that each weighs.
+    """Return the features to sum up, uint64[n, 2], and the weight of each in units.
 
-    They weigh 1 unit where they are counted as they are: see `is_whole`.
+    If `is_whole`, every weight is 1 instead.
     """
     if counting == "tf" and idf is None:
         return features, np.ones(len(features), np.int64)
@@ -46,7 +46,7 @@ def units(features: U64, counting: str, idf: Idf | None) -> tuple[U64, I64]:
 
 
 def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
-    """The units that distinct features, which occur so often, weigh together."""
+    """Return the weights, in units, of distinct features that occur `counts` times."""
     if counting == "tf":
         weights = counts * UNITS
     elif counting == "binary":
@@ -59,12 +59,12 @@ def weigh(hashes: U64, counts: I64, counting: str, idf: Idf | None) -> I64:
 
 
 def is_whole(counting: str, idf: Idf | None) -> bool:
-    """Whether every feature counts 1 or nothing."""
+    """Return whether every feature counts as 1, so that weights need no units."""
     return counting in ("tf", "binary") and idf is None
 
 
 def idf_units(hashes: U64, idf: Idf) -> I64:
-    """The weight of each feature in the table, or the default."""
+    """Return the IDF weight of each feature from the table, or the default, in units."""
     entries, _, default = idf
     found = np.full(len(hashes), default, np.int64)
     if len(entries):
@@ -77,7 +77,7 @@ def idf_units(hashes: U64, idf: Idf) -> I64:
 
 
 def check_idf(idf: Idf) -> None:
-    """Raise unless the arrays of a table fit together."""
+    """Raise ValueError unless the arrays of an IDF table fit together."""
     entries, directory, default = idf
     for name, array, dtype in (
         ("entries", entries, np.uint64),
@@ -94,6 +94,6 @@ def check_idf(idf: Idf) -> None:
 
 @cache
 def _log_units() -> I64:
-    """1 + ln n in units, for n up to COUNT_MAX; at 0 stands nothing of use."""
+    """Return 1 + ln n in units, for n from 1 to COUNT_MAX; entry 0 is not used."""
     counts = np.maximum(np.arange(COUNT_MAX + 1), 1)
     return np.floor(UNITS * (1 + np.log(counts)) + 0.5).astype(np.int64)

@@ -1,7 +1,7 @@
-"""Which header bits to flip: levels of weights, and all sets of bits that cost little, in numpy.
+"""Flips: finds the levels of weights and the sets of header bits that cost little, in numpy.
 
-The contract of every public name of the kernel is written in `simdb_ext/_search.pyi`.  Sets of
-bits grow bit by bit: each bit joins every set before it that can afford it.
+`simdb_ext/_search.pyi` has the contract of every public name of the kernel.  The sets are built bit
+by bit: each bit is added to every earlier set whose cost stays within the limit.
 """
 
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-LEVEL_UNIT = 64.0  # levels of one root mean square
+LEVEL_UNIT = 64.0  # levels in one root mean square
 LEVEL_MAX = 255
-NEVER = 255  # the cost of a bit that is not flipped
-THETA_MAX = 254 * FINGERPRINT_BITS  # of what all bits cost together
+NEVER = 255  # the cost of a bit that is never flipped
+THETA_MAX = 254 * FINGERPRINT_BITS  # the most that all bits can cost together
 CAP_MAX = 65536
 
 
 def levels(weights: F32 | I32) -> U8:
-    """How far the first 64 weights of each row are from flipping: uint8[n, 64]."""
+    """Return the levels of the first 64 weights of each row: uint8[n, 64]."""
     if not isinstance(weights, np.ndarray):
         raise TypeError(f"wanted an array, not {type(weights).__name__}")
     if weights.dtype not in (np.float32, np.int32) or not weights.flags.c_contiguous:
@@ -43,7 +43,7 @@ def levels(weights: F32 | I32) -> U8:
 
 
 def levels_of_vectors(vectors: U8) -> U8:
-    """The same from packed volatility vectors, uint8[n, width], width >= 32."""
+    """Return the levels for packed volatility vectors, uint8[n, width], width >= 32."""
     if not isinstance(vectors, np.ndarray):
         raise TypeError(f"wanted an array, not {type(vectors).__name__}")
     if vectors.dtype != np.uint8 or vectors.ndim != 2 or not vectors.flags.c_contiguous:
@@ -56,7 +56,7 @@ def levels_of_vectors(vectors: U8) -> U8:
 
 
 def _sum_of_squares(weights: F64) -> F64:
-    """Of each row, in the order of addition that the contract fixes."""
+    """Return the sum of squares of each row, added in the order that the contract fixes."""
     squares = np.zeros((len(weights), -(-weights.shape[1] // 8) * 8))
     squares[:, : weights.shape[1]] = weights * weights
     sums = np.zeros((len(weights), 8))
@@ -69,7 +69,7 @@ def _sum_of_squares(weights: F64) -> F64:
 
 
 def _levels(weights: F64, squares: F64) -> U8:
-    """Levels of rows with these sums of squares."""
+    """Return the levels of rows whose sums of squares are given."""
     means = np.sqrt(squares / weights.shape[1])
     has_scale = means > 0
     scales = LEVEL_UNIT / np.where(has_scale, means, 1.0)
@@ -80,17 +80,18 @@ def _levels(weights: F64, squares: F64) -> U8:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """What flipping costs for a batch of queries, and how far to go."""
+    """The costs of flips for a batch of queries, with limits: `theta` a set, `cap` sets a table."""
 
-    costs: I64  # [m, 64], of the bit of each weight
+    costs: I64  # [m, 64], the cost of the bit of each weight
     theta: int
     cap: int
 
     def sets(self, number: int, order: list[int]) -> tuple[U64, int]:
-        """Sets of bits that query `number` may flip, the cheapest first, and its theta.
+        """Return the sets of bits to flip for query `number`, the cheapest first, and its theta.
 
-        `order`: the weight behind each bit of the header, the highest first.  A set is a word
-        with as many bits as the header.
+        `order`: the number of the weight behind each bit of the header, the highest bit first.  A
+        set is a word with as many bits as the header.  If there would be more than `cap` sets, the
+        query's theta is lower than the batch's.
         """
         costs, theta = self.costs[number, order], self.theta
         chosen, sums = np.zeros(1, np.uint64), np.zeros(1, np.int64)
@@ -103,14 +104,14 @@ class Flips:
             chosen = np.concatenate([chosen, chosen[can_join] | bit])
             sums = np.concatenate([sums, sums[can_join] + cost])
             if len(sums) > self.cap:
-                # One set too many costs so much: that cannot be afforded, whatever else comes.
+                # The first set beyond the cap costs too much, whatever sets are still to come.
                 theta = int(np.sort(sums)[self.cap]) - 1
-                kept = (sums <= theta) | (chosen == 0)
-                chosen, sums = chosen[kept], sums[kept]
+                is_cheap = (sums <= theta) | (chosen == 0)
+                chosen, sums = chosen[is_cheap], sums[is_cheap]
         return chosen[np.argsort(sums, kind="stable")], theta
 
     def reached(self, numbers: I64, bits: Flags, limits: I64) -> Flags:
-        """Whether each query of `numbers` may flip its row of `bits`, which are by weight.
+        """Return whether each query of `numbers` flips its row of `bits`, one column a weight.
 
         `limits`: the theta of every query.
         """
@@ -122,7 +123,7 @@ class Flips:
 
 
 def flips_of(levels: U8, costs: U8, theta: int, cap: int, count: int) -> Flips:
-    """The costs of `count` queries; ValueError for what cannot be asked."""
+    """Return the flips for `count` queries; ValueError for arguments that are out of range."""
     _check(levels, "levels", (count, FINGERPRINT_BITS))
     _check(costs, "costs", (LEVEL_MAX + 1,))
     if theta < 0:
@@ -133,7 +134,10 @@ def flips_of(levels: U8, costs: U8, theta: int, cap: int, count: int) -> Flips:
 
 
 def _check(values: Any, name: str, shape: tuple[int, ...]) -> None:
+    """Raise TypeError or ValueError unless `values` is contiguous uint8 of this shape."""
     if not isinstance(values, np.ndarray):
-        raise TypeError(f"{name} are an array, not {type(values).__name__}")
+        raise TypeError(f"{name} must be an array, not {type(values).__name__}")
     if values.dtype != np.uint8 or values.shape != shape or not values.flags.c_contiguous:
-        raise ValueError(f"{name} are uint8{list(shape)}, not {values.dtype}{list(values.shape)}")
+        raise ValueError(
+            f"{name} must be contiguous uint8{list(shape)}, not {values.dtype}{list(values.shape)}"
+        )

@@ -1,4 +1,4 @@
-"""Fingerprints and the keys of tables in numpy: bits in another order, bits counted, ranges."""
+"""Keys: turns fingerprints into keys of tables, and ranges of keys into positions, in numpy."""
 
 from collections.abc import Iterator
 
@@ -14,12 +14,12 @@ I64 = npt.NDArray[np.int64]
 
 
 def leading_bits(width: int) -> int:
-    """The top `width` bits of a word."""
+    """Return the mask of the top `width` bits of a word."""
     return ALL_BITS ^ (ALL_BITS >> width)
 
 
 def permute(fingerprints: U64, mask: int) -> U64:
-    """Keys of a table: the bits in `mask` moved to the front, each group in its old order."""
+    """Return the keys of a table: bits in `mask` in front, each group in its old order."""
     keys = np.zeros_like(fingerprints)
     for shift, width in _stretches(mask):
         stretch = (fingerprints >> np.uint64(shift)) & np.uint64((1 << width) - 1)
@@ -28,12 +28,12 @@ def permute(fingerprints: U64, mask: int) -> U64:
 
 
 def permuted_one(fingerprint: int, mask: int) -> int:
-    """One key."""
+    """Return the key of one fingerprint."""
     return int(permute(np.array([fingerprint], np.uint64), mask)[0])
 
 
 def _stretches(mask: int) -> list[tuple[int, int]]:
-    """Position and width of neighbouring bits that stay together, in the order of a key."""
+    """Return position and width of neighbouring bits that stay together, in the order of a key."""
     result: list[tuple[int, int]] = []
     for part in (mask, mask ^ ALL_BITS):
         while part:
@@ -45,13 +45,13 @@ def _stretches(mask: int) -> list[tuple[int, int]]:
 
 
 def weight_order(mask: int) -> list[int]:
-    """Which bit of a fingerprint each bit of a key is, the highest first."""
+    """Return which bit of a fingerprint each bit of a key is, the highest bit of the key first."""
     places = range(FINGERPRINT_BITS - 1, -1, -1)
     return sorted(places, key=lambda place: (not mask >> place & 1, -place))
 
 
 def key_ranges(starts: I64, stops: I64) -> Iterator[tuple[I64, I64]]:
-    """Range numbers and positions of all that the ranges hold, some ranges at a time."""
+    """Yield range numbers and positions of all entries of the ranges, some ranges at a time."""
     ends = np.cumsum(stops - starts)
     done = 0
     while done < len(starts):

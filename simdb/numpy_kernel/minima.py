@@ -1,4 +1,4 @@
-"""MinHash signatures in numpy: made of features, compared and hashed by bands."""
+"""Minima: makes MinHash signatures of features, compares them and hashes their bands, in numpy."""
 
 from typing import Any
 
@@ -16,24 +16,27 @@ F64 = npt.NDArray[np.float64]
 Family = tuple[str, U64, U64]  # name, multipliers, increments
 
 FAMILIES = ("multiply-shift", "mersenne", "one-permutation")
-MOST = 1024  # permutations
-STEP = 8  # of their number
+MOST = 1024  # permutations of one family
+STEP = 8  # the number of permutations is a multiple of this
 NOTHING = 0xFFFFFFFF  # the minimum of a document without features
 MERSENNE = (1 << 61) - 1
-LOGARITHM_TERMS = 8  # the next would be below 1e-14
+LOGARITHM_TERMS = 8  # the next term of the series would be below 1e-14
 LN_2 = 0.6931471805599453
 SQRT_2 = 1.4142135623730951
 
-_BATCH = 1 << 19  # values at once
+_BATCH = 1 << 19  # values computed at once
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_DRAWS = SECOND_WORD * np.arange(1, 4, dtype=np.uint64)  # for one random word each
+_DRAWS = SECOND_WORD * np.arange(1, 4, dtype=np.uint64)  # added to a word for three random words
 
 
 def sign_features(
     offsets: I64, hashes: U64, counts: U32 | None, *, family: Family, feature_bits: int
 ) -> U32:
-    """Signatures uint32[n, p] of documents given as features, which occur so often (None: once)."""
+    """Return the signatures uint32[n, p] of documents given as features.
+
+    `counts`: how often each feature occurs; None means once.
+    """
     check_family(family, feature_bits)
     _check_offsets(offsets, hashes, "counts", counts, np.uint32)
     rows = np.empty((len(offsets) - 1, len(family[1])), np.uint32)
@@ -49,7 +52,7 @@ def sign_features(
 
 
 def minima_of(hashes: U64, family: Family, feature_bits: int) -> U32:
-    """The signature uint32[p] of the features with these hashes."""
+    """Return the signature uint32[p] of the features with these hashes."""
     name, multipliers, increments = family
     features = np.unique(fmix64(hashes))
     if feature_bits == 32:
@@ -70,7 +73,7 @@ def minima_of(hashes: U64, family: Family, feature_bits: int) -> U32:
 
 
 def sign_weighted(offsets: I64, hashes: U64, weights: F32, keys: U64) -> U32:
-    """Signatures uint32[n, p] of documents given as distinct features with weights."""
+    """Return the signatures uint32[n, p] of documents given as distinct features with weights."""
     _check_offsets(offsets, hashes, "weights", weights, np.float32)
     _check_permutations(keys, keys)
     if not np.isfinite(weights).all():
@@ -86,7 +89,10 @@ def sign_weighted(offsets: I64, hashes: U64, weights: F32, keys: U64) -> U32:
 
 
 def agreements(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> U16:
-    """In how many places each row of `right` agrees with that of `left`: uint16[n]."""
+    """Return in how many places each row of `right` agrees with its row of `left`: uint16[n].
+
+    A single row of `left` is compared with every row of `right`.
+    """
     check_minima(left)
     check_minima(right)
     if left.dtype != right.dtype or left.shape[1] != right.shape[1]:
@@ -97,7 +103,7 @@ def agreements(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> U16:
 
 
 def band_keys(minima: npt.NDArray[Any], *, bands: int, rows: int) -> U64:
-    """Keys uint64[n, bands] of the bands of signatures."""
+    """Return the keys uint64[n, bands] of the bands of signatures."""
     check_minima(minima)
     if bands < 1 or rows < 1 or bands * rows > minima.shape[1]:
         raise ValueError(f"{bands} bands of {rows} rows of {minima.shape[1]} minima")
@@ -115,13 +121,13 @@ def check_family(family: Family, feature_bits: int) -> None:
         raise ValueError(f"family is {name!r}, not one of {', '.join(map(repr, FAMILIES))}")
     _check_permutations(multipliers, increments)
     if name == "mersenne" and max(multipliers.max(), increments.max()) >= MERSENNE:
-        raise ValueError("the numbers of family 'mersenne' are below 2**61 - 1")
+        raise ValueError("the numbers of family 'mersenne' must be below 2**61 - 1")
     if feature_bits not in (32, 64):
         raise ValueError(f"feature_bits is {feature_bits}, not 32 or 64")
 
 
 def check_minima(minima: Any) -> None:
-    """Raise unless these are minima of signatures."""
+    """Raise TypeError or ValueError unless these are the minima of signatures."""
     if not isinstance(minima, np.ndarray) or minima.dtype not in (np.uint8, np.uint32):
         found = getattr(minima, "dtype", type(minima).__name__)
         raise TypeError(f"minima are {found}, not uint8 or uint32")
@@ -130,28 +136,28 @@ def check_minima(minima: Any) -> None:
 
 
 def _mersenne(multipliers: U64, features: U64, increments: U64) -> U64:
-    """(a x + b) mod 2^61 - 1 of numbers of 61 bits, by products of 32 bits."""
+    """Return (a x + b) mod 2^61 - 1 for numbers of 61 bits, from products of 32 bits."""
     low, high = multipliers & _LOW, multipliers >> _HALF
     x_low, x_high = features & _LOW, features >> _HALF
     crossed = high * x_low + low * x_high
-    # 2^61 is congruent to 1, so 2^64 is to 8, and crossed 2^32 falls into two parts.
+    # 2^61 is congruent to 1, so 2^64 is congruent to 8, and crossed * 2^32 has two parts.
     total = _folded(low * x_low) + (high * x_high << np.uint64(3))
     total += ((crossed & np.uint64(0x1FFFFFFF)) << _HALF) + (crossed >> np.uint64(29))
     return (_folded(total) + increments) % np.uint64(MERSENNE)
 
 
 def _folded(words: U64) -> U64:
-    """Congruent words of little more than 61 bits."""
+    """Return congruent words that have little more than 61 bits."""
     return (words & np.uint64(MERSENNE)) + (words >> np.uint64(61))
 
 
 def _bins(words: U64, count: int) -> I64:
-    """One of `count` bins by the highest 32 bits of each word."""
+    """Return one of `count` bins for each word, by its highest 32 bits."""
     return ((words >> _HALF) * np.uint64(count) >> _HALF).astype(np.int64)
 
 
 def _binned(features: U64, increments: U64) -> U32:
-    """Each feature in one bin; an empty bin takes the minimum of one drawn for it."""
+    """Put each feature into one bin, return the minima; an empty bin copies a random filled one."""
     count = len(increments)
     words = fmix64(features + increments[0])
     bins = _bins(words, count)
@@ -169,14 +175,14 @@ def _binned(features: U64, increments: U64) -> U32:
 
 
 def _samples(features: U64, weights: F64, keys: U64) -> U32:
-    """The consistent samples (Ioffe 2010, section 3) of weighted features: uint32[p]."""
+    """Return the consistent samples (Ioffe 2010, section 3) of weighted features: uint32[p]."""
     words = np.full(len(keys), NOTHING, np.uint64)
     least = np.full(len(keys), np.inf)
     step = max(1, _BATCH // len(keys))
     for start in range(0, len(features), step):
         batch = slice(start, start + step)
         values, found = _sampled(features[batch, None], weights[batch, None], keys)
-        # Of equal values, which are all but impossible, the lowest word is taken.
+        # Of equal values, which are almost impossible, the lowest word wins.
         order = np.lexsort((found, values), axis=0)[0], np.arange(len(keys))
         is_less = (values[order] < least) | ((values[order] == least) & (found[order] < words))
         least = np.where(is_less, values[order], least)
@@ -185,7 +191,7 @@ def _samples(features: U64, weights: F64, keys: U64) -> U32:
 
 
 def _sampled(features: U64, weights: F64, keys: U64) -> tuple[F64, U64]:
-    """ln a of each feature under each key, and the word of its sample."""
+    """Return ln a for each feature under each key, and the word of its sample."""
     draws = fmix64(features ^ keys)
     first, second, third = (fmix64(draws + step) for step in _DRAWS)
     rate, cost = _gamma(first), logarithm(_gamma(second))
@@ -196,7 +202,7 @@ def _sampled(features: U64, weights: F64, keys: U64) -> tuple[F64, U64]:
 
 
 def logarithm(numbers: F64) -> F64:
-    """ln of normal numbers above 0, of operations that every machine rounds alike."""
+    """Return ln of normal numbers above 0, by operations that every machine rounds alike."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     exponents = (bits >> np.uint64(52)).astype(np.float64) - 1023
     parts = (bits & np.uint64(0xFFFFFFFFFFFFF) | np.uint64(0x3FF0000000000000)).view(np.float64)
@@ -211,18 +217,19 @@ def logarithm(numbers: F64) -> F64:
 
 
 def _uniform(halves: U64) -> F64:
-    """From 0 to 1, neither included, by 32 bits."""
+    """Return numbers between 0 and 1, exclusive, from words of 32 bits."""
     return np.asarray((halves.astype(np.float64) + 0.5) * 2.0**-32, np.float64)
 
 
 def _gamma(words: U64) -> F64:
-    """Of Gamma(2, 1): minus the logarithm of the product of two uniform numbers."""
+    """Return samples of Gamma(2, 1): minus the logarithm of the product of two uniform numbers."""
     return -logarithm(_uniform(words & _LOW) * _uniform(words >> _HALF))
 
 
 def _check_offsets(
     offsets: I64, hashes: U64, name: str, values: npt.NDArray[Any] | None, dtype: type
 ) -> None:
+    """Raise ValueError unless offsets, hashes and the values named `name` fit together."""
     for what, array, kind in (
         ("offsets", offsets, np.int64), ("hashes", hashes, np.uint64), (name, values, dtype)
     ):  # fmt: skip
@@ -237,6 +244,7 @@ def _check_offsets(
 
 
 def _check_permutations(multipliers: U64, increments: U64) -> None:
+    """Raise ValueError unless these are the numbers of a family."""
     for name, array in (("multipliers", multipliers), ("increments", increments)):
         if array.dtype != np.uint64 or array.ndim != 1:
             raise ValueError(f"{name} are {array.dtype}[{array.ndim} axes], not uint64[1 axis]")

@@ -1,16 +1,16 @@
-"""The arithmetic of MurmurHash3_x64_128 that others share, in numpy."""
+"""Mix: the arithmetic of MurmurHash3_x64_128 that other modules share, in numpy."""
 
 import numpy as np
 import numpy.typing as npt
 
 U64 = npt.NDArray[np.uint64]
 
-# The second word of a ready feature's hash is made from its first by way of this constant.
+# The second word of the hash of a given feature is fmix64(first word ^ this constant).
 SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def fmix64(words: U64) -> U64:
-    """The finaliser of MurmurHash3_x64_128."""
+    """Return each word through the finaliser of MurmurHash3_x64_128."""
     words = (words ^ words >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
     words = (words ^ words >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
     return words ^ words >> np.uint64(33)

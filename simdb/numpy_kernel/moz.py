@@ -1,4 +1,7 @@
-"""The fingerprint of simhash-cpp, in Python; the contract is in `simdb_ext/_sketch.pyi`."""
+"""Moz: makes the fingerprints of simhash-cpp, in Python.
+
+`simdb_ext/_sketch.pyi` has the contract.
+"""
 
 from collections.abc import Sequence
 
@@ -15,9 +18,9 @@ I64 = npt.NDArray[np.int64]
 
 BITS = 64
 WINDOW_MAX = 64
-TOKENS_MAX = (2**31 - 1) // 2  # or a weight could overflow
+TOKENS_MAX = (2**31 - 1) // 2  # with more tokens, a weight could overflow
 WORD = 0xFFFFFFFF
-# By how much the six steps that mix a block of lookup3, and the seven that end it, rotate.
+# Rotations of lookup3: in the six steps that mix a block, and in the seven final steps.
 MIX_TURNS = (4, 6, 8, 16, 19, 4)
 END_TURNS = (14, 11, 25, 16, 4, 14, 24)
 
@@ -27,7 +30,7 @@ _HASH_BATCH = 1 << 14  # features whose bits are unpacked at once
 def project_moz(
     texts: Sequence[str | bytes], *, window: int, replace: bool, start: int
 ) -> tuple[I32, I64]:
-    """Weights int32[n, 128], the second half 0, and the number of tokens int64[n] of each text."""
+    """Return weights int32[n, 128], the second half 0, and numbers of tokens int64[n] of texts."""
     if not 1 <= window <= WINDOW_MAX:
         raise ValueError(f"window is {window}, not from 1 to {WINDOW_MAX}")
     weights = np.zeros((len(texts), 2 * BITS), np.int32)
@@ -43,7 +46,7 @@ def project_moz(
 
 
 def lookup3(content: bytes) -> int:
-    """Both words of hashlittle2 (Jenkins 2006) with seeds 0, the first above the second.
+    """Return both words of hashlittle2 (Jenkins 2006) with seeds 0, the first in the high half.
 
     `content` is not empty.
     """
@@ -58,7 +61,7 @@ def lookup3(content: bytes) -> int:
 
 
 def tokens_of(codes: U32) -> list[bytes]:
-    """The runs of ASCII letters up to the first NUL."""
+    """Return the stretches of ASCII letters up to the first NUL."""
     ends = np.flatnonzero(codes == 0)
     codes = codes[: ends[0]] if len(ends) else codes
     is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
@@ -66,13 +69,16 @@ def tokens_of(codes: U32) -> list[bytes]:
 
 
 def token_hashes(tokens: list[bytes]) -> U64:
-    """The hash of each token."""
+    """Return the hash of each token: uint64[n]."""
     known = {token: lookup3(token) for token in set(tokens)}
     return np.array([known[token] for token in tokens], np.uint64)
 
 
 def cyclic(hashes: U64, window: int) -> U64:
-    """Feature i: xor of the last `window` hashes, that of token i - k rotated to the left by k."""
+    """Return feature i for each token i: the xor of the last `window` hashes up to i.
+
+    The hash of token i - k is rotated to the left by k.
+    """
     features = np.zeros(len(hashes), np.uint64)
     for age in range(min(window, len(hashes))):
         words = hashes[: len(hashes) - age]
@@ -81,7 +87,7 @@ def cyclic(hashes: U64, window: int) -> U64:
 
 
 def _mix(state: list[int]) -> None:
-    """a -= c; a ^= rot(c, 4); c += b; and so on round the three words."""
+    """Mix a block: a -= c; a ^= rot(c, 4); c += b; and so on round the three words."""
     for step, turn in enumerate(MIX_TURNS):
         here, before, after = step % 3, (step + 2) % 3, (step + 1) % 3
         state[here] = (state[here] - state[before] & WORD) ^ _turned(state[before], turn)
@@ -89,7 +95,7 @@ def _mix(state: list[int]) -> None:
 
 
 def _end(state: list[int]) -> int:
-    """c ^= b; c -= rot(b, 14); and so on round the three words."""
+    """Mix the end: c ^= b; c -= rot(b, 14); and so on round the three words; return the hash."""
     for step, turn in enumerate(END_TURNS):
         here, before = (step + 2) % 3, (step + 1) % 3
         state[here] = (state[here] ^ state[before]) - _turned(state[before], turn) & WORD
@@ -97,11 +103,12 @@ def _end(state: list[int]) -> int:
 
 
 def _turned(word: int, turn: int) -> int:
+    """Rotate a word of 32 bits to the left."""
     return (word << turn | word >> 32 - turn) & WORD
 
 
 def _weights(features: U64) -> I64:
-    """Twice the sum of the signs of each bit, the most significant first; -1 for a tie."""
+    """Return twice the sum of the signs of each bit, the most significant first; -1 for a tie."""
     ones = np.zeros(BITS, np.int64)
     for first in range(0, len(features), _HASH_BATCH):
         content = features[first : first + _HASH_BATCH].astype(">u8").view(np.uint8)

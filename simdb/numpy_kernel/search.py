@@ -1,8 +1,8 @@
-"""Lookups, scans, sweeps and similarities in numpy: what `simdb_ext._search` does in C.
+"""Search: looks up, probes and scans fingerprints in numpy, as `simdb_ext._search` does in C.
 
-The contract of every name is written in `simdb_ext/_search.pyi`.  A probe list becomes ranges of
-positions, the ranges are measured in slices of bounded size, and what lies within the distance
-is filtered and sorted at the end.
+`simdb_ext/_search.pyi` has the contract of every name.  A list of probes becomes ranges of
+positions, the ranges are measured in slices of bounded size, and the entries within the distance
+are filtered and sorted at the end.
 """
 
 import sys
@@ -36,27 +36,28 @@ Flags = npt.NDArray[np.bool_]
 
 # Entries of a directory, start .. stop.
 Window = tuple[int, int]
+# Offsets of each query, ordinals, distances.
 Found = tuple[I64, U32, U8]
-# The same before it is sorted: number of the query, ordinal, distance; one entry per match.
+# The same before sorting: number of the query, ordinal, distance; one entry per match.
 Matches = tuple[I64, U32, U8]
 
 HEADER_BITS_MAX = 32
 
 
 def variants() -> list[str]:
-    """The one variant there is."""
+    """Return the names of all variants: numpy is the only one."""
     return ["numpy"]
 
 
 def select(variant: str) -> str:
-    """Check the name; there is nothing to choose from."""
+    """Use `variant` from now on; return the name of the variant used before."""
     if variant not in variants():
         raise ValueError(f"no variant {variant!r}; there are {variants()}")
     return "numpy"
 
 
 class Tables:
-    """The runs of all block permutations of one collection, prepared for lookup."""
+    """A collection's runs of all block permutations, prepared for look-ups."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Tables:
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """Keep the arrays and work out how the bits of each table are ordered."""
+        """Take the arrays, and find the order of the bits in each table."""
         if not masks or not all(0 < mask <= ALL_BITS for mask in masks):
             raise ValueError("every table needs a mask of 1 to 64 bits")
         self._masks = list(masks)
@@ -85,7 +86,7 @@ class Tables:
     def lookup(
         self, queries: U64, *, distance: int, flips: int, first: bool, after: U32 | None
     ) -> Found:
-        """Stored fingerprints within `distance` whose header is reached in some table."""
+        """Find stored fingerprints within `distance` that some table reaches with `flips` flips."""
         _check_query(queries, distance, flips, after)
         found = list(self._scan_loose(queries, distance))
         for table, mask in enumerate(self._masks):
@@ -97,7 +98,7 @@ class Tables:
     def lookup_one(
         self, query: int, distance: int, flips: int, first: bool, most: int = sys.maxsize
     ) -> list[tuple[int, int]] | None:
-        """(ordinal, distance) of the matches of one query, in the same order."""
+        """Do `lookup` for one query; return (ordinal, distance) of each match in the same order."""
         queries = np.array([query], np.uint64)
         found = self.lookup(queries, distance=distance, flips=flips, first=first, after=None)
         return _as_list(found, most)
@@ -116,7 +117,7 @@ class Tables:
         tables: int | None,
         header_bits: int | None = None,
     ) -> Found:
-        """Stored fingerprints within `distance` whose header is likely to come of the query's."""
+        """Find stored fingerprints within `distance` whose header is a likely one for the query."""
         _check_query(queries, distance, 0, after)
         flips = flips_of(levels, costs, theta, cap, len(queries))
         found = list(self._scan_loose(queries, distance))
@@ -149,7 +150,7 @@ class Tables:
         header_bits: int | None = None,
         most: int = sys.maxsize,
     ) -> list[tuple[int, int]] | None:
-        """(ordinal, distance) of the matches of one query, in the same order."""
+        """Do `probe` for one query; return (ordinal, distance) of each match in the same order."""
         found = self.probe(
             np.array([query], np.uint64),
             np.frombuffer(levels, np.uint8)[None, :],
@@ -174,7 +175,7 @@ class Tables:
         tables: int | None,
         header_bits: int | None = None,
     ) -> I64:
-        """How many headers `probe` would ask for, for each query, in the largest run."""
+        """Return how many headers of the largest run `probe` would look up for each query."""
         flips = flips_of(levels, costs, theta, cap, len(levels))
         counts = np.zeros(len(levels), np.int64)
         largest = max(self._runs, key=lambda run: len(run[0][0]), default=[])
@@ -184,7 +185,7 @@ class Tables:
         return counts
 
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
-        """Every stored fingerprint within `distance`, by comparing with all of them."""
+        """Find all stored fingerprints within `distance`, by comparing with every one."""
         _check_query(queries, distance, 0, after)
         found = list(self._scan_loose(queries, distance))
         permuted = permute(queries, self._masks[0])
@@ -197,7 +198,7 @@ class Tables:
         return self._collected(found, len(queries), first, after)
 
     def _scan_loose(self, queries: U64, distance: int) -> Iterator[Matches]:
-        """Matches among the loose fingerprints."""
+        """Yield matches among the loose fingerprints, those of the delta."""
         return _scan_all(self._loose[0], self._loose[1], queries, distance)
 
     def _probe(
@@ -209,7 +210,7 @@ class Tables:
         distance: int,
         flips: int,
     ) -> Iterator[Matches]:
-        """Matches in one table of one run that no earlier table reaches."""
+        """Yield matches in one table of one run that no earlier table reaches."""
         keys, ordinals, directory = column
         mask = self._masks[table]
         width = min(_width(column), mask.bit_count())
@@ -233,21 +234,21 @@ class Tables:
         limits: dict[tuple[int, int], I64],
         header_bits: int | None,
     ) -> Iterator[Matches]:
-        """Of query numbers, ordinals and differences of keys, those no earlier table reaches."""
+        """Yield the matches, given as queries, ordinals and key differences, new to this table."""
         for numbers, ordinals, differences in found:
             bits = np.zeros((len(numbers), FINGERPRINT_BITS), np.bool_)
             content = differences.astype(">u8").view(np.uint8).reshape(-1, 8)
             bits[:, self._orders[table]] = np.unpackbits(content, axis=1)
-            kept = np.ones(len(numbers), np.bool_)
+            is_new = np.ones(len(numbers), np.bool_)
             for earlier in range(table):
                 width = _header_bits(run[earlier], header_bits)
                 header = np.zeros(FINGERPRINT_BITS, np.bool_)
                 header[self._orders[earlier][:width]] = True
-                kept &= ~flips.reached(numbers, bits & header, limits[earlier, width])
-            yield numbers[kept], ordinals[kept], bit_counts(differences[kept])
+                is_new &= ~flips.reached(numbers, bits & header, limits[earlier, width])
+            yield numbers[is_new], ordinals[is_new], bit_counts(differences[is_new])
 
     def _table_count(self, tables: int | None) -> int:
-        """How many tables to search, when `tables` were asked for."""
+        """Return how many tables to search; all if `tables` is None."""
         if tables is None:
             return len(self._masks)
         if not 1 <= tables <= len(self._masks):
@@ -255,14 +256,14 @@ class Tables:
         return tables
 
     def _collected(self, found: list[Matches], count: int, first: bool, after: U32 | None) -> Found:
-        """The matches that may be returned, sorted by query, distance and ordinal."""
+        """Return the living matches after `after`, sorted by query, distance and ordinal."""
         numbers = np.concatenate([np.empty(0, np.int64), *(part[0] for part in found)])
         ordinals = np.concatenate([np.empty(0, np.uint32), *(part[1] for part in found)])
         distances = np.concatenate([np.empty(0, np.uint8), *(part[2] for part in found)])
-        kept = ~marked(self._dead, ordinals)
+        is_found = ~marked(self._dead, ordinals)
         if after is not None:
-            kept &= ordinals > after[numbers]
-        numbers, ordinals, distances = numbers[kept], ordinals[kept], distances[kept]
+            is_found &= ordinals > after[numbers]
+        numbers, ordinals, distances = numbers[is_found], ordinals[is_found], distances[is_found]
         order = np.lexsort((ordinals, distances, numbers))
         if first:
             order = order[_is_first(numbers[order])]
@@ -270,7 +271,7 @@ class Tables:
 
 
 def _as_list(found: Found, most: int) -> list[tuple[int, int]] | None:
-    """(ordinal, distance) of the matches of one query; None when there are more than `most`."""
+    """Return (ordinal, distance) of each match of one query; None for more than `most`."""
     _, ordinals, distances = found
     if len(ordinals) > most:
         return None
@@ -280,7 +281,7 @@ def _as_list(found: Found, most: int) -> list[tuple[int, int]] | None:
 def _buckets(
     directory: U32, window: Window, count: int, queries: U64, flipped: int, width: int
 ) -> tuple[I64, I64]:
-    """Positions that hold the leading `width` bits of each query, those of `flipped` flipped."""
+    """Return the ranges of keys that begin with `width` bits of each query, `flipped` inverted."""
     span = (len(directory) - 1) >> width
     prefixes = ((queries ^ np.uint64(flipped)) >> (FINGERPRINT_BITS - width)).astype(np.int64)
     starts = np.minimum(directory[prefixes * span].astype(np.int64), count)
@@ -289,7 +290,7 @@ def _buckets(
 
 
 def _is_inside(window: Window, first: I64) -> Flags:
-    """Whether the window has the buckets that begin at these entries of the directory."""
+    """Return whether the window contains the buckets that begin at these directory entries."""
     return (first >= window[0]) & (first < window[1])
 
 
@@ -301,7 +302,7 @@ def _probe_sets(
     distance: int,
     width: int,
 ) -> Iterator[tuple[I64, U32, U64]]:
-    """Query numbers, ordinals and differences of what is near and has one of the headers."""
+    """Yield query number, ordinal and key difference of near entries with one of the headers."""
     keys, ordinals, directory = column
     if len(queries) == 0:
         return
@@ -322,26 +323,26 @@ def _probe_sets(
 
 
 def _width(column: tuple[U64, U32, U32]) -> int:
-    """How many bits the directory tells apart."""
+    """Return how many leading bits the directory indexes."""
     return (len(column[2]) - 1).bit_length() - 1
 
 
 def _header_bits(column: tuple[U64, U32, U32], most: int | None) -> int:
-    """How many bits are the header: those of the directory, but `most` at most."""
+    """Return how many bits a header has: those of the directory, but at most `most`."""
     if most is not None and not 0 <= most <= FINGERPRINT_BITS:
         raise ValueError(f"header_bits is {most}, not 0 to {FINGERPRINT_BITS}")
     return _width(column) if most is None else min(_width(column), most)
 
 
 def _flip_sets(width: int, flips: int) -> Iterator[int]:
-    """Every set of at most `flips` of the top `width` bits, the smaller sets first."""
+    """Yield every set of at most `flips` of the top `width` bits, the smaller sets first."""
     bits = [1 << (FINGERPRINT_BITS - 1 - position) for position in range(width)]
     for size in range(min(flips, width) + 1):
         yield from (sum(chosen) for chosen in combinations(bits, size))
 
 
 def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator[Matches]:
-    """Matches of every query among all keys."""
+    """Yield matches of every query among all keys."""
     step = max(1, SLICE // max(1, len(keys)))
     for start in range(0, len(queries), step):
         distances = bit_counts(queries[start : start + step, None] ^ keys)
@@ -350,17 +351,17 @@ def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator
 
 
 def _offsets(numbers: I64, count: int) -> I64:
-    """Where the matches of each query begin, given the sorted query numbers of all."""
+    """Return where the matches of each query begin, from the sorted query numbers of all."""
     return np.searchsorted(numbers, np.arange(count + 1)).astype(np.int64)
 
 
 def _is_first(numbers: I64) -> Flags:
-    """Whether each number differs from the one before it."""
+    """Return whether each number differs from the number before it."""
     return np.concatenate([np.ones(len(numbers[:1]), np.bool_), numbers[1:] != numbers[:-1]])
 
 
 def _column(column: tuple[U64, U32, U32]) -> tuple[U64, U32, U32]:
-    """The three arrays of one run in one table, if they can be right."""
+    """Return the three arrays of one run in one table; ValueError if they do not fit together."""
     keys, ordinals, directory = column
     array(keys, np.uint64)
     array(ordinals, np.uint32)
@@ -376,7 +377,7 @@ def _column(column: tuple[U64, U32, U32]) -> tuple[U64, U32, U32]:
 def _windows(
     runs: list[list[tuple[U64, U32, U32]]], windows: Sequence[Window] | None
 ) -> list[Window]:
-    """The entries of the directories of each run that are looked at."""
+    """Return the directory entries of each run that are searched; ValueError for bad windows."""
     if windows is None:
         return [(0, len(run[0][2]) - 1) for run in runs]
     if len(windows) != len(runs):
@@ -391,7 +392,7 @@ def _windows(
 
 
 def _check_query(queries: U64, distance: int, flips: int, after: U32 | None) -> None:
-    """Refuse what cannot be asked."""
+    """Raise ValueError for arguments of a search that are out of range."""
     array(queries, np.uint64)
     if not 0 <= distance <= FINGERPRINT_BITS or not 0 <= flips <= FINGERPRINT_BITS:
         raise ValueError(f"distance {distance} or flips {flips} is not 0 to 64")

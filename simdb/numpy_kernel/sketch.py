@@ -1,7 +1,7 @@
-"""Text to features to weights to fingerprints and packed volatility vectors, in numpy.
+"""Sketch: turns texts into features, weights, fingerprints, vectors and minima, in numpy.
 
-The same functions with the same answers as `simdb_ext._sketch`, whose stub says what each does;
-for machines without a compiled kernel, and the readable definition of it.
+The functions give the same answers as those of `simdb_ext._sketch`; its stub has the contracts.
+They serve machines without a compiled kernel and are its readable definition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,9 +30,10 @@ Bool = npt.NDArray[np.bool_]
 
 DIMENSIONS = 128
 SHINGLE_MAX = 1024
-FEATURES_MAX = 2**31 - 1  # or a weight could overflow
+FEATURES_MAX = 2**31 - 1  # with more features, a weight could overflow
 
-# Consecutive tokens of a shingle are told apart by rotating their hashes; 23 is coprime to 64.
+# The hashes of a shingle's tokens are rotated by multiples of this, so that order counts; 23 is
+# coprime to 64.
 ROTATION = 23
 
 # Standard deviations of a weight per step of its quantised value (Max 1960, 16 levels).
@@ -48,19 +49,19 @@ sign_weighted = minima.sign_weighted
 
 
 def variants() -> list[str]:
-    """Names of the variants there are: numpy has but one."""
+    """Return the names of all variants: numpy is the only one."""
     return ["numpy"]
 
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; returns the name of the one in use before."""
+    """Use `variant` from now on; return the name of the variant used before."""
     if variant != "numpy":
         raise ValueError(f"no variant {variant!r}; there are: numpy")
     return "numpy"
 
 
 def murmur(content: bytes, seed: int) -> tuple[int, int]:
-    """Both words of MurmurHash3_x64_128."""
+    """Return both words of MurmurHash3_x64_128."""
     _check_seed(seed)
     first, second = mmh3.hash64(content, seed, signed=False)
     return first, second
@@ -79,7 +80,7 @@ def project_texts(
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
 ) -> tuple[I32 | F32, I64]:
-    """Weights [n, 128] and the number of features int64[n] of each text."""
+    """Return the weights [n, 128] and the numbers of features int64[n] of texts."""
     _check_counting(counting, idf)
     features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary)
     return _projected(features, counting, idf, start)
@@ -96,7 +97,7 @@ def project_tokens(
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
 ) -> tuple[I32 | F32, I64]:
-    """The same for documents whose tokens are given; each token is hashed as it is."""
+    """Do `project_texts` for documents whose tokens are given; tokens are hashed as they are."""
     _check_counting(counting, idf)
     features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
     return _projected(features, counting, idf, start)
@@ -113,7 +114,7 @@ def count_texts(
     start: int,
     vocabulary: Vocabulary | None = None,
 ) -> tuple[I64, U64, U32]:
-    """The distinct features of each text, in the order in which they first occur."""
+    """Return offsets, hashes and counts of texts' distinct features, in order of first use."""
     return _counted(
         _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary)
     )
@@ -128,12 +129,12 @@ def count_tokens(
     start: int,
     vocabulary: Vocabulary | None = None,
 ) -> tuple[I64, U64, U32]:
-    """The same for documents whose tokens are given."""
+    """Do `count_texts` for documents whose tokens are given."""
     return _counted(_features_of_tokens(documents, shingle, seed, replace, start, vocabulary))
 
 
 def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
-    """Weights float32[n, 128] of documents given as features with weights (1 where None)."""
+    """Return the weights float32[n, 128] of documents given as features with weights (None: 1)."""
     _check_features(offsets, hashes, weights)
     if weights is None:
         weights = np.ones(len(hashes), np.float32)
@@ -144,9 +145,9 @@ def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
             batch = slice(first, min(first + _HASH_BATCH, offsets[document + 1]))
             words = np.stack([hashes[batch], fmix64(hashes[batch] ^ SECOND_WORD)], 1)
             signs = np.where(_bits(words) == 1, 1.0, -1.0)
-            signed = signs * weights[batch, None]
-            # A cumulative sum adds one row after the other, as the contract asks; a sum may not.
-            total = np.cumsum(np.concatenate([total[None], signed]), axis=0)[-1]
+            terms = signs * weights[batch, None]
+            # The contract asks to add row after row; a cumulative sum does, a sum need not.
+            total = np.cumsum(np.concatenate([total[None], terms]), axis=0)[-1]
         with np.errstate(over="ignore"):
             projected[document] = total
     return projected
@@ -165,8 +166,8 @@ def sign_texts(
     feature_bits: int,
     vocabulary: Vocabulary | None = None,
 ) -> tuple[U32, I64]:
-    """Signatures uint32[n, p] and the number of features int64[n] of each text."""
-    return _signed(
+    """Return the signatures uint32[n, p] and the numbers of features int64[n] of texts."""
+    return _minima(
         _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary),
         family,
         feature_bits,
@@ -184,13 +185,16 @@ def sign_tokens(
     feature_bits: int,
     vocabulary: Vocabulary | None = None,
 ) -> tuple[U32, I64]:
-    """The same for documents whose tokens are given; each token is hashed as it is."""
+    """Do `sign_texts` for documents whose tokens are given; tokens are hashed as they are."""
     features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
-    return _signed(features, family, feature_bits)
+    return _minima(features, family, feature_bits)
 
 
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:
-    """Fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d], d 64 or 128."""
+    """Return fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d].
+
+    d is 64 or 128.
+    """
     if weights.dtype not in (np.int32, np.float32):
         raise TypeError(f"weights are {weights.dtype}, not int32 or float32")
     if weights.ndim != 2 or weights.shape[1] not in (64, DIMENSIONS):
@@ -210,7 +214,7 @@ def quantise(weights: I32 | F32) -> tuple[U64, U8]:
 
 
 def _hash_tokens(tokens: list[bytes], seed: int, vocabulary: Vocabulary | None) -> U64:
-    """Both words of the hash of every token that stays: uint64[n, 2]."""
+    """Return both words of the hash of each token that is not a stop word: uint64[n, 2]."""
     if vocabulary is not None:
         tokens = vocabulary.translate(tokens)
     hashes = [mmh3.hash64(token, seed, signed=False) for token in tokens]
@@ -218,7 +222,7 @@ def _hash_tokens(tokens: list[bytes], seed: int, vocabulary: Vocabulary | None) 
 
 
 def _features(tokens: U64, shingle: int) -> U64:
-    """Both words of the hash of every `shingle` consecutive tokens."""
+    """Return both words of the hash of every `shingle` consecutive tokens."""
     length = min(shingle, len(tokens))
     if length <= 1:
         return tokens
@@ -231,7 +235,7 @@ def _features(tokens: U64, shingle: int) -> U64:
 
 
 def _bits(words: U64) -> U8:
-    """The bits of uint64[n, 2], least significant first: uint8[n, 128]."""
+    """Return the bits of uint64[n, 2], least significant first: uint8[n, 128]."""
     content = np.ascontiguousarray(words, "<u8").view(np.uint8)
     return np.unpackbits(content, axis=1, bitorder="little")
 
@@ -246,7 +250,7 @@ def _features_of_texts(
     start: int,
     vocabulary: Vocabulary | None,
 ) -> Iterator[U64]:
-    """Both words of the hash of every feature of each text, occurrence by occurrence."""
+    """Yield, for each text, both words of the hash of every occurrence of a feature."""
     _check_unit(unit)
     _check_shingle(shingle)
     _check_seed(seed, vocabulary)
@@ -266,6 +270,7 @@ def _features_of_tokens(
     start: int,
     vocabulary: Vocabulary | None,
 ) -> Iterator[U64]:
+    """Do `_features_of_texts` for documents whose tokens are given."""
     _check_shingle(shingle)
     _check_seed(seed, vocabulary)
     for position, tokens in enumerate(documents, start):
@@ -276,7 +281,7 @@ def _features_of_tokens(
 def _projected(
     documents: Iterator[U64], counting: str, idf: Idf | None, start: int
 ) -> tuple[I32 | F32, I64]:
-    """Weights and numbers of features of documents given by their features."""
+    """Return the weights and the numbers of features of documents given by their features."""
     rows, counts = [], []
     for position, features in enumerate(documents, start):
         if len(features) > FEATURES_MAX:
@@ -293,7 +298,7 @@ def _projected(
 
 
 def _sum(features: U64, weights: I64) -> I64:
-    """The sum of the weights of features, negative where a bit is not set: int64[128]."""
+    """Return the sums of features' weights, int64[128]: plus where a bit is set, else minus."""
     ones = np.zeros(DIMENSIONS, np.int64)
     for first in range(0, len(features), _HASH_BATCH):
         batch = slice(first, first + _HASH_BATCH)
@@ -302,6 +307,7 @@ def _sum(features: U64, weights: I64) -> I64:
 
 
 def _counted(documents: Iterator[U64]) -> tuple[I64, U64, U32]:
+    """Return offsets, hashes and counts of the distinct features of documents."""
     hashes, counts, lengths = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], [0]
     for features in documents:
         rows, numbers = bags.distinct(features)
@@ -315,8 +321,8 @@ def _counted(documents: Iterator[U64]) -> tuple[I64, U64, U32]:
     )
 
 
-def _signed(documents: Iterator[U64], family: Family, feature_bits: int) -> tuple[U32, I64]:
-    """Signatures and numbers of features of documents given by their features."""
+def _minima(documents: Iterator[U64], family: Family, feature_bits: int) -> tuple[U32, I64]:
+    """Return the signatures and the numbers of features of documents given by their features."""
     minima.check_family(family, feature_bits)
     rows, counts = [], []
     for features in documents:
@@ -326,11 +332,13 @@ def _signed(documents: Iterator[U64], family: Family, feature_bits: int) -> tupl
 
 
 def _check_unit(unit: str) -> None:
+    """Raise ValueError for an unknown unit of text."""
     if unit not in CUTS:
         raise ValueError(f"unit is {unit!r}, not one of {', '.join(map(repr, CUTS))}")
 
 
 def _check_counting(counting: str, idf: Idf | None) -> None:
+    """Raise ValueError for an unknown way of counting or an IDF table that does not fit."""
     if counting not in bags.COUNTINGS:
         known = ", ".join(map(repr, bags.COUNTINGS))
         raise ValueError(f"counting is {counting!r}, not one of {known}")
@@ -339,6 +347,7 @@ def _check_counting(counting: str, idf: Idf | None) -> None:
 
 
 def _check_seed(seed: int, vocabulary: Vocabulary | None = None) -> None:
+    """Raise ValueError for a seed out of range, or one that is not the vocabulary's."""
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is {seed}, not from 0 to 2**32 - 1")
     if vocabulary is not None and vocabulary.seed != seed:
@@ -346,12 +355,13 @@ def _check_seed(seed: int, vocabulary: Vocabulary | None = None) -> None:
 
 
 def _check_shingle(shingle: int) -> None:
+    """Raise ValueError for a shingle length out of range."""
     if not 1 <= shingle <= SHINGLE_MAX:
         raise ValueError(f"shingle is {shingle}, not from 1 to {SHINGLE_MAX}")
 
 
 def _check_features(offsets: I64, hashes: U64, weights: F32 | None) -> None:
-    """Raise unless the three arrays of `project_features` fit together."""
+    """Raise ValueError unless the three arrays of `project_features` fit together."""
     for name, array, dtype in (
         ("offsets", offsets, np.dtype(np.int64)),
         ("hashes", hashes, np.dtype(np.uint64)),

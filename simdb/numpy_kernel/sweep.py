@@ -1,4 +1,7 @@
-"""Sweeping one sorted table for pairs in numpy; the contract is in `simdb_ext/_search.pyi`."""
+"""Sweep: finds all pairs in one sorted table, in numpy.
+
+`simdb_ext/_search.pyi` has the contract.
+"""
 
 from collections.abc import Sequence
 
@@ -25,7 +28,10 @@ def sweep(
     right: U32,
     distances: U8,
 ) -> tuple[int, int, int]:
-    """Pairs within `distance` whose bits masks[table] are equal, among one sorted table."""
+    """Write the pairs of one sorted table within `distance` that agree in the bits masks[table].
+
+    Return how many were written, and the cursor to continue from.
+    """
     _check_sweep(keys, ordinals, masks, table, distance, cursor)
     capacity = len(array(left, np.uint32))
     lengths = {capacity, len(array(right, np.uint32)), len(array(distances, np.uint8))}
@@ -43,15 +49,15 @@ def sweep(
         for numbers, positions in key_ranges(starts, np.maximum(stops, starts)):
             difference = keys[positions] ^ keys[block[numbers]]
             measured = bit_counts(difference)
-            kept = measured <= distance
+            is_pair = measured <= distance
             for mask in earlier:
-                kept &= (difference & mask) != 0
-            one, other = block[numbers[kept]], positions[kept]
+                is_pair &= (difference & mask) != 0
+            one, other = block[numbers[is_pair]], positions[is_pair]
             fits = min(len(one), capacity - written)
             window = slice(written, written + fits)
             left[window] = np.minimum(ordinals[one], ordinals[other])[:fits]
             right[window] = np.maximum(ordinals[one], ordinals[other])[:fits]
-            distances[window] = measured[kept][:fits]
+            distances[window] = measured[is_pair][:fits]
             written += fits
             if fits < len(one):
                 return written, int(one[fits]), int(other[fits])
@@ -68,7 +74,7 @@ def _check_sweep(
     distance: int,
     place: tuple[int, int],
 ) -> None:
-    """Refuse what cannot be swept."""
+    """Raise ValueError for arguments of a sweep that are out of range."""
     if len(array(keys, np.uint64)) != len(array(ordinals, np.uint32)):
         raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
     if not all(0 <= mask <= ALL_BITS for mask in masks) or not 0 <= table < len(masks):

@@ -1,7 +1,7 @@
-"""Texts as arrays of code points, cut into tokens, in numpy.
+"""Text: cuts texts, as arrays of code points, into tokens, in numpy.
 
-Character properties come from a table of our own, so that a fingerprint does not change with the
-Unicode version of the running Python.
+Character properties come from the project's own table, so that a fingerprint does not depend on
+the Unicode version of the running Python.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ WORD, CJK, SPACE = 1, 2, 3  # classes of characters
 
 
 def code_points(text: str | bytes, position: int, errors: str) -> U32:
-    """The characters of document number `position`, checked."""
+    """Return the code points of document number `position`; InputError for invalid Unicode."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8", errors)
@@ -36,7 +36,7 @@ def code_points(text: str | bytes, position: int, errors: str) -> U32:
 
 
 def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> list[bytes]:
-    """The UTF-8 of each token of document number `position`."""
+    """Return the tokens of document number `position` in UTF-8; InputError for other types."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
         raise InputError(f"document {position} is {type(tokens).__name__}, not a list of tokens")
     contents = []
@@ -56,41 +56,41 @@ def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> li
 
 
 def cut(codes: U32, unit: str, lowercase: bool) -> list[bytes]:
-    """The UTF-8 of the tokens of a text."""
+    """Return the tokens of a text in UTF-8."""
     return CUTS[unit](codes, _lower_case(codes) if lowercase else codes)
 
 
 def _words(codes: U32, shown: U32) -> list[bytes]:
-    """The words of a text, cut by the classes of `codes`, spelled as in `shown`."""
+    """Return the words of a text, cut by the classes of `codes`, spelled as in `shown`."""
     classes = _properties()[0][codes]
     return _stretches(shown, classes == WORD, classes == CJK)
 
 
 def _between_spaces(codes: U32, shown: U32) -> list[bytes]:
-    """What stands between white space."""
+    """Return the stretches of a text between white space."""
     is_black = _properties()[0][codes] != SPACE
     return _stretches(shown, is_black, np.zeros_like(is_black))
 
 
 def _stretches(shown: U32, is_word: Bool, is_single: Bool) -> list[bytes]:
-    """Longest stretches of `is_word`, and every `is_single` by itself."""
+    """Return the longest stretches of `is_word`, and every character of `is_single` by itself."""
     starts = is_single | (is_word & ~np.concatenate([[False], is_word[:-1]]))
     stops = is_single | (is_word & ~np.concatenate([is_word[1:], [False]]))
     return _spell(shown, np.flatnonzero(starts), np.flatnonzero(stops) + 1)
 
 
 def _characters(codes: U32, shown: U32) -> list[bytes]:
-    """The characters of a text, white space folded to one space and cut off at both ends."""
+    """Return the characters of a text; white space becomes one space, or nothing at both ends."""
     is_space = _properties()[0][codes] == SPACE
     follows_space = np.concatenate([[True], is_space[:-1]])
-    kept = np.where(is_space, np.uint32(ord(" ")), shown)[~(is_space & follows_space)]
+    folded = np.where(is_space, np.uint32(ord(" ")), shown)[~(is_space & follows_space)]
     if is_space.size and is_space[-1]:
-        kept = kept[:-1]
-    return _spell(kept, np.arange(len(kept)), np.arange(1, len(kept) + 1))
+        folded = folded[:-1]
+    return _spell(folded, np.arange(len(folded)), np.arange(1, len(folded) + 1))
 
 
 def _spell(codes: U32, starts: npt.NDArray[np.intp], stops: npt.NDArray[np.intp]) -> list[bytes]:
-    """The UTF-8 of codes[starts[i]:stops[i]] for every i."""
+    """Return codes[starts[i]:stops[i]] in UTF-8 for every i."""
     lengths = np.full(len(codes), 1) + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     content = codes.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
@@ -99,13 +99,13 @@ def _spell(codes: U32, starts: npt.NDArray[np.intp], stops: npt.NDArray[np.intp]
 
 
 def _lower_case(codes: U32) -> U32:
-    """The one-to-one lower-case mapping of every character."""
+    """Return every character in lower case, by the one-to-one mapping."""
     return (codes + _properties()[1][codes]).astype(np.uint32)
 
 
 @cache
 def _properties() -> tuple[U8, I32]:
-    """Class of, and what to add for the lower case of, every code point."""
+    """Return the class of every code point, and the number to add for its lower case."""
     classes = np.zeros(0x110000, np.uint8)
     code = 0
     for skipped, count, kind in np.fromstring(CLASS_RANGES, np.int32, sep=" ").reshape(-1, 3):

@@ -1,4 +1,4 @@
-"""Similarities of packed volatility vectors in numpy, and what its neighbour shares with it."""
+"""Vectors: measures similarities of packed volatility vectors, in numpy."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,16 +16,16 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-WIDTH_MAX = 65536  # bytes of a packed vector; its integers then stay far below 2**31
+WIDTH_MAX = 65536  # bytes of a packed vector; sums of its weights then stay far below 2**31
 ORDINALS = 1 << 32
-SLICE = 1 << 20  # fingerprints or dimensions measured at a time, for bounded memory
+SLICE = 1 << 20  # fingerprints or dimensions measured at a time, to bound memory
 
 
 class Vectors:
-    """Packed volatility vectors by ordinal, over segments of consecutive ordinals."""
+    """A look-up of packed volatility vectors by ordinal, in segments of consecutive ordinals."""
 
     def __init__(self, width: int, segments: Sequence[tuple[int, U8]]) -> None:
-        """Keep the segments, which must be sorted and disjoint."""
+        """Take segments, sorted and disjoint: the first ordinal and the vectors of each."""
         if not 0 < width <= WIDTH_MAX:
             raise ValueError(f"a packed vector has 1 to {WIDTH_MAX} bytes, not {width}")
         self._width = width
@@ -38,7 +38,10 @@ class Vectors:
             raise ValueError("segments are not sorted, disjoint and of 32-bit ordinals")
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
-        """Of queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+        """Return the similarity of queries[i] to each of ordinals[offsets[i]:offsets[i + 1]].
+
+        `queries`: uint8[m, width].
+        """
         _packed(queries, self._width)
         if len(offsets) != len(queries) + 1 or offsets[0] != 0 or offsets[-1] != len(ordinals):
             raise ValueError("offsets do not divide the ordinals among the queries")
@@ -52,7 +55,7 @@ class Vectors:
         return result
 
     def between(self, left: U32, right: U32) -> F32:
-        """Of the stored vectors left[i] and right[i]."""
+        """Return the similarity of the stored vectors left[i] and right[i]."""
         if len(left) != len(right):
             raise ValueError("left and right differ in length")
         result = np.empty(len(left), np.float32)
@@ -64,7 +67,7 @@ class Vectors:
     def scan(
         self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
     ) -> tuple[I64, U32, F32]:
-        """Every stored vector at least that similar to each query, by comparing with all."""
+        """Find all stored vectors of at least `similarity` to each query, by comparing with all."""
         _packed(queries, self._width)
         if after is not None and len(after) != len(queries):
             raise ValueError("after needs one ordinal for each query")
@@ -72,10 +75,10 @@ class Vectors:
         rows = []
         for number, query in enumerate(_weights(queries)):
             ordinals, scores = self._scan_one(query, least)
-            kept = ~marked(skip, ordinals)
+            is_found = ~marked(skip, ordinals)
             if after is not None:
-                kept &= ordinals > after[number]
-            ordinals, scores = ordinals[kept], scores[kept]
+                is_found &= ordinals > after[number]
+            ordinals, scores = ordinals[is_found], scores[is_found]
             order = np.lexsort((ordinals, -scores))
             rows.append((ordinals[order], scores[order]))
         offsets = np.zeros(len(queries) + 1, np.int64)
@@ -87,7 +90,7 @@ class Vectors:
         )
 
     def gather(self, ordinals: U32) -> U8:
-        """Copies: uint8[len(ordinals), width]."""
+        """Copy the vectors of `ordinals`: uint8[len(ordinals), width]."""
         array(ordinals, np.uint32)
         result = np.empty((len(ordinals), self._width), np.uint8)
         numbers = np.searchsorted(self._stops, ordinals, side="right")
@@ -102,7 +105,7 @@ class Vectors:
         return result
 
     def _scan_one(self, query: F64, least: np.float32) -> tuple[U32, F32]:
-        """Ordinals and similarities, at least `least`, of one query."""
+        """Return ordinals and similarities of the vectors at least `least` similar to one query."""
         ordinals, scores = [np.empty(0, np.uint32)], [np.empty(0, np.float32)]
         for start, vectors in self._segments:
             for part in self._slices(len(vectors)):
@@ -113,13 +116,13 @@ class Vectors:
         return np.concatenate(ordinals), np.concatenate(scores)
 
     def _slices(self, count: int) -> Iterator[slice]:
-        """Slices of `count` vectors that have at most `SLICE` dimensions together."""
+        """Return slices of `count` vectors; each has at most `SLICE` dimensions in all."""
         step = max(1, SLICE // (2 * self._width))
         return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 def array(values: Any, dtype: npt.DTypeLike) -> Any:
-    """The same array, if the compiled kernel would take it."""
+    """Return the array if the compiled kernel would accept it; TypeError or ValueError if not."""
     if not isinstance(values, np.ndarray):
         raise TypeError(f"wanted an array, not {type(values).__name__}")
     if (
@@ -132,7 +135,7 @@ def array(values: Any, dtype: npt.DTypeLike) -> Any:
 
 
 def _packed(vectors: U8, width: int) -> U8:
-    """The same vectors, if they have the right shape."""
+    """Return the vectors if they are uint8[n, width]; TypeError or ValueError if not."""
     if not isinstance(vectors, np.ndarray):
         raise TypeError(f"wanted an array, not {type(vectors).__name__}")
     if vectors.dtype != np.uint8 or vectors.ndim != 2 or vectors.shape[1] != width:
@@ -141,7 +144,7 @@ def _packed(vectors: U8, width: int) -> U8:
 
 
 def marked(bits: U8 | None, ordinals: U32) -> Flags:
-    """Whether the bit of each ordinal is set; those beyond the end are not."""
+    """Return whether the bit of each ordinal is set; a bit beyond the end is not."""
     if bits is None or len(bits) == 0:
         return np.zeros(len(ordinals), np.bool_)
     places = ordinals >> 3
@@ -156,7 +159,10 @@ def _weights(vectors: U8) -> F64:
 
 
 def _cosine(left: F64, right: F64) -> F32:
-    """Row by row; all sums are whole numbers and exact."""
+    """Return the cosine of each row of `right` with its row of `left`, or with a single one.
+
+    All sums are of whole numbers and exact.
+    """
     products = np.einsum("ij,ij->i", left, left) * np.einsum("ij,ij->i", right, right)
     dots = (right @ left[0]) if len(left) == 1 else np.einsum("ij,ij->i", left, right)
     return np.asarray(dots / np.sqrt(products), np.float32)
