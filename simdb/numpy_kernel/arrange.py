@@ -165,6 +165,7 @@ class Forest:
             self._parents[numbers] = above
 
     def _check(self, numbers: U32) -> None:
+        """Raise TypeError or ValueError unless these are numbers of the forest."""
         _check_column(numbers, np.uint32)
         if len(numbers) and int(numbers.max()) >= len(self._parents):
             raise ValueError(f"number {numbers.max()} is not among {len(self._parents)}")
@@ -353,6 +354,7 @@ def _flat(starts: I64, lengths: I64) -> I64:
 
 
 def _check_permutation(words: U64, mask: int, out: U64) -> None:
+    """Raise TypeError or ValueError unless `out` has room for `words`, permuted by `mask`."""
     _check_column(words, np.uint64)
     _check_column(out, np.uint64)
     if not 0 <= mask < 2**WORD_BITS:
@@ -362,6 +364,7 @@ def _check_permutation(words: U64, mask: int, out: U64) -> None:
 
 
 def _check_table(keys: U64, ordinals: U32) -> None:
+    """Raise TypeError or ValueError unless keys and ordinals are columns of one length."""
     _check_column(keys, np.uint64)
     _check_column(ordinals, np.uint32)
     if len(keys) != len(ordinals):
@@ -369,6 +372,7 @@ def _check_table(keys: U64, ordinals: U32) -> None:
 
 
 def _check_offsets(offsets: I64, content: U8) -> None:
+    """Raise TypeError or ValueError unless offsets ascend and lie within the content."""
     _check_column(offsets, np.int64)
     _check_column(content, np.uint8)
     if len(offsets) == 0 or offsets[0] < 0 or offsets[-1] > len(content):
@@ -378,6 +382,7 @@ def _check_offsets(offsets: I64, content: U8) -> None:
 
 
 def _check_column(array: npt.NDArray[Any], dtype: type[np.generic]) -> None:
+    """Raise TypeError or ValueError unless an array is contiguous, of one axis and this type."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{type(array).__name__}, not an array of {dtype.__name__}")
     if array.dtype != dtype or array.ndim != 1 or not array.flags.c_contiguous:

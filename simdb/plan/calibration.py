@@ -136,6 +136,7 @@ def _measured(
 
 @lru_cache(64)
 def _synthetic(similarity: float | None, distance: int | None, is_stored: bool) -> Evidence:
+    """Return synthetic pairs for a criterion, less favourable ones if only a distance is given."""
     cautious = similarity
     if similarity is None and distance is not None:
         further = min(FINGERPRINT_BITS, distance + DISTANCE_CAUTION)

@@ -47,7 +47,7 @@ class SampledPairs:
     stored: U64
 
     def __len__(self) -> int:
-        """Number of pairs."""
+        """Return the number of pairs."""
         return len(self.queries)
 
     @property

@@ -80,7 +80,7 @@ class Column:
     frequencies: U32
 
     def __len__(self) -> int:
-        """Number of features."""
+        """Return the number of features."""
         return len(self.tags)
 
 
@@ -108,6 +108,7 @@ class Frequencies:
         return self._columns[0]
 
     def _is_last_large(self) -> bool:
+        """Return whether the newest column is so long that it must be merged."""
         lengths = [len(column) for column in self._columns[-2:]]
         return len(lengths) > 1 and lengths[0] < GROWTH * lengths[1]
 
@@ -119,6 +120,7 @@ class Frequencies:
         self._unsorted = []
 
     def _merge_last(self) -> None:
+        """Merge the two newest columns into one."""
         newer, older = self._columns.pop(), self._columns.pop()
         self._columns.append(_merged(older, newer))
 

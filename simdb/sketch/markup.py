@@ -139,6 +139,7 @@ def _kinds() -> dict[int, int]:
 
 @cache
 def _load() -> Any:
+    """Import the parser; OptionError if it is not installed."""
     try:
         return import_module("selectolax.lexbor")
     except ImportError as error:

@@ -31,7 +31,7 @@ class SparseRows:
     length: int
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice) -> "SparseRows":
