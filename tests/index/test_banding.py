@@ -1,4 +1,4 @@
-"""The S-curve, what is chosen by it, and candidates that are as many as it says."""
+"""The S-curve, the choice of bands by it, and real numbers of candidates against it."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def cost(banding, documents):
 @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("documents", [1e3, 1e6])
 def test_the_cheapest_of_those_that_find_enough_is_chosen(similarity, recall, documents):
-    """Against every banding there is, one by one."""
+    """Compare with every possible banding, one by one."""
     serving = [
         Banding(bands, rows)
         for rows in range(1, 65)

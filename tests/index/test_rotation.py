@@ -1,4 +1,4 @@
-"""Rotation finds pairs that some sorted order brings together, and says how many it misses."""
+"""Rotation finds pairs that are near in some order, and predicts how many it misses."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ CHANCES = st.sampled_from([0.0, 1e-300, 1e-9, 0.1, 0.25, 0.3, 0.5, 0.75, 1 - 2**
 
 
 def probability(chances, chosen):
-    """Equation (6), exactly."""
+    """Compute equation (6) exactly."""
     factors = [
         Fraction(chance) if bit in chosen else 1 - Fraction(chance)
         for bit, chance in enumerate(chances)

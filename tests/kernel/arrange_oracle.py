@@ -1,4 +1,4 @@
-"""What `_arrange` promises, in plain loops over Python integers, and cases to try it on."""
+"""The contract of `_arrange` in plain loops over Python integers, and cases to test it on."""
 
 import random
 from importlib import import_module
@@ -14,7 +14,7 @@ ALL_ONES = 2**64 - 1
 
 
 def implementations():
-    """The fallback and every variant of the compiled module, as pytest parameters."""
+    """Return the numpy kernel and every variant of the compiled module, as pytest parameters."""
     found = [pytest.param((fallback, "numpy"), id="numpy")]
     try:
         compiled = import_module("simdb_ext._arrange")
@@ -24,7 +24,7 @@ def implementations():
 
 
 def odd(values, dtype):
-    """A read-only array of `values` inside other bytes, aligned to its dtype and no further."""
+    """Make a read-only array of `values` inside other bytes, aligned to its dtype only."""
     array = np.array(values, dtype)
     room = np.full(array.nbytes + 128, 0xA5, np.uint8)
     start = (array.itemsize - room.ctypes.data) % 64
@@ -35,13 +35,13 @@ def odd(values, dtype):
 
 
 def words(seed, count):
-    """Random 64-bit integers."""
+    """Make random 64-bit integers."""
     generator = random.Random(seed)
     return [generator.getrandbits(64) for _ in range(count)]
 
 
 def permute(word, mask):
-    """The bits in `mask`, highest first, then the others."""
+    """Return the bits in `mask`, highest first, then the other bits."""
     leading = [bit for bit in range(63, -1, -1) if mask >> bit & 1]
     following = [bit for bit in range(63, -1, -1) if not mask >> bit & 1]
     key = 0
@@ -51,7 +51,7 @@ def permute(word, mask):
 
 
 def components(count, pairs):
-    """The smallest member of the component of each number."""
+    """Return the smallest member of the component of each number."""
     labels = list(range(count))
     for left, right in pairs:
         low, high = sorted((labels[left], labels[right]))
@@ -60,7 +60,7 @@ def components(count, pairs):
 
 
 def encode(id):
-    """The stored form of an id."""
+    """Return the stored form of an id."""
     if isinstance(id, str):
         return b"s" + id.encode()
     if isinstance(id, bytes):
@@ -72,12 +72,12 @@ def encode(id):
 
 
 def hash_form(form):
-    """The hash of a stored form."""
+    """Return the hash of a stored form."""
     return mmh3.hash64(form, 0, signed=False)[0]
 
 
 def stored(ids):
-    """Offsets and content of the stored forms of `ids`."""
+    """Return offsets and content of the stored forms of `ids`."""
     forms = [encode(id) for id in ids]
     offsets = [sum(map(len, forms[:i])) for i in range(len(forms) + 1)]
     return offsets, list(b"".join(forms))

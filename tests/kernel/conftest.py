@@ -1,4 +1,4 @@
-"""What the tests of one kernel module share: every implementation of it in turn."""
+"""The fixture of the kernel tests: every implementation of a module in turn."""
 
 import arrange_oracle
 import pytest
@@ -16,7 +16,7 @@ def search(request):
 
 
 def selected(module, variant):
-    """The module with that variant, until the test is over."""
+    """Yield the module with this variant selected until the test is over."""
     before = module.select(variant)
     yield module
     module.select(before)

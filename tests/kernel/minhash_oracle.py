@@ -1,4 +1,4 @@
-"""MinHash as a reader would write it: whole numbers, sets and loops, one feature at a time."""
+"""MinHash in the simplest way: whole numbers, sets and loops, one feature at a time."""
 
 import math
 
@@ -15,7 +15,7 @@ def fmix64(word):
 
 
 def signature(hashes, family, feature_bits=64):
-    """The minima of the features with these hashes."""
+    """Return the minima of the features with these hashes."""
     name, multipliers, increments = family[0], family[1].tolist(), family[2].tolist()
     features = {fmix64(each & MASK) for each in hashes}
     if feature_bits == 32:
@@ -58,7 +58,7 @@ def gamma(word):
 
 
 def samples(weighted, keys):
-    """The consistent samples of {hash: weight}, with the logarithm of the library."""
+    """Return the consistent samples of {hash: weight}, with the library's logarithm."""
     row = []
     for key in keys:
         drawn = [sample(fmix64(each), weight, key) for each, weight in weighted.items()]

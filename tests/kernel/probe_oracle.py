@@ -1,4 +1,4 @@
-"""What `Tables.probe` promises, by trying every set of bits, and cases to try it on."""
+"""The contract of `Tables.probe`, by trying every set of bits, and cases to test it on."""
 
 from itertools import chain, combinations
 
@@ -9,25 +9,25 @@ NEVER = 255
 
 
 def order_of(mask):
-    """Which bit of a fingerprint each bit of a key is, the highest first."""
+    """Return which bit of a fingerprint each bit of a key is, the highest bit first."""
     bits = range(63, -1, -1)
     return [b for b in bits if mask >> b & 1] + [b for b in bits if not mask >> b & 1]
 
 
 def header_costs(levels, costs, mask, width):
-    """What it costs to flip each bit of the header, the highest first."""
+    """Return the cost of flipping each bit of the header, the highest bit first."""
     return [int(costs[levels[bit]]) for bit in order_of(mask)[:width]]
 
 
 def sums_of_all_sets(bit_costs):
-    """What every set of bits costs that has none that never flips."""
+    """Return the cost of every set of bits without a bit that is never flipped."""
     usable = [cost for cost in bit_costs if cost != NEVER]
     sets = chain.from_iterable(combinations(usable, size) for size in range(len(usable) + 1))
     return [sum(chosen) for chosen in sets]
 
 
 def lowered(bit_costs, theta, cap):
-    """The largest theta up to the given one that at most `cap` sets meet; -1 if none does."""
+    """Return the largest theta, up to the given one, within which are at most `cap` sets, or -1."""
     sums = np.sort(sums_of_all_sets(bit_costs))
     theta = min(theta, int(sums[-1]))
     while theta >= 0 and np.searchsorted(sums, theta, side="right") > cap:
@@ -36,7 +36,7 @@ def lowered(bit_costs, theta, cap):
 
 
 def is_reached(query, fingerprint, bit_costs, mask, limit):
-    """Whether the header of one differs from the other's in bits that cost at most `limit`."""
+    """Return whether two headers differ in bits that cost at most `limit` together."""
     difference = oracle.permute(query, mask) ^ oracle.permute(fingerprint, mask)
     flipped = [cost for at, cost in enumerate(bit_costs) if difference >> (63 - at) & 1]
     return not flipped or (NEVER not in flipped and sum(flipped) <= limit)
@@ -45,7 +45,7 @@ def is_reached(query, fingerprint, bit_costs, mask, limit):
 def matches(
     query, levels, runs, loose, masks, *, costs, theta, cap, distance_max, dead=(), after=-1
 ):
-    """(ordinal, distance) of what a probe must return; `runs` are (header bits, entries)."""
+    """Return (ordinal, distance) of each match of a probe; `runs` are (header bits, entries)."""
     found = []
     for header_bits, entries in [*runs, (None, loose)]:
         ways = []
@@ -62,7 +62,7 @@ def matches(
 
 
 def cost_table(seed, scale):
-    """Costs that rise with the level, up to those that never flip."""
+    """Make costs that rise with the level, up to levels that are never flipped."""
     generator = np.random.default_rng(seed)
     costs = np.sort(generator.integers(0, scale, 256)).astype(np.uint8)
     costs[200:] = NEVER
@@ -70,6 +70,6 @@ def cost_table(seed, scale):
 
 
 def random_levels(seed, count):
-    """Levels of which many are low."""
+    """Make levels, many of them low."""
     generator = np.random.default_rng(seed)
     return np.minimum(generator.exponential(60, (count, 64)), 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""What `_search` promises, in plain loops over Python integers, and cases to try it on."""
+"""The contract of `_search` in plain loops over Python integers, and cases to test it on."""
 
 import random
 import struct
@@ -14,7 +14,7 @@ from simdb.numpy_kernel import search as fallback
 
 
 def implementations():
-    """The fallback and every variant of the compiled module, as pytest parameters."""
+    """Return the numpy kernel and every variant of the compiled module, as pytest parameters."""
     found = [pytest.param((fallback, "numpy"), id="numpy")]
     try:
         compiled = import_module("simdb_ext._search")
@@ -25,7 +25,7 @@ def implementations():
 
 @cache
 def permute(fingerprint, mask):
-    """The key of `fingerprint` in the table of `mask`, bit by bit."""
+    """Return the key of `fingerprint` in the table of `mask`, made bit by bit."""
     leading = [bit for bit in range(63, -1, -1) if mask >> bit & 1]
     following = [bit for bit in range(63, -1, -1) if not mask >> bit & 1]
     key = 0
@@ -35,7 +35,7 @@ def permute(fingerprint, mask):
 
 
 def column(entries, mask, header_bits):
-    """Keys, ordinals and directory of (fingerprint, ordinal) entries in the table of `mask`."""
+    """Return keys, ordinals and directory of (fingerprint, ordinal) entries in a table."""
     rows = sorted((permute(fingerprint, mask), ordinal) for fingerprint, ordinal in entries)
     keys = np.array([key for key, _ in rows], np.uint64)
     ordinals = np.array([ordinal for _, ordinal in rows], np.uint32)
@@ -45,18 +45,18 @@ def column(entries, mask, header_bits):
 
 
 def pair(entries):
-    """Fingerprints and ordinals of loose entries."""
+    """Return fingerprints and ordinals of loose entries."""
     fingerprints = np.array([fingerprint for fingerprint, _ in entries], np.uint64)
     return fingerprints, np.array([ordinal for _, ordinal in entries], np.uint32)
 
 
 def distance(left, right):
-    """Hamming distance."""
+    """Return the Hamming distance."""
     return bin(left ^ right).count("1")
 
 
 def neighbourhood(seed, count, centres, spread):
-    """Fingerprints that differ in up to `spread` bits from one of a few, so that many match."""
+    """Make fingerprints within `spread` bits of one of a few, so that many match."""
     generator = random.Random(seed)
     middles = [generator.getrandbits(64) for _ in range(centres)]
     result = []
@@ -67,7 +67,7 @@ def neighbourhood(seed, count, centres, spread):
 
 
 def matches(query, stored, loose, masks, *, distance_max, flips, dead=(), after=-1):
-    """(ordinal, distance) of what a lookup must return; masks None compares with everything."""
+    """Return (ordinal, distance) of each match of a look-up; masks None compares with all."""
     found = []
     for is_loose, entries in ((False, stored), (True, loose)):
         for fingerprint, ordinal in entries:
@@ -81,7 +81,7 @@ def matches(query, stored, loose, masks, *, distance_max, flips, dead=(), after=
 
 
 def rows(found):
-    """A list of (ordinal, distance) lists, one per query, of a batch's result."""
+    """Return a batch's result as a list of (ordinal, distance) lists, one a query."""
     offsets, ordinals, distances = found
     assert offsets.dtype == np.int64
     assert ordinals.dtype == np.uint32
@@ -93,13 +93,13 @@ def rows(found):
 
 
 def pairs(entries, masks, table, distance_max):
-    """What a sweep writes of (fingerprint, ordinal) entries, in the order of its writing."""
+    """Return what a sweep of (fingerprint, ordinal) entries writes, in that order."""
     return remembered_pairs(tuple(entries), tuple(masks), table, distance_max)
 
 
 @cache
 def remembered_pairs(entries, masks, table, distance_max):
-    """The same, remembered: every variant is asked for the same ones."""
+    """Do the work once and cache it: every variant is tested on the same data."""
     ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
     found = []
     for i, (_, one, left) in enumerate(ordered):
@@ -113,7 +113,7 @@ def remembered_pairs(entries, masks, table, distance_max):
 
 
 def displaced(array, offset=1):
-    """A read-only copy at an address that is aligned to the dtype only."""
+    """Return a read-only copy at an address that is aligned to the dtype only."""
     raw = np.zeros(array.nbytes + 128, np.uint8)
     start = -raw.ctypes.data % 64 + offset * array.itemsize
     raw[start : start + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
@@ -122,13 +122,13 @@ def displaced(array, offset=1):
 
 
 def cosine(left, right):
-    """Similarity of two packed vectors, as the float32 value that it must have."""
+    """Return the similarity of two packed vectors, as the exact float32 value."""
     return cosine_of_bytes(left.tobytes(), right.tobytes())
 
 
 @cache
 def cosine_of_bytes(left, right):
-    """The same, remembered: every variant is asked for the same ones."""
+    """Do the work once and cache it: every variant is tested on the same data."""
     one, other = unpacked(left), unpacked(right)
     dot = sum(a * b for a, b in zip(one, other, strict=True))
     norms = sum(a * a for a in one) * sum(b * b for b in other)
@@ -137,10 +137,10 @@ def cosine_of_bytes(left, right):
 
 @cache
 def unpacked(vector):
-    """The integer weights of one packed vector, as bytes."""
+    """Return the integer weights of one packed vector, given as bytes."""
     return [2 * (byte & 15) - 15 for byte in vector] + [2 * (byte >> 4) - 15 for byte in vector]
 
 
 def flipped(fingerprint, *bits):
-    """`fingerprint` with these bits the other way round."""
+    """Return `fingerprint` with these bits inverted."""
     return fingerprint ^ sum(1 << bit for bit in bits) & ALL_BITS

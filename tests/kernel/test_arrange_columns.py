@@ -16,7 +16,7 @@ MASKS += leading_masks(4, 1) + leading_masks(5, 2)[3:6] + leading_masks(6, 3)[7:
 
 
 def sort_both(arrange, keys):
-    """What `sort` makes of `keys` numbered from 0, and what it should."""
+    """Return what `sort` makes of `keys` numbered from 0, and what it should make."""
     columns = np.array(keys, np.uint64), np.arange(len(keys), dtype=np.uint32)
     arrange.sort(*columns)
     expected = sorted(zip(keys, range(len(keys)), strict=True))

@@ -1,4 +1,4 @@
-"""Ids come back as they were given, and what cannot be an id is refused."""
+"""Ids come back as they were given, and other values are refused."""
 
 import random
 from enum import IntEnum
@@ -12,7 +12,7 @@ from simdb.errors import CorruptError, InputError
 
 
 class Name(str):
-    """A str of the user's own."""
+    """A str of the user's own class."""
 
 
 class Colour(IntEnum):
@@ -28,14 +28,14 @@ IDS = [
 
 
 def plain(id):
-    """The Python object of an id."""
+    """Return the Python object of an id."""
     if isinstance(id, str):
         return str(id)
     return bytes(id) if isinstance(id, bytes) else int(id)
 
 
 def segment(first, ids, before=b""):
-    """A segment whose content has other bytes in front."""
+    """Make a segment whose content has other bytes in front."""
     offsets, content = stored(ids)
     shifted = [offset + len(before) for offset in offsets]
     return first, odd(shifted, np.uint32), odd([*before, *content], np.uint8)

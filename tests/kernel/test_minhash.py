@@ -1,4 +1,4 @@
-"""Signatures, their comparison and band keys: fallback and variants against the plain oracle."""
+"""Signatures, comparisons and band keys: numpy kernel and variants against the plain oracle."""
 
 import random
 from itertools import pairwise
@@ -19,7 +19,7 @@ TEXT = {"unit": "words", "lowercase": True, "seed": 0, "replace": False, "start"
 
 @pytest.fixture(params=["numpy", *_sketch.variants()])
 def kernel(request):
-    """The module under test, set to one variant."""
+    """Yield the module under test, set to one variant."""
     module = fallback if request.param == "numpy" else _sketch
     before = module.select(request.param)
     yield module

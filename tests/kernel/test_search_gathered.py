@@ -1,4 +1,4 @@
-"""Many queries are probed for in the order of headers, and answered like one at a time."""
+"""Many queries are probed in the order of their headers, and answered like single ones."""
 
 import numpy as np
 import probe_oracle as probes
@@ -11,7 +11,7 @@ QUERIES = 1100
 
 
 def crowds(seed, count):
-    """Entries around a few fingerprints: headers hold many, and most queries find hundreds."""
+    """Make entries around a few fingerprints: headers hold many, most queries find hundreds."""
     generator = np.random.default_rng(seed)
     centres = generator.integers(0, 2**64, 3, np.uint64)
     flipped = np.uint64(1) << generator.integers(0, 64, (3, count), np.uint64)

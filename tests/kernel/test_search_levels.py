@@ -1,4 +1,4 @@
-"""Levels say how far each weight is from flipping, alike to the last one in every variant."""
+"""Levels say how far each weight is from flipping; every variant gives the same levels."""
 
 import math
 
@@ -8,7 +8,7 @@ import search_oracle as oracle
 
 
 def level_row(weights):
-    """The definition, in plain doubles."""
+    """Compute the definition in plain doubles."""
     sums = [0.0] * 8
     for at, weight in enumerate(weights):
         sums[at % 8] += float(weight) * float(weight)

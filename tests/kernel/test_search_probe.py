@@ -1,4 +1,4 @@
-"""Probing flips the header bits that cost little, and finds what trying every set would."""
+"""Probing flips the cheap header bits, and finds the same as trying every set."""
 
 from functools import cache
 
@@ -14,13 +14,13 @@ HUGE = 1 << 30
 
 
 def build(search, masks, runs, loose=(), dead=None):
-    """Tables of (header bits, entries) runs."""
+    """Make tables of (header bits, entries) runs."""
     columns = [[oracle.column(entries, mask, bits) for mask in masks] for bits, entries in runs]
     return search.Tables(masks, columns, oracle.pair(loose), dead)
 
 
 def dealt(fingerprints, seed, widths):
-    """Runs of unequal size with these directory widths, and loose entries; shuffled ordinals."""
+    """Make unequal runs with these directory widths, and loose entries; ordinals are shuffled."""
     generator = np.random.default_rng(seed)
     ordinals = generator.permutation(10 * len(fingerprints))[: len(fingerprints)].tolist()
     entries = list(zip(fingerprints, ordinals, strict=True))
@@ -34,7 +34,7 @@ def dealt(fingerprints, seed, widths):
 
 @cache
 def probe_case(blocks, leading, theta, cap):
-    """Arguments of `Tables`, queries, levels, costs and expected answers."""
+    """Return arguments of `Tables`, queries, levels, costs and expected answers."""
     seed = blocks * 1000 + theta % 100 + cap
     masks = leading_masks(blocks, leading)
     runs, loose = dealt(oracle.neighbourhood(seed, 160, 5, 7), seed, (8, 5, 5, 0))

@@ -10,7 +10,7 @@ from simdb.bits import leading_masks
 
 
 def swept(search, entries, masks, table, distance, capacity):
-    """All pairs, and the cursors on the way, of calls that write at most `capacity` each."""
+    """Return all pairs, and the cursors between calls that write at most `capacity` each."""
     keys, ordinals, _ = oracle.column(entries, masks[table], 0)
     left, right = np.zeros(capacity, np.uint32), np.zeros(capacity, np.uint32)
     distances = np.zeros(capacity, np.uint8)

@@ -13,7 +13,7 @@ NO_ENTRIES = oracle.pair([])
 
 
 def split(fingerprints, seed, parts):
-    """(fingerprint, ordinal) entries with shuffled ordinals, dealt to `parts` lists."""
+    """Deal (fingerprint, ordinal) entries with shuffled ordinals to `parts` lists."""
     generator = random.Random(seed)
     ordinals = generator.sample(range(10 * len(fingerprints) + 1), len(fingerprints))
     dealt = [[] for _ in range(parts)]
@@ -29,7 +29,7 @@ def build(search, masks, runs, loose=(), dead=None, header_bits=6):
 
 @cache
 def lookup_case(blocks, leading, flips, header_bits):
-    """Arguments of `Tables`, queries and the answers expected, for one way to cut fingerprints."""
+    """Return arguments of `Tables`, queries and expected answers, for one number of blocks."""
     seed = blocks * 100 + flips * 10 + header_bits
     *runs, loose = split(oracle.neighbourhood(seed, 160, 6, 6), seed, 4)
     stored = [entry for run in runs for entry in run]

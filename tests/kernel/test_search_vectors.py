@@ -13,7 +13,7 @@ WIDTHS = (1, 3, 7, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200)
 
 
 def random_vectors(seed, count, width):
-    """Vectors that are noisy copies of a few, between all-zero and all-one ones."""
+    """Make vectors that are noisy copies of a few, between vectors of zeros and of ones."""
     generator = np.random.default_rng(seed)
     centres = generator.integers(0, 256, (3, width), np.uint8)
     noise = generator.integers(0, 256, (count, width), np.uint8)
@@ -24,7 +24,7 @@ def random_vectors(seed, count, width):
 
 
 def segmented(vectors, limits, displacement=0):
-    """Segments with a gap of 10 ordinals before each, and the ordinal of every vector."""
+    """Make segments with a gap of 10 ordinals before each; return them and all ordinals."""
     segments, ordinals = [], []
     for number, (start, stop) in enumerate(pairwise(limits)):
         begin = start + 10 * (number + 1)

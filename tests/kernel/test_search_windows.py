@@ -1,4 +1,4 @@
-"""Windows: what covers the directories of a run finds every match of it, and each just once."""
+"""Windows that cover the directories of a run find every match in it, and each only once."""
 
 from itertools import pairwise
 
@@ -23,18 +23,18 @@ def columns_of(entries, masks, header_bits=HEADER_BITS):
 
 
 def parts_of(search, masks, columns, windows):
-    """Tables of one run, one for each window."""
+    """Make tables of one run, one for each window."""
     return [search.Tables(masks, [columns], NO_ENTRIES, None, [each]) for each in windows]
 
 
 def merged(parts):
-    """The rows of several answers, put together and ordered as one answer is."""
+    """Join the rows of several answers, in the order of a single answer."""
     rows = [[row for part in parts for row in part[at]] for at in range(len(parts[0]))]
     return [sorted(row, key=lambda match: (match[1], match[0])) for row in rows]
 
 
 def cut(*places):
-    """Windows between these places of a directory of `HEADER_BITS`."""
+    """Return the windows between these places of a directory of `HEADER_BITS`."""
     bounds = [0, *places, 1 << HEADER_BITS]
     return list(pairwise(bounds))
 

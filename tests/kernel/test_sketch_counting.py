@@ -26,7 +26,7 @@ TEXTS = [
 
 @pytest.fixture(params=["numpy", *_sketch.variants()])
 def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The module under test, set to one variant."""
+    """Yield the module under test, set to one variant."""
     module = fallback if request.param == "numpy" else _sketch
     before = module.select(request.param)
     yield module
@@ -41,7 +41,7 @@ def compiled(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def stem(words: list[str]) -> list[str]:
-    """A stemmer of our own: no plural, and nothing of "gone"."""
+    """Stem words in a simple way: no plural, and nothing for "gone"."""
     return ["" if word == "gone" else word.rstrip("s") or word for word in words]
 
 
@@ -50,7 +50,7 @@ def features_of(text: str, shingle: int, unit: str = "words") -> list[tuple[int,
 
 
 def hashes_of(tokens: list[bytes], shingle: int) -> list[tuple[int, int]]:
-    """Both words of the hash of every feature."""
+    """Return both words of the hash of every feature."""
     pairs = [mmh3.hash64(token, 0, signed=False) for token in tokens]
     length = min(shingle, len(pairs))
     if length <= 1:
@@ -66,7 +66,7 @@ def hashes_of(tokens: list[bytes], shingle: int) -> list[tuple[int, int]]:
 
 
 def weights_of(weights: dict[tuple[int, int], int]) -> list[float]:
-    """Algorithm 1 for features that weigh so many units."""
+    """Compute Algorithm 1 for features with these weights in units."""
     sums = [0] * 128
     for feature, units in weights.items():
         for j in range(128):
@@ -80,7 +80,7 @@ def factor(count: int, counting: str) -> int:
 
 
 def table_of(weights: dict[int, int], default: int = 5000) -> IdfTable:
-    """A table with these weights of first words."""
+    """Make an IDF table with these weights of first words."""
     entries = np.array(
         sorted(word >> 16 << 16 | weight for word, weight in weights.items()), np.uint64
     )

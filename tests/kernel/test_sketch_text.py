@@ -1,4 +1,4 @@
-"""Text to weights: the numpy fallback and every compiled variant against a plain definition."""
+"""Text to weights: the numpy kernel and every compiled variant against a plain definition."""
 
 import random
 import unicodedata
@@ -29,7 +29,7 @@ SCRIPTS = (
 
 @pytest.fixture(params=["numpy", *_sketch.variants()])
 def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The module under test, set to one variant."""
+    """Yield the module under test, set to one variant."""
     module = fallback if request.param == "numpy" else _sketch
     before = module.select(request.param)
     yield module
@@ -89,7 +89,7 @@ def fmix64(word: int) -> int:
 
 
 def weights_of(tokens: list[bytes], shingle: int, seed: int) -> tuple[list[int], int]:
-    """Algorithm 1, one bit at a time."""
+    """Compute Algorithm 1, one bit at a time."""
     hashes = [mmh3.hash64(token, seed, signed=False) for token in tokens]
     length = min(shingle, len(hashes))
     windows = [hashes[i : i + length] for i in range(len(hashes) - length + 1)] if hashes else []

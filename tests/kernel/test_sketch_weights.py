@@ -1,4 +1,4 @@
-"""Weighted features and quantisation: fallback and variants against a plain definition."""
+"""Weighted features and quantisation: numpy kernel and variants against a definition."""
 
 import math
 import random
@@ -18,7 +18,7 @@ MASK = 2**64 - 1
 
 @pytest.fixture(params=["numpy", *_sketch.variants()])
 def kernel(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The module under test, set to one variant."""
+    """Yield the module under test, set to one variant."""
     module = fallback if request.param == "numpy" else _sketch
     before = module.select(request.param)
     yield module
@@ -52,7 +52,7 @@ def quantisation(row: list[float]) -> tuple[int, bytes]:
 
 
 def unaligned(array: Any) -> Any:
-    """A read-only copy at an address that is a multiple of the item size only."""
+    """Return a read-only copy at an address that is a multiple of the item size only."""
     start = array.itemsize
     room = np.zeros(array.nbytes + 64 + start, np.uint8)
     start += -room.ctypes.data % 64

@@ -36,13 +36,13 @@ def ten_tables(count, delays=PAPER):
 
 
 def four_tables_batch(count, batch):
-    """Documents a second."""
+    """Return documents a second."""
     cost = bphs_batch(count, blocks=4, leading=1, batch=batch, bytes_per_second=DISK, delays=PAPER)
     return 1 / cost.seconds
 
 
 def psm_batch_rate(*, attempts, batch, disk):
-    """Documents a second against the stored ones."""
+    """Return documents a second against the stored documents."""
     cost = psm_batch(STORED, attempts=attempts, batch=batch, bytes_per_second=disk, delays=PAPER)
     return 1 / cost.seconds
 

@@ -36,7 +36,7 @@ def random_costs(seed=2):
 
 
 def need_of_one(query, levels, stored, costs, masks, header_bits):
-    """By the keys themselves, bit for bit."""
+    """Compute the needs from the keys, bit by bit."""
     found = [UNREACHABLE]
     for mask in masks:
         keys = np.empty(2, np.uint64)

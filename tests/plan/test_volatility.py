@@ -14,7 +14,7 @@ from simdb.plan.volatility import NEVER, STORED_STEP, VolatilityModel, costs, fi
 
 
 def laplace_pairs(similarity, count, seed=1):
-    """Weights of documents at a cosine, of any length: their scale must not matter."""
+    """Make weights of documents at a cosine, of any length, as their scale must not matter."""
     generator = np.random.default_rng(seed)
     left, noise = generator.laplace(size=(2, count, 128))
     right = similarity * left + math.sqrt(1 - similarity**2) * noise
@@ -23,7 +23,7 @@ def laplace_pairs(similarity, count, seed=1):
 
 
 def rounded(weights):
-    """As they are stored: sixteen steps of 0.335 root mean squares, odd whole numbers."""
+    """Round weights as they are stored: 16 steps of 0.335 root mean squares, odd whole numbers."""
     scaled = weights / np.sqrt((weights**2).mean(axis=1, keepdims=True))
     return 2 * np.clip(np.floor(scaled / 0.335) + 8, 0, 15) - 15
 

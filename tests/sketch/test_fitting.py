@@ -23,7 +23,7 @@ def hash_of(word, seed=0):
 
 
 def smooth(document_count, frequency):
-    """The formula of scikit-learn's TfidfTransformer(smooth_idf=True)."""
+    """Compute the formula of scikit-learn's TfidfTransformer(smooth_idf=True)."""
     return math.log((1 + document_count) / (1 + frequency)) + 1
 
 

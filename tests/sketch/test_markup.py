@@ -1,4 +1,4 @@
-"""HTML: what a reader sees, and nothing else; any bytes, any depth."""
+"""HTML: the visible text and nothing else, for any bytes and any depth."""
 
 import pytest
 

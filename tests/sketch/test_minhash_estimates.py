@@ -1,9 +1,10 @@
 """Minima agree as often as sets are similar: statistics of every family.
 
-Every estimate is the mean over `SEEDS` seeds of signatures of 128 minima, and fails five standard
-errors from the truth: by chance once in 1.7 million seeds, so with fewer than 100 estimates here
-any of them would fail for one choice of seeds in 17,000.  That of one permutation errs a little
-more than independent minima where sets are smaller than bins, so the error is that of the sample.
+Every estimate is the mean over `SEEDS` seeds of signatures of 128 minima, and the test fails at
+five standard errors from the truth.  One estimate does so by chance once in 1.7 million choices of
+seeds; with fewer than 100 estimates here, some estimate does for one choice of seeds in 17,000.
+With one permutation and sets smaller than the bins, errors are a little larger than those of
+independent minima, so the standard error is taken from the sample.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ FAMILIES = ("multiply-shift", "mersenne", "one-permutation")
 
 
 def two_sets(size, similarity, first, *, is_consecutive):
-    """Hashes of two sets of `size` features one after the other, and their true similarity."""
+    """Return the hashes of two sets of `size` features, concatenated, and their true similarity."""
     shared = round(2 * size * similarity / (1 + similarity))
     both = np.arange(2 * size - shared, dtype=np.uint64) + np.uint64(first)
     if not is_consecutive:
@@ -97,10 +98,10 @@ def test_estimates_of_large_sets_are_unbiased(family, similarity, is_consecutive
 @pytest.mark.parametrize("family", ["multiply-shift", "mersenne"])
 @pytest.mark.parametrize("size", [30, 300])
 def test_permutations_are_independent_of_each_other(family, size):
-    """The variance over seeds is that of as many throws of a coin.
+    """The variance over seeds is that of independent trials of the same number.
 
-    Their ratio is chi-squared with 100 degrees of freedom by 100: 0.46 to 1.83 but for one in a
-    million on either side.
+    The ratio of both is chi-squared with 100 degrees of freedom, divided by 100: from 0.46 to
+    1.83, except for one case in a million on either side.
     """
     found, truth = estimates(size, 0.5, family=family)
 
@@ -110,7 +111,7 @@ def test_permutations_are_independent_of_each_other(family, size):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 def test_weighted_samples_agree_as_often_as_weights_are_similar(scale):
-    """Sum of lesser by sum of greater weights; scaling both changes nothing."""
+    """The similarity is the sum of smaller weights by the sum of larger; scaling both keeps it."""
     chance = np.random.default_rng(8)
     hashes = chance.integers(0, 2**64, 50, np.uint64)
     left, right = (chance.lognormal(0, 1.5, 50).astype(np.float32) * scale for _ in range(2))

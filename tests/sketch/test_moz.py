@@ -36,7 +36,7 @@ POPE = (
 
 @pytest.fixture(params=VARIANTS)
 def project(request):
-    """`project_moz` of one variant of the kernel, or of the Python one."""
+    """Return `project_moz` of one variant of the kernel, or of the numpy kernel."""
     if request.param == "twin":
         yield fallback.project_moz
         return
@@ -50,7 +50,7 @@ def bits_of(weights):
 
 
 def features_of(text, window):
-    """The cyclic hash as a stream: push a token's hash, drop the one that leaves the window."""
+    """Compute the cyclic hash as a stream: push a hash, drop the hash that leaves the window."""
     held, cyclic, features = [0] * window, 0, []
     for at, token in enumerate(re.findall(b"[A-Za-z]+", text.encode().partition(b"\0")[0])):
         pushed = fallback.lookup3(token)
@@ -66,13 +66,13 @@ def rotated(word, turn):
 
 
 def majority(features):
-    """Simhash-cpp's result: a bit where more than half of the features have it, turned round."""
+    """Compute simhash-cpp's result: bits that more than half of the features have, reversed."""
     ones = [sum(feature >> j & 1 for feature in features) for j in range(64)]
     return sum(1 << 63 - j for j in range(64) if ones[j] > len(features) // 2)
 
 
 def test_the_hash_is_that_of_lookup3():
-    """The figure stands in the comments of Jenkins' lookup3.c."""
+    """The figure is from the comments of Jenkins' lookup3.c."""
     assert fallback.lookup3(b"Four score and seven years ago") == 0x17770551CE7226E6
 
 
@@ -135,7 +135,7 @@ def test_every_kernel_follows_the_definition(project, window):
 
 
 def test_weights_tell_ties_from_zeros(project):
-    """Of two features, one bit is set in both, one in neither, and others in one: ties."""
+    """Two features have one bit in common, lack one, and differ in others, which are ties."""
     weights, _ = project(["ab cd"], window=3, replace=False, start=0)
 
     first, second = features_of("ab cd", 3)

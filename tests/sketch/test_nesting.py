@@ -1,4 +1,4 @@
-"""Pages that are parsed in no time, and those that would take for ever and are refused."""
+"""Ordinary pages are parsed quickly, and pages that would take very long are refused."""
 
 import contextlib
 import time
@@ -27,7 +27,7 @@ def text_of(page):
 
 
 def seconds_of(page):
-    """CPU time until the page is parsed or refused."""
+    """Return the CPU time until the page is parsed or refused."""
     start = time.process_time()
     with contextlib.suppress(InputError):
         text_of(page)

@@ -1,4 +1,4 @@
-"""Normalisation and lower case: equal on every Python; what is younger than all of them stays."""
+"""Normalisation and lower case are equal on every Python; newer characters stay unchanged."""
 
 import hashlib
 import random
@@ -26,7 +26,7 @@ GOLDEN = {
 
 
 def texts():
-    """Texts of letters with marks, of everything, and of characters that are younger."""
+    """Make texts of letters with marks, of any characters, and of newer characters."""
     randomness = random.Random(SEED)
     scripts = [range(0x80, 0x250), range(0x300, 0x370), range(0x900, 0xE00), range(0x1100, 0x1200)]
     everything = [range(0xD800), range(0xE000, 0x20000), range(0x2F800, 0x2FA20), NEWER]

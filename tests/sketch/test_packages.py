@@ -1,4 +1,4 @@
-"""What packages provide: asked by name, kept with the database, its drift said aloud."""
+"""Packages: their words are stored in the database, and a changed version is warned of."""
 
 import warnings
 
@@ -19,7 +19,7 @@ ALL = simdb.Options(
 
 @pytest.fixture
 def without_packages(monkeypatch):
-    """As if none were installed."""
+    """Run as if no package were installed."""
 
     def fail(name):
         raise ImportError(f"No module named {name!r}")

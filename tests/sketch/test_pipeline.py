@@ -36,7 +36,7 @@ def tokens_of(text, *, stop_words, stemming):
 
 
 def features_of(tokens, shingle):
-    """Both words of the hash of every shingle."""
+    """Return both words of the hash of every shingle."""
     hashes = [mmh3.hash64(token.encode(), SEED, signed=False) for token in tokens]
     if min(shingle, len(hashes)) <= 1:
         return hashes
@@ -55,7 +55,7 @@ def mixed(window, word):
 
 
 def weights_of(features, weighting, idf):
-    """Weights of 128 bits, from whole numbers of 1/1024."""
+    """Return the weights of 128 bits, summed in whole numbers of 1/1024."""
     totals = [0] * 128
     counting = weighting.removesuffix("-idf")
     for (first, second), number in Counter(features).items():
@@ -73,7 +73,7 @@ def weights_of(features, weighting, idf):
 
 
 def table_of(weights, sketch):
-    """An IDF table with these weights, in units, of the highest 48 bits of hashes."""
+    """Make an IDF table of these weights, in units, keyed by the highest 48 bits of hashes."""
     entries = np.array(sorted(tag << 16 | weight for tag, weight in weights.items()), np.uint64)
     bits = directory_bits(len(entries))
     tops = [int(entry) >> (64 - bits) if bits else 0 for entry in entries]

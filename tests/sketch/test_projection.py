@@ -18,7 +18,7 @@ MASK = 2**64 - 1
 
 
 class Csr:
-    """A CSR matrix, with just what scipy's have that is looked at."""
+    """A CSR matrix with only those attributes of scipy's that are read."""
 
     format = "csr"
 
@@ -43,7 +43,7 @@ def mixed(word):
 
 
 def entry(seed, coordinate, dimension):
-    """One number of the matrix, in units of 1/4096, from its definition."""
+    """Compute one number of the matrix, in units of 1/4096, from its definition."""
     golden = 0x9E3779B97F4A7C15
     stream = mixed(mixed(seed + golden) + golden * coordinate & MASK)
     word = mixed(stream + golden * (dimension // 4 + 1) & MASK)
@@ -51,7 +51,7 @@ def entry(seed, coordinate, dimension):
 
 
 def at_cosine(cosine, length, random):
-    """Two random vectors with this cosine."""
+    """Make two random vectors with this cosine."""
     first, other = random.standard_normal((2, length))
     first /= np.linalg.norm(first)
     other -= other @ first * first

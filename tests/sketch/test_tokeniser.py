@@ -1,4 +1,4 @@
-"""The caller's own tokeniser: imported only if the caller names it, its answers checked."""
+"""The user's own tokeniser: imported only if the caller names it, and its results are checked."""
 
 import pickle
 import sys
@@ -32,7 +32,7 @@ table = {}
 
 @pytest.fixture(autouse=True)
 def own_tokenisers(tmp_path, monkeypatch):
-    """A module of the caller's."""
+    """Make a module with the user's tokenisers."""
     (tmp_path / "own_tokenisers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield

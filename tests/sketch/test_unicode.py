@@ -1,4 +1,4 @@
-"""Texts of all scripts: what is a token, and what makes two texts equal."""
+"""Texts of all scripts: which characters make a token, and which texts are equal."""
 
 import unicodedata
 
