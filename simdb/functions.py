@@ -28,8 +28,8 @@ from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.reports import Explanation, Plan
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
-from simdb.sketch.minhash_signer import Signer
-from simdb.sketch.minhash_sketcher import SignatureSketcher
+from simdb.sketch.minhash_signer import MinHashSigner
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
@@ -71,7 +71,7 @@ def signatures(
     they were made by the same sketch.
     """
     sketch = _sketch_of(sketch, Minhash)
-    return Signer(sketch, allowed=[sketch.tokeniser]).sign(documents, errors=errors)
+    return MinHashSigner(sketch, allowed=[sketch.tokeniser]).sign(documents, errors=errors)
 
 
 def fit_idf(
@@ -215,7 +215,7 @@ def explain(
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     options, question = Options(sketch=sketch), Question(similarity, distance)
     if isinstance(sketch, Minhash):
-        signer = SignatureSketcher(sketch, allowed=[sketch.tokeniser])
+        signer = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
         first, second = (given_signature(signer, each, errors) for each in (left, right))
         criterion = question.criterion(options, is_weighted=True)
         return explain_signatures(first, second, bands_of(settled(options)), criterion)

@@ -5,10 +5,10 @@ from collections.abc import Collection
 from simdb.minhash import Minhash
 from simdb.options import Simhash
 from simdb.resources import Resources
-from simdb.sketch.minhash_sketcher import SignatureSketcher
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.sketcher import Sketcher
 
-AnySketcher = Sketcher | SignatureSketcher
+AnySketcher = Sketcher | MinHashSketcher
 
 
 def sketcher_of(
@@ -16,5 +16,5 @@ def sketcher_of(
 ) -> AnySketcher:
     """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
     if isinstance(sketch, Minhash):
-        return SignatureSketcher(sketch, resources, allowed)
+        return MinHashSketcher(sketch, resources, allowed)
     return Sketcher(sketch, resources, allowed)

@@ -39,7 +39,7 @@ Flags = npt.NDArray[np.bool_]
 Minima = tuple[U32, Flags]  # uint32[n, permutations], and which documents have no features
 
 
-class Signer:
+class MinHashSigner:
     """A maker of MinHash signatures with the options of one sketch."""
 
     def __init__(

@@ -14,12 +14,12 @@ from simdb.errors import InputError
 from simdb.minhash import Minhash
 from simdb.resources import Resources
 from simdb.signatures import Signatures
-from simdb.sketch.minhash_signer import NO_RESOURCES, Signer
+from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
 from simdb.values import EMPTY, WEIGHTED, NamedFeatures, Sketches, aligned, describe
 from simdb.vector_form import pack_minima
 
 
-class SignatureSketcher:
+class MinHashSketcher:
     """A maker of sketches for one database of MinHash signatures."""
 
     def __init__(
@@ -28,8 +28,8 @@ class SignatureSketcher:
         resources: Resources = NO_RESOURCES,
         allowed: Collection[str] = (),
     ) -> None:
-        """Sketch every document with `options`; see `Signer` for the other arguments."""
-        self._signer = Signer(options, resources, allowed)
+        """Sketch every document with `options`; see `MinHashSigner` for the other arguments."""
+        self._signer = MinHashSigner(options, resources, allowed)
 
     @property
     def options(self) -> Minhash:
@@ -58,7 +58,7 @@ class SignatureSketcher:
         return as_sketches(self._signer.sign(documents, errors=errors, start=start))
 
     def signatures(self, documents: Iterable[Any], *, errors: str = "strict") -> Signatures:
-        """Return the signatures of many documents; see `Signer.sign`."""
+        """Return the signatures of many documents; see `MinHashSigner.sign`."""
         return self._signer.sign(documents, errors=errors)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 import simdb
 from simdb.idf import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
-from simdb.sketch.minhash_signer import Signer
+from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import EMPTY
 
@@ -172,7 +172,7 @@ def fingerprint(name, text):
 
 def signature(options, document):
     """The same of a signature."""
-    signatures = Signer(options).sign([document])
+    signatures = MinHashSigner(options).sign([document])
     if signatures.is_empty[0]:
         return "empty"
     minima = signatures.minima[0].astype(f"<u{options.stored_bits // 8}")

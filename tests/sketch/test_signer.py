@@ -6,7 +6,7 @@ import pytest
 import simdb
 from simdb import kernel
 from simdb.numpy_kernel.mix import fmix64
-from simdb.sketch.minhash_signer import Signer
+from simdb.sketch.minhash_signer import MinHashSigner
 
 TEXT = "a rose is a rose is a rose"
 WORDS = simdb.Minhash(shingle=1)
@@ -231,7 +231,7 @@ def test_ready_signatures_of_another_sketch_are_refused():
 
 
 def test_features_are_told_by_name():
-    signer = Signer(simdb.Minhash(weighting="bag", shingle=1))
+    signer = MinHashSigner(simdb.Minhash(weighting="bag", shingle=1))
 
     named = signer.features("b a b")
 

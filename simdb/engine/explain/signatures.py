@@ -19,7 +19,7 @@ from simdb.index.keying import bands_of
 from simdb.plan.problem import Criterion
 from simdb.reports import Explanation, Plan
 from simdb.signatures import differing, estimates
-from simdb.sketch.minhash_sketcher import SignatureSketcher
+from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.values import EMPTY, Id, NamedFeatures, Sketches
 
 
@@ -47,7 +47,7 @@ def explain_stored(
     if other_id is not None:
         right = stored_signature(state, other_id)
     else:
-        right = given_signature(cast(SignatureSketcher, store.sketcher), document, errors)
+        right = given_signature(cast(MinHashSketcher, store.sketcher), document, errors)
     criterion = question.criterion(store.options, is_weighted=True, is_stored=other_id is not None)
     plan = state.plan(criterion)
     bands = bands_of(store.options)
@@ -59,7 +59,7 @@ def stored_signature(state: State, id: Id) -> Side:
     return _side(id, stored_sketches(state, known_ordinals(state, [id])), None)
 
 
-def given_signature(sketcher: SignatureSketcher, document: Any, errors: str) -> Side:
+def given_signature(sketcher: MinHashSketcher, document: Any, errors: str) -> Side:
     """A document at hand, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors)
     return _side(None, sketches, sketcher.features(document, errors=errors))
