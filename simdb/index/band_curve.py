@@ -70,7 +70,7 @@ def band_keys(signatures: Signatures, banding: Banding) -> npt.NDArray[np.uint64
 def candidate_probability(
     similarity: npt.ArrayLike, banding: Banding, *, stored_bits: int = 32
 ) -> F64:
-    """Return the probability of documents of this similarity, or of each, to be candidates.
+    """Return the probability that documents of `similarity` are candidates, elementwise.
 
     Unequal minima of `stored_bits` bits still agree by chance, once in 2^stored_bits.
     """
@@ -81,9 +81,9 @@ def candidate_probability(
 
 
 def expected_recall(start: float, stop: float, banding: Banding, *, stored_bits: int = 32) -> float:
-    """Return the share of pairs that are candidates if their similarities spread evenly.
+    """Return the share of pairs that are candidates, for similarities spread evenly over a range.
 
-    They spread from `start` to `stop`.
+    The range is from `start` to `stop`.
     """
     if not 0 <= start < stop <= 1:
         raise OptionError(
