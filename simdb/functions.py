@@ -215,8 +215,8 @@ def explain(
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     options, question = Options(sketch=sketch), Question(similarity, distance)
     if isinstance(sketch, Minhash):
-        signer = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
-        first, second = (given_signature(signer, each, errors) for each in (left, right))
+        minhash_sketcher = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
+        first, second = (given_signature(minhash_sketcher, each, errors) for each in (left, right))
         criterion = question.criterion(options, is_weighted=True)
         return explain_signatures(first, second, bands_of(settled(options)), criterion)
     sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
