@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import bit_counts
 from simdb.engine.clusters.equal import first_equal
 from simdb.engine.search.lookup import search
-from simdb.engine.search.measure import bit_counts
 from simdb.engine.search.sweep import find_links, look_up
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State

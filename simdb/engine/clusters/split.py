@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import bit_counts
 from simdb.engine.clusters.links import EXACT_MAX, parts_of
 from simdb.engine.search.lookup import search
-from simdb.engine.search.measure import bit_counts
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion

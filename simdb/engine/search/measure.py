@@ -69,9 +69,3 @@ def levels_of(sketches: Sketches) -> U8:
     if sketches.levels is not None:
         return sketches.levels
     return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
-
-
-def bit_counts(words: npt.NDArray[np.uint64]) -> U8:
-    """How many bits of each word are set: uint8[n]."""
-    each = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1)
-    return np.asarray(each.sum(axis=1), np.uint8)

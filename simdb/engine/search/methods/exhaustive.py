@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import FINGERPRINT_BITS
+from simdb.bits import FINGERPRINT_BITS, bit_counts
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table
-from simdb.engine.search.measure import Candidates, bit_counts, by_candidates
+from simdb.engine.search.measure import Candidates, by_candidates
 from simdb.engine.search.method import Method
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
