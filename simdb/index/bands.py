@@ -19,6 +19,7 @@ from simdb.index.band_curve import (
     expected_recall,
 )
 from simdb.minhash import Minhash
+from simdb.vector_form import unpack_minima
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
@@ -46,8 +47,7 @@ class Bands:
 
     def minima_of(self, vectors: U8) -> npt.NDArray[Any]:
         """Packed signatures uint8[n, width] as minima, uint8 or uint32[n, permutations]."""
-        whole = np.ascontiguousarray(vectors)
-        return whole if self.sketch.stored_bits == 8 else whole.view("<u4")
+        return unpack_minima(vectors, self.sketch.stored_bits)
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """The keys of all bands of some documents: uint64[n, bands]."""
