@@ -17,6 +17,13 @@ FINGERPRINT_BITS = 64
 Flags = npt.NDArray[np.bool_]
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
 
+# For counting bits; made once, as a search counts those of a few words at a time.
+_SHIFTS = [np.uint64(shift) for shift in (1, 2, 4, 56)]
+_ODD_BITS = np.uint64(0x5555555555555555)
+_BIT_PAIRS = np.uint64(0x3333333333333333)
+_HALF_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_EVERY_BYTE = np.uint64(0x0101010101010101)
+
 
 def block_masks(blocks: int) -> list[int]:
     """One mask per block, the block of the most significant bits first."""
@@ -84,16 +91,15 @@ def rotated(words: npt.NDArray[np.uint64], amount: int) -> npt.NDArray[np.uint64
 def bit_counts(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     """Return how many bits of each word are set, in an array of the same shape."""
     # Sums of two, of four and of eight bits, then the sum of the eight bytes in the highest one.
-    sums = (words >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    sums = (words >> _SHIFTS[0]) & _ODD_BITS
     np.subtract(words, sums, out=sums)
-    upper = sums >> np.uint64(2)
-    for half in (sums, upper):
-        half &= np.uint64(0x3333333333333333)
+    upper = (sums >> _SHIFTS[1]) & _BIT_PAIRS
+    sums &= _BIT_PAIRS
     sums += upper
-    sums += sums >> np.uint64(4)
-    sums &= np.uint64(0x0F0F0F0F0F0F0F0F)
-    sums *= np.uint64(0x0101010101010101)
-    return np.asarray(sums >> np.uint64(56), np.uint8)
+    sums += sums >> _SHIFTS[2]
+    sums &= _HALF_BYTES
+    sums *= _EVERY_BYTE
+    return np.asarray(sums >> _SHIFTS[3], np.uint8)
 
 
 def is_set(flags: npt.NDArray[np.uint8], positions: npt.NDArray[np.uint32]) -> Flags:
