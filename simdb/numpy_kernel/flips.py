@@ -80,11 +80,11 @@ def _levels(weights: F64, squares: F64) -> U8:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """The costs of flips for a batch of queries, with limits: `theta` a set, `cap` sets a table."""
+    """The costs of flips for a batch of queries, and their limits."""
 
     costs: I64  # [m, 64], the cost of the bit of each weight
-    theta: int
-    cap: int
+    theta: int  # the most that a set of bits may cost
+    cap: int  # the most sets of one table
 
     def sets(self, number: int, order: list[int]) -> tuple[U64, int]:
         """Return the sets of bits to flip for query `number`, the cheapest first, and its theta.
