@@ -39,7 +39,7 @@ FOLDERS = {
         "fitting",
     ],
     "index": [
-        "permutation", "rotation", "vosh", "band_curve", "bands", "keying",
+        "permutation", "rotation", "vosh", "banding", "bands", "keying",
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "problem", "way", "exhaustive",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.index.band_curve import (
+from simdb.index.banding import (
     Banding,
     candidate_probability,
     expected_candidates,

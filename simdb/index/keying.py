@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from simdb.index.band_curve import Banding, choose
+from simdb.index.banding import Banding, choose
 from simdb.index.bands import Bands
 from simdb.index.permutation import Permutations
 from simdb.minhash import Minhash

@@ -9,7 +9,7 @@ from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from soundness import assert_sound
 
 import simdb
-from simdb.index.band_curve import Banding, candidate_probability
+from simdb.index.banding import Banding, candidate_probability
 
 
 def rows_of(matches):

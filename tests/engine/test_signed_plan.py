@@ -3,7 +3,7 @@
 import pytest
 
 import simdb
-from simdb.index.band_curve import choose
+from simdb.index.banding import choose
 
 SKETCH = simdb.Minhash(shingle=1, permutations=64)
 OPTIONS = simdb.Options(sketch=SKETCH, bands=12, rows=5)

@@ -38,7 +38,7 @@ MODULES = [
     "simdb.compat.minwise",
     "simdb.compat.sessions",
     "simdb.compat.importing",
-    "simdb.index.band_curve",
+    "simdb.index.banding",
 ]
 
 Definition = ast.FunctionDef | ast.ClassDef

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.index.band_curve import (
+from simdb.index.banding import (
     Background,
     Banding,
     background_of,
