@@ -4,7 +4,7 @@ Only this module imports `stop_words` and `snowballstemmer`, which `simdb[text]`
 """
 
 from collections.abc import Callable
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from simdb.errors import OptionError
@@ -44,7 +44,8 @@ def snowball_version() -> str:
         return ""
     if package.stemmer.__module__ == COMPILED_STEMMERS:
         return str(import_module(COMPILED_STEMMERS).version())
-    return metadata.version("snowballstemmer")
+    # Loaded when needed: with all that it imports it is a tenth of the import of simdb.
+    return str(import_module("importlib.metadata").version("snowballstemmer"))
 
 
 def _load(module: str, need: str) -> Any:

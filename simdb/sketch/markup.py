@@ -7,7 +7,7 @@ end of a block separate words; tags inside a line, as in "<b>near</b>dup", do no
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from simdb.errors import InputError, OptionError
@@ -73,9 +73,11 @@ class Markup:
 
 
 def parser_version() -> str:
-    """The version of the parser; "" where there is none."""
+    """Give the version of the installed parser, or "" if it is not installed."""
+    # Loaded when needed: with all that it imports it is a tenth of the import of simdb.
+    metadata = import_module("importlib.metadata")
     try:
-        return metadata.version("selectolax")
+        return str(metadata.version("selectolax"))
     except metadata.PackageNotFoundError:
         return ""
 

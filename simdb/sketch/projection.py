@@ -12,7 +12,7 @@ to float32 once, at the end.
 """
 
 from functools import cache, lru_cache
-from statistics import NormalDist
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ def projection_of(seed: int) -> Projection:
 @cache
 def normal_quantiles() -> I16:
     """Quantile (k + 1/2) / 65536 of the normal distribution for each k, in units of 2**-12."""
-    inverse = NormalDist().inv_cdf
+    inverse = import_module("statistics").NormalDist().inv_cdf  # not loaded before it is needed
     upper = [inverse((k + 0.5) / QUANTILES) for k in range(QUANTILES // 2, QUANTILES)]
     half = np.rint(np.array(upper) * UNITS).astype(np.int16)
     return np.concatenate([-half[::-1], half])
