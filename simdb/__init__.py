@@ -46,6 +46,7 @@ from simdb.idf import IdfTable
 from simdb.index.vosh import vosh
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
+from simdb.plans import Plan
 from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
 from simdb.reports import (
     Advice,
@@ -54,7 +55,6 @@ from simdb.reports import (
     Explanation,
     FeatureDifference,
     Finding,
-    Plan,
     Probe,
     Rebuild,
     Statistics,

@@ -24,8 +24,9 @@ from simdb.idf import IdfTable
 from simdb.index.keying import bands_of, settled
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
+from simdb.plans import Plan
 from simdb.positions import ArrayClusters, ArrayPairs
-from simdb.reports import Explanation, Plan
+from simdb.reports import Explanation
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner

@@ -12,7 +12,7 @@ FLOORS = [
     [
         "errors", "decoding", "arrow", "bits", "vector_form", "idf", "checks", "text_sketch",
         "minhash", "options", "resources", "values", "clusters", "signatures", "documents",
-        "positions", "reports",
+        "positions", "plans", "reports",
     ],
     [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",

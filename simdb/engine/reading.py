@@ -40,7 +40,8 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.plan.rotation import check_rotations
-from simdb.reports import Explanation, Plan
+from simdb.plans import Plan
+from simdb.reports import Explanation
 from simdb.values import Id, Match, Matches, check_bits
 
 ITERATED_IDS = 4096

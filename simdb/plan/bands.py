@@ -10,7 +10,7 @@ from simdb.errors import OptionError
 from simdb.options import BANDING, EXHAUSTIVE
 from simdb.plan.problem import BandedPopulation, Criterion
 from simdb.plan.way import Problem
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query

@@ -7,7 +7,7 @@ from simdb.options import EXHAUSTIVE
 from simdb.plan.chance import binomial_below, share_within
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 METHODS = (EXHAUSTIVE,)
 SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once

@@ -14,7 +14,7 @@ from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plan.way import Problem, Way
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.

@@ -28,7 +28,7 @@ from simdb.plan.cost import Delays
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
 from simdb.plan.way import Problem, candidate_distances
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.values import Probing
 
 METHODS = PROBING_METHODS

@@ -21,7 +21,7 @@ from simdb.options import ROTATION
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 METHODS = (ROTATION,)
 WINDOW = 16  # neighbours that each is compared with; so many cost about as much as sorting

@@ -14,7 +14,7 @@ from simdb.plan.chance import reach, share_of_reached, share_within
 from simdb.plan.exhaustive import SWEPT_SECONDS
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 METHODS = (BPHS,)
 SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group

@@ -13,7 +13,7 @@ from simdb.plan.calibration import Calibration
 from simdb.plan.chance import filter_distance
 from simdb.plan.cost import Delays
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 # Shares of matches that the filter by distance may lose, where some loss is allowed at all.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)

@@ -6,7 +6,7 @@ import pytest
 import simdb
 from simdb.bits import header_mask, leading_masks, set_bits
 from simdb.engine.search.methods.probing import find_probe
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.values import Probing
 
 STORED = 300

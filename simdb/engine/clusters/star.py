@@ -17,7 +17,7 @@ from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 BATCH_DOCUMENTS = 1 << 11
 

@@ -17,7 +17,8 @@ from simdb.engine.state.store import Store
 from simdb.index.bands import Bands
 from simdb.index.keying import bands_of
 from simdb.plan.problem import Criterion
-from simdb.reports import Explanation, Plan
+from simdb.plans import Plan
+from simdb.reports import Explanation
 from simdb.signatures import differing, estimates
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.values import EMPTY, Id, NamedFeatures, Sketches

@@ -14,7 +14,7 @@ import numpy as np
 
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.state import State
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.storage.records.delta import Loose
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.run import Run, Source

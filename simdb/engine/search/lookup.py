@@ -16,7 +16,7 @@ from simdb.engine.search.rows import Rows, joined
 from simdb.engine.state.state import State
 from simdb.errors import InputError
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
 
 PART_QUERIES = 1 << 17

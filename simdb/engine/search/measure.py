@@ -11,7 +11,7 @@ from simdb.engine.search.method import Search
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.values import WEIGHTED, Sketches
 
 I64 = npt.NDArray[np.int64]

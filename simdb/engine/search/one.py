@@ -18,7 +18,7 @@ from simdb.engine.state.store import Store
 from simdb.errors import InputError
 from simdb.options import Options
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.values import BARE, WEIGHTED, Id, Match, Sketches
 
 # A plan for ready fingerprints, its criterion, and the short way of its method if there is one.

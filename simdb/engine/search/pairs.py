@@ -13,7 +13,7 @@ from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
 from simdb.errors import ClosedError
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.values import Pair, PairArrays
 
 

@@ -19,7 +19,7 @@ from simdb.plan.calibration import Calibration, delays_of, evidence
 from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.storage.runs.run import header_bits
 from simdb.values import ORDINALS_MAX
 

@@ -17,7 +17,7 @@ from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 LOOKUP_QUERIES = 1 << 13
 LOOKUP_QUERIES_FIRST = 1 << 6

@@ -19,7 +19,7 @@ from simdb.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
 from simdb.plan.planner import choose
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership

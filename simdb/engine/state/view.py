@@ -18,7 +18,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, Population
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.signatures import Signature
 from simdb.storage import layout
 from simdb.storage.records.delta import Keying, LooseView

@@ -13,7 +13,7 @@ from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.signatures import COUNTED_MAX
 from simdb.storage import layout
 from simdb.storage.runs.run import Table

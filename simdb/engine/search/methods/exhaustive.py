@@ -12,7 +12,7 @@ from simdb.engine.search.method import Method
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.reports import Plan
+from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.runs.run import Table
 from simdb.values import Sketches

@@ -19,7 +19,8 @@ from simdb.engine.state.state import State
 from simdb.plan.probing import count_sets
 from simdb.plan.problem import Criterion
 from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
-from simdb.reports import Plan, Probe
+from simdb.plans import Plan
+from simdb.reports import Probe
 from simdb.values import Match, Probing, Sketches
 
 U8 = npt.NDArray[np.uint8]

@@ -5,7 +5,7 @@ from simdb.engine.search.methods import bands, exhaustive, permuted, probing, ro
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
 from simdb.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, PSM, ROTATION
-from simdb.reports import Plan
+from simdb.plans import Plan
 
 METHODS: dict[str, dict[str, Method]] = {
     FINGERPRINTS: {
