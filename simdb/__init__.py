@@ -4,6 +4,9 @@ Open a directory with `simdb.open`, insert documents, and ask which stored docum
 near-duplicates of another, which pairs are, and which clusters they form.
 """
 
+from typing import TYPE_CHECKING
+
+from simdb import cold
 from simdb.clusters import Cluster, Clusters
 from simdb.database import Database, open
 from simdb.documents import Document
@@ -48,17 +51,6 @@ from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.plans import Plan
 from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
-from simdb.reports import (
-    Advice,
-    Compaction,
-    DifferingBit,
-    Explanation,
-    FeatureDifference,
-    Finding,
-    Probe,
-    Rebuild,
-    Statistics,
-)
 from simdb.signatures import Signature, Signatures
 from simdb.text_sketch import TextSketch
 from simdb.values import (
@@ -70,6 +62,36 @@ from simdb.values import (
     Pair,
     PairArrays,
 )
+
+if TYPE_CHECKING:
+    from simdb.reports import (
+        Advice,
+        Compaction,
+        DifferingBit,
+        Explanation,
+        FeatureDifference,
+        Finding,
+        Probe,
+        Rebuild,
+        Statistics,
+    )
+else:
+    # Few programs name these, so their module is loaded when one of them is first named.
+    __getattr__ = cold.names(
+        __name__,
+        "simdb.reports",
+        [
+            "Advice",
+            "Compaction",
+            "DifferingBit",
+            "Explanation",
+            "FeatureDifference",
+            "Finding",
+            "Probe",
+            "Rebuild",
+            "Statistics",
+        ],
+    )
 
 __version__ = "0.1.0"
 
@@ -140,3 +162,8 @@ __all__ = [
     "similarity",
     "vosh",
 ]
+
+
+def __dir__() -> list[str]:
+    """List all names, with those that are not loaded yet."""
+    return sorted({*globals(), *__all__})

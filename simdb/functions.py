@@ -4,19 +4,16 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
 from simdb.checks import flag, instance
+from simdb.engine import explain as explaining
+from simdb.engine import maintenance
 from simdb.engine.clusters import arrays
-from simdb.engine.explain.fingerprints import explain as explain_fingerprints
-from simdb.engine.explain.fingerprints import given_side
-from simdb.engine.explain.signatures import explain as explain_signatures
-from simdb.engine.explain.signatures import given_signature
-from simdb.engine.maintenance.load import load as load_dump
 from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
@@ -26,7 +23,6 @@ from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.plans import Plan
 from simdb.positions import ArrayClusters, ArrayPairs
-from simdb.reports import Explanation
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
@@ -35,6 +31,9 @@ from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
 from simdb.values import Fingerprint, Fingerprints, check_bits, describe
+
+if TYPE_CHECKING:
+    from simdb.reports import Explanation
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 
@@ -133,7 +132,7 @@ def load(
     ExistsError when there is something at `path`, FormatError for what is no dump or one of a newer
     version, CorruptError, which says where, for one that is damaged or cut off.
     """
-    return load_dump(source, path, progress)
+    return maintenance.load.load(source, path, progress)
 
 
 def distance(left: Fingerprint | int, right: Fingerprint | int) -> int:
@@ -205,7 +204,7 @@ def explain(
     similarity: float | None = None,
     distance: int | None = None,
     errors: str = "strict",
-) -> Explanation:
+) -> "Explanation":
     """Why two documents match or not, and which of their features moved which bits.
 
     As in a database with the usual options and this `sketch`, but from weights that are not rounded
@@ -216,16 +215,19 @@ def explain(
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     options, question = Options(sketch=sketch), Question(similarity, distance)
     if isinstance(sketch, Minhash):
+        reasons = explaining.signatures
         minhash_sketcher = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
+        given_signature = reasons.given_signature
         first, second = (given_signature(minhash_sketcher, each, errors) for each in (left, right))
         criterion = question.criterion(options, is_weighted=True)
-        return explain_signatures(first, second, bands_of(settled(options)), criterion)
+        return reasons.explain(first, second, bands_of(settled(options)), criterion)
     sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
+    given_side = explaining.fingerprints.given_side
     sides = [given_side(sketcher, document, errors) for document in (left, right)]
     one, other = (replace(side, measured=side.weights) for side in sides)
     is_weighted = one.has_weights and other.has_weights
     criterion = question.criterion(options, is_weighted=is_weighted)
-    return explain_fingerprints(one, other, options=options, criterion=criterion)
+    return explaining.fingerprints.explain(one, other, options=options, criterion=criterion)
 
 
 def plan(

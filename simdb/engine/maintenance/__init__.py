@@ -1,1 +1,33 @@
-"""Maintenance: the verbs that inspect, repair, shrink, copy and calibrate a database."""
+"""Maintenance: the verbs that inspect, repair, shrink, copy and calibrate a database.
+
+Its modules are cold: each is loaded when it is first used, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = [
+    "advice",
+    "calibration",
+    "compaction",
+    "dump",
+    "inspection",
+    "load",
+    "rebuild",
+    "timing",
+]
+
+if TYPE_CHECKING:
+    from simdb.engine.maintenance import (
+        advice,
+        calibration,
+        compaction,
+        dump,
+        inspection,
+        load,
+        rebuild,
+        timing,
+    )
+else:
+    __getattr__ = cold.modules(__name__, __all__)
