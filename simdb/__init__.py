@@ -49,7 +49,7 @@ from simdb.idf import IdfTable
 from simdb.index.vosh import vosh
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
-from simdb.plans import Plan
+from simdb.plans import Plan, Probe
 from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
 from simdb.signatures import Signature, Signatures
 from simdb.text_sketch import TextSketch
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         Explanation,
         FeatureDifference,
         Finding,
-        Probe,
         Rebuild,
         Statistics,
     )
@@ -87,7 +86,6 @@ else:
             "Explanation",
             "FeatureDifference",
             "Finding",
-            "Probe",
             "Rebuild",
             "Statistics",
         ],

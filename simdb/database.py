@@ -4,14 +4,9 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from simdb.engine.maintenance.advice import advice
-from simdb.engine.maintenance.calibration import calibrate, calibrate_if_due
-from simdb.engine.maintenance.compaction import compact, copy
-from simdb.engine.maintenance.dump import dump
-from simdb.engine.maintenance.inspection import check, statistics
-from simdb.engine.maintenance.rebuild import rebuild
+from simdb.engine import maintenance
 from simdb.engine.reading import Reading
 from simdb.engine.snapshot import Snapshot
 from simdb.engine.state.incoming import Progress
@@ -24,11 +19,13 @@ from simdb.errors import ClosedError, OptionError, ReadOnlyError
 from simdb.idf import IdfTable
 from simdb.options import Options
 from simdb.plan.calibration import Calibration
-from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics
 from simdb.signatures import Signatures
 from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import Fingerprints, Id, Match, Matches
+
+if TYPE_CHECKING:
+    from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics
 
 
 class Database(Reading):
@@ -232,20 +229,20 @@ class Database(Reading):
             raise OptionError(f"{self._path} keeps fingerprints; use fingerprints()")
         return sketcher.signatures(documents, errors=errors)
 
-    def stats(self) -> Statistics:
+    def stats(self) -> "Statistics":
         """The database in numbers."""
         self._check_open()
-        return statistics(self._store)
+        return maintenance.inspection.statistics(self._store)
 
-    def check(self, deep: bool = False) -> Iterator[Finding]:
+    def check(self, deep: bool = False) -> "Iterator[Finding]":
         """What is wrong with the stored database, one finding at a time; nothing if it is sound.
 
         `deep` reads every byte, compares all checksums and rebuilds every table to compare.
         """
         self._check_open()
-        return check(self._store, deep=deep)
+        return maintenance.inspection.check(self._store, deep=deep)
 
-    def advice(self) -> Iterator[Advice]:
+    def advice(self) -> "Iterator[Advice]":
         """What would do the database good, and why; nothing when all is well.
 
         On readers that are gone or stay long, deleted documents, runs, sizes, free space, headers
@@ -253,7 +250,7 @@ class Database(Reading):
         Nothing is changed; damage is for `check`.
         """
         self._check_open()
-        return advice(self._store)
+        return maintenance.advice.advice(self._store)
 
     def calibrate(
         self, sample: Any = None, *, seed: int = 0, errors: str = "strict"
@@ -268,24 +265,24 @@ class Database(Reading):
         `compact`, or are found as without a calibration where that is faster.
         """
         self._check_writable()
-        return calibrate(self._store, sample, seed, errors=errors)
+        return maintenance.calibration.calibrate(self._store, sample, seed, errors=errors)
 
-    def compact(self) -> Compaction:
+    def compact(self) -> "Compaction":
         """Merge everything into one run, drop what is deleted, and shrink the file.
 
         The file shrinks only while nobody else has it open; the note says so when it did not.
         """
         self._check_writable()
-        done = compact(self._store)
-        calibrate_if_due(self._store)
+        done = maintenance.compaction.compact(self._store)
+        maintenance.calibration.calibrate_if_due(self._store)
         return done
 
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Write a compacted copy of the database, as of now, to the new directory `path`."""
         self._check_open()
-        copy(self._store, os.fsdecode(path))
+        maintenance.compaction.copy(self._store, os.fsdecode(path))
 
-    def rebuild(self, *, drop_damaged: bool = False) -> Rebuild:
+    def rebuild(self, *, drop_damaged: bool = False) -> "Rebuild":
         """Make all tables anew from the stored columns, when `check` has found them damaged.
 
         Fingerprints, ids, vectors and metadata are verified as they are read.  Where some of them
@@ -294,7 +291,7 @@ class Database(Reading):
         cannot be read goes, and its documents stay.  Otherwise it ends as `compact` does.
         """
         self._check_writable()
-        return rebuild(self._store, drop_damaged=drop_damaged)
+        return maintenance.rebuild.rebuild(self._store, drop_damaged=drop_damaged)
 
     def dump(self, target: Any, progress: Progress | None = None) -> int:
         """Write everything that the database holds, as of now, to a path or a binary stream.
@@ -306,7 +303,7 @@ class Database(Reading):
         stored values are damaged.
         """
         self._check_open()
-        return dump(self._store, target, progress)
+        return maintenance.dump.dump(self._store, target, progress)
 
     def __enter__(self) -> "Database":
         """Itself."""

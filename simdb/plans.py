@@ -1,4 +1,4 @@
-"""Plans: how a question to a database is answered, and why that way."""
+"""Plans: how a database will answer a question, and which look-up of it finds a match."""
 
 import math
 from dataclasses import dataclass, field
@@ -47,3 +47,18 @@ class Plan:
     def queries_per_second(self) -> float:
         """How many queries one core answers, as estimated; infinite where they cost nothing."""
         return 1.0 / self.cost_seconds if self.cost_seconds > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The look-up that finds a match.
+
+    `table`, from 0, is asked for the query's header with the `flipped` bits, positions of the
+    fingerprint, least first.  `rank`: the place of that header, from 1, in the order in which PSM
+    and multi-probe ask the table, headers of equal cost sharing the first; None where all headers
+    with so few flips are asked for.
+    """
+
+    table: int
+    flipped: tuple[int, ...]
+    rank: int | None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from simdb.plans import Plan
+from simdb.plans import Plan, Probe
 from simdb.values import Id
 
 
@@ -106,21 +106,6 @@ class Rebuild:
     before_bytes: int
     after_bytes: int
     note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """The look-up that finds a match.
-
-    `table`, from 0, is asked for the query's header with the `flipped` bits, positions of the
-    fingerprint, least first.  `rank`: the place of that header, from 1, in the order in which PSM
-    and multi-probe ask the table, headers of equal cost sharing the first; None where all headers
-    with so few flips are asked for.
-    """
-
-    table: int
-    flipped: tuple[int, ...]
-    rank: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,17 @@ Each verb makes a question of its arguments, enters a consistent state, answers,
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.clusters import Clusters
 from simdb.documents import Document
+from simdb.engine import explain
 from simdb.engine.clusters.find import CONNECTED, as_clusters, check_policy, find_clusters
 from simdb.engine.clusters.labels import kept_labels
 from simdb.engine.clusters.order import FIRST, places_by_field
-from simdb.engine.explain.stored import explain_stored
 from simdb.engine.search import lookup, many, one
 from simdb.engine.search.pairs import Pairs, PairStream
 from simdb.engine.search.planning import planned
@@ -41,8 +41,10 @@ from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.plan.rotation import check_rotations
 from simdb.plans import Plan
-from simdb.reports import Explanation
 from simdb.values import Id, Match, Matches, check_bits
+
+if TYPE_CHECKING:
+    from simdb.reports import Explanation
 
 ITERATED_IDS = 4096
 
@@ -208,7 +210,7 @@ class Reading(Protocol):
         recall: float | None = None,
         method: str | None = None,
         errors: str = "strict",
-    ) -> Explanation:
+    ) -> "Explanation":
         """Why the stored document `id` and another, stored or given, match or do not; see `query`.
 
         The other is the stored `other_id` or a `document`.  The texts of stored documents are not
@@ -218,7 +220,9 @@ class Reading(Protocol):
             raise InputError("explain takes an id and either another id or document=")
         question = Question(similarity, distance, recall, method)
         with self._state() as state:
-            return explain_stored(self._store, state, id, other_id, document, question, errors)
+            return explain.stored.explain_stored(
+                self._store, state, id, other_id, document, question, errors
+            )
 
     def plan(
         self,

@@ -18,8 +18,8 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.options import Options
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.reports import DifferingBit, Explanation, FeatureDifference, Probe
+from simdb.plans import Plan, Probe
+from simdb.reports import DifferingBit, Explanation, FeatureDifference
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import Id, NamedFeatures
 

@@ -15,8 +15,7 @@ from simdb.engine.search.couples import Couples
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.reports import Probe
+from simdb.plans import Plan, Probe
 from simdb.values import Match, Sketches
 
 U8 = npt.NDArray[np.uint8]

@@ -14,8 +14,7 @@ from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
-from simdb.plans import Plan
-from simdb.reports import Probe
+from simdb.plans import Plan, Probe
 from simdb.values import Sketches
 
 U8 = npt.NDArray[np.uint8]

@@ -19,8 +19,7 @@ from simdb.engine.state.state import State
 from simdb.plan.probing import count_sets
 from simdb.plan.problem import Criterion
 from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
-from simdb.plans import Plan
-from simdb.reports import Probe
+from simdb.plans import Plan, Probe
 from simdb.values import Match, Probing, Sketches
 
 U8 = npt.NDArray[np.uint8]

@@ -1,0 +1,87 @@
+"""Cold modules are loaded when they are first used, and not before."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simdb
+from simdb.engine import explain, maintenance
+
+FOLDERS = [explain, maintenance]
+# Modules outside of simdb that take long to import and that few programs need.
+FOREIGN = ["importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "typer"]
+USE = """
+with simdb.open({path!r}) as database:
+    database.insert("a", "the quick brown fox jumps over the lazy dog")
+    database.insert_many(["b", "c"], ["a text", "another text"])
+    database.query("the quick brown fox jumps over a lazy dog")
+    database.find_clusters()
+"""
+
+
+def modules_after(code):
+    """The modules that a new process has loaded after `import simdb` and `code`."""
+    program = f"import sys\nimport simdb\n{code}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    return set(done.stdout.split())
+
+
+def cold_modules():
+    return {f"{folder.__name__}.{name}" for folder in FOLDERS for name in folder.__all__}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.__name__)
+def test_a_cold_folder_names_each_of_its_modules(folder):
+    files = Path(folder.__file__).parent.glob("[!_]*.py")
+
+    assert sorted(path.stem for path in files) == folder.__all__
+
+
+def test_importing_simdb_loads_no_cold_module():
+    loaded = modules_after("")
+
+    assert loaded.isdisjoint(cold_modules())
+    assert loaded.isdisjoint({*FOREIGN, "simdb.reports", "simdb.cli.app"})
+
+
+def test_storing_and_searching_loads_no_cold_module(tmp_path):
+    loaded = modules_after(USE.format(path=str(tmp_path / "db")))
+
+    assert loaded.isdisjoint(cold_modules())
+
+
+def test_a_verb_loads_the_cold_module_that_it_needs(tmp_path):
+    code = f"simdb.open({str(tmp_path / 'db')!r}).stats()"
+
+    loaded = modules_after(code)
+
+    assert "simdb.engine.maintenance.inspection" in loaded
+    assert "simdb.engine.maintenance.dump" not in loaded
+
+
+def test_every_public_name_can_be_listed_imported_and_used():
+    names = {}
+
+    exec("from simdb import *", names)
+
+    assert set(simdb.__all__) <= set(names)
+    assert set(simdb.__all__) <= set(dir(simdb))
+    assert all(getattr(simdb, name) is names[name] for name in simdb.__all__)
+
+
+def test_a_cold_class_is_pickled_like_any_other():
+    advice = simdb.Advice("readers", "one is gone", "it holds pages", "none")
+
+    assert pickle.loads(pickle.dumps(advice)) == advice
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'simdb' has no attribute 'unknown'"):
+        simdb.unknown  # noqa: B018
+    with pytest.raises(AttributeError, match=r"maintenance' has no attribute 'unknown'"):
+        maintenance.unknown  # noqa: B018
