@@ -144,7 +144,7 @@ class NamedFeatures:
         return len(self.shingles)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sketches:
     """Documents ready to be stored or searched.
 

@@ -10,7 +10,8 @@ differ in k, the number of flip sets that a query tries, which depends on the co
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import OptionError
@@ -40,8 +41,7 @@ class Delays:
 USUAL_DELAYS = Delays()
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """The cost of one way to search: `seconds` a query and `size_bytes` of memory.
 
     `tables`: the memory as a multiple of the bare fingerprints.  `header_bits`: the bits with which
@@ -140,7 +140,7 @@ def bphs_batch(
     building = single.tables * batch * (delays.permute + delays.sort * _depth(batch))
     computing = building + count * single.seconds
     seconds = max(_reading(count, bytes_per_second), computing) / batch
-    return replace(single, seconds=seconds)
+    return single._replace(seconds=seconds)
 
 
 def psm_batch(
@@ -156,7 +156,7 @@ def psm_batch(
     sorting = batch * delays.sort * _depth(batch)
     computing = finding + count * single.seconds + sorting
     seconds = max(_reading(count, bytes_per_second), computing) / batch
-    return replace(single, seconds=seconds)
+    return single._replace(seconds=seconds)
 
 
 def _depth(count: float) -> float:

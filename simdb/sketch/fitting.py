@@ -69,7 +69,7 @@ def fit(
     return make_table(counted.total(), done, settings, most)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """A sorted column of distinct features and the number of documents that contain each.
 

@@ -4,8 +4,8 @@
 the reader after a commit of one document reads one document.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,7 @@ from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """One state of the database; `loose` is the delta, `dead` None while nothing is deleted.
 
     `buffer` is what `loose` is a view of; only `load` appends to it.  `calibration`: as stored, in

@@ -8,7 +8,7 @@ documents that a plan compares one by one.  Loose documents are in memory anyway
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ HEADER_BYTES = 4
 LEAST_ENTRIES = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A window of the tables of a run, None for all; or one of its `segment`s; or what is loose."""
 
     run: Run | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ U64 = npt.NDArray[np.uint64]
 F32 = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Couples:
     """Pairs by ordinal, left below right; `similarities` NaN where not known."""
 
@@ -45,8 +46,7 @@ class Couples:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(NamedTuple):
     """Live documents with features: `fingerprints` uint64[n], `ordinals` uint32[n], ascending."""
 
     fingerprints: U64

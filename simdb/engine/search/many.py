@@ -8,8 +8,9 @@ sorted and have directories, so a chunk is searched as it lies in the file.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +34,7 @@ MATCHED = ("first", "all")
 I64 = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(NamedTuple):
     """How much memory a search may take: half for the queries, half for a chunk."""
 
     limit_bytes: int

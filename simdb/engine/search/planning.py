@@ -5,7 +5,8 @@ documents (`plan/cost.py`).
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
@@ -30,8 +31,7 @@ BATCH_DOCUMENTS = 1e7
 BYTES_PER_SECOND = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCost:
+class ModelCost(NamedTuple):
     """What one way to search costs by the paper's model: its name, its setting, its `Cost`."""
 
     name: str

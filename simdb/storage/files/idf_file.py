@@ -18,8 +18,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import xxhash
@@ -125,8 +124,7 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
         yield f"{path} has a directory that does not fit its entries"
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(NamedTuple):
     """What the header and the settings say."""
 
     default: int

@@ -6,7 +6,7 @@ layout stands in `storage/files/pages.py`.
 
 import os
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 PAGE = struct.Struct("<QHHHH")
 META = struct.Struct("<IIQQ48s48sQQ")
@@ -25,8 +25,7 @@ class Damage(Exception):  # noqa: N818 - never leaves the modules that read page
     """What is wrong with the pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """What the record of a tree says."""
 
     pad: int
@@ -39,8 +38,7 @@ class Tree:
     root: int
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """What a meta page says."""
 
     page_bytes: int

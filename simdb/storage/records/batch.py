@@ -21,7 +21,7 @@ from simdb.values import offsets_of
 _COUNTS = struct.Struct("<II")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Consecutive documents, column by column; all of length n.
 

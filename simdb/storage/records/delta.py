@@ -4,8 +4,7 @@
 while newer documents are appended; that makes a commit of one document cost one document.
 """
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +33,7 @@ class Keying(Protocol):
         """Write the key of each in one table to `keys`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LooseView:
+class LooseView(NamedTuple):
     """The documents with ordinals start .. start + len(batch) and those of them to search.
 
     `searchable` uint64 (see `Keying`) and `ordinals` uint32 of those with features.

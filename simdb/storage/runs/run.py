@@ -8,7 +8,7 @@ when first asked for, and kept as long as the run is live (its pages stay where 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,7 @@ HEADER_BITS_MAX = 28
 ID_HEADER_OFFSET = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """One sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32."""
 
     keys: npt.NDArray[np.uint64]
@@ -40,7 +39,7 @@ class Table:
     directory: npt.NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Segment:
     """Consecutive documents from the ordinal `start` on, column by column (see `layout`).
 
