@@ -23,10 +23,11 @@ FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jobl
 # Its unpickler gives pickles nothing to import or call, see tests/compat/test_pickled.py.
 READS_PICKLES = ROOT / "simdb" / "compat" / "unpickler.py"
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
-# Who imports by name: tokenisers, when they are allowed, and optional libraries.
+# The modules that import others by name: tokenisers, when they are allowed; optional packages; and
+# modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
     "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py",
-    "cli/reading/table_records.py",
+    "cli/reading/table_records.py", "cold.py", "sketch/projection.py",
 }  # fmt: skip
 
 
