@@ -1,0 +1,46 @@
+"""docs/ROOMS.md is what the docstrings of the modules say."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def generator():
+    specification = importlib.util.spec_from_file_location(
+        "rooms", ROOT / "tools" / "generate" / "rooms.py"
+    )
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_rooms_is_up_to_date(generator):
+    text = generator.rooms()
+
+    written = (ROOT / "docs" / "ROOMS.md").read_text(encoding="utf-8")
+    assert text == written, "run python tools/generate/rooms.py"
+
+
+def test_the_page_of_rooms_names_every_module(generator):
+    text = generator.rooms()
+
+    files = [path for path in (ROOT / "simdb").rglob("*.py") if not path.name.startswith("_")]
+    entries = [line for line in text.splitlines() if line.startswith("* `") and ".py`" in line]
+    assert len(entries) == len(files)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("One sentence.", "One sentence."),
+        ("Two lines\nare one.  Another follows.", "Two lines are one."),
+        ("Runs: v1.2 of `x`.  `y` follows.", "Runs: v1.2 of `x`."),
+        ("The idea.\n\nThe rest.", "The idea."),
+    ],
+)
+def test_the_first_sentence_of_a_docstring_ends_where_another_begins(generator, text, sentence):
+    assert generator.first_sentence(text) == sentence

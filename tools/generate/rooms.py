@@ -1,0 +1,156 @@
+"""Write docs/ROOMS.md: the first sentence of every module, folder by folder.
+
+python tools/generate/rooms.py
+
+The order is that of the imports: the lists FLOORS and FOLDERS in tests/test_architecture.py.
+"""
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+TARGET = ROOT / "docs" / "ROOMS.md"
+ORDER = ROOT / "tests" / "test_architecture.py"
+COLUMNS = 100
+HEAD = """# Rooms
+
+Every module of simdb with the first sentence of its docstring, and every contract of the compiled
+kernel.  Floors are listed from the ground up.  A Python module imports only from floors before its
+own on this page and from modules before it in its folder; in `simdb/cli/` modules are in
+alphabetical order.  [ARCHITECTURE.md](ARCHITECTURE.md) has the map and the ideas.
+
+Written by `tools/generate/rooms.py` from the source; a test says when it is out of date.
+"""
+KERNEL = """
+## The compiled kernel: `simdb_ext/`
+
+Each header describes what one group of operations promises.  Beside `name.h` lie `name.c` and one
+`name_VARIANT.h` for each instruction set that has its own code; `name_scalar.h` is the definition.
+"""
+# The endings of headers that hold one variant of an operation.
+VARIANT = re.compile(r"_(scalar|neon|bmi2|avx\w+)$")
+
+
+def main() -> None:
+    """Write the file."""
+    TARGET.write_text(rooms(), encoding="utf-8")
+
+
+def rooms() -> str:
+    """Make the whole text."""
+    floors, folders = listed("FLOORS"), listed("FOLDERS")
+    parts = [HEAD]
+    for number, floor in enumerate(floors, 1):
+        loose = [name for name in floor if not is_folder(name)]
+        if loose:
+            folder = loose[0].rpartition(".")[0]
+            parts += section(f"simdb.{folder}".rstrip("."), number)
+            parts += [entry(path_of(f"simdb.{name}")) for name in loose]
+        for name in floor:
+            if is_folder(name):
+                parts += whole_folder(name, folders[name], number)
+    return "\n".join([*parts, *kernel()]) + "\n"
+
+
+def listed(name: str) -> Any:
+    """Read a list of modules from the test of the architecture."""
+    for node in ast.parse(ORDER.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    raise LookupError(f"{name} is not in {ORDER}")
+
+
+def is_folder(name: str) -> bool:
+    """Whether a name in a list of modules is that of a folder."""
+    return path_of(f"simdb.{name}").name == "__init__.py"
+
+
+def path_of(module: str) -> Path:
+    """Give the file of a module or of a package."""
+    path = ROOT / module.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str]:
+    """Give the lines of a folder, with a heading for each folder inside it."""
+    package = f"simdb.{name}"
+    if order is None:
+        files = sorted(path_of(package).parent.rglob("[!_]*.py"))
+        order = [
+            ".".join(path.relative_to(path_of(package).parent).with_suffix("").parts)
+            for path in sorted(files, key=lambda path: (len(path.parts), path))
+        ]
+    yield from section(package, floor)
+    inside = ""
+    for module in order:
+        folder = module.rpartition(".")[0]
+        if folder != inside and folder:
+            yield from section(f"{package}.{folder}", None)
+        elif folder != inside:
+            yield f"\n### `simdb/{name}/` itself\n"
+        inside = folder
+        yield entry(path_of(f"{package}.{module}"))
+
+
+def section(package: str, floor: int | None) -> Iterator[str]:
+    """Give the heading of a folder and the first sentence of its docstring."""
+    folder = package.replace(".", "/")
+    yield f"\n### `{folder}/`\n" if floor is None else f"\n## Floor {floor}: `{folder}/`\n"
+    if package != "simdb":
+        yield textwrap.fill(first_sentence(docstring(path_of(package))), COLUMNS) + "\n"
+
+
+def entry(path: Path) -> str:
+    """Give the line of one module."""
+    return item(path.name, first_sentence(docstring(path)))
+
+
+def item(name: str, sentence: str) -> str:
+    """Give one item of a list, wrapped."""
+    return textwrap.fill(
+        f"* `{name}`  {sentence}",
+        COLUMNS,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def docstring(path: Path) -> str:
+    """Give the docstring of a module."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    if not text:
+        raise LookupError(f"{path} has no docstring")
+    return text
+
+
+def first_sentence(text: str) -> str:
+    """Give the first sentence of a text, on one line."""
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z`])", paragraph)[0]
+
+
+def kernel() -> Iterator[str]:
+    """Give the lines of the contracts of the compiled kernel, folder by folder."""
+    yield KERNEL
+    headers = sorted(
+        (path for path in (ROOT / "simdb_ext").rglob("*.h") if not VARIANT.search(path.stem)),
+        key=lambda path: (path.parent, path.name),
+    )
+    folder = ROOT / "simdb_ext"
+    for path in headers:
+        if path.parent != folder:
+            folder = path.parent
+            yield f"\n### `{folder.relative_to(ROOT).as_posix()}/`\n"
+        comment = re.match(r"/\*(.*?)\*/", path.read_text(encoding="utf-8"), re.DOTALL)
+        if comment is None:
+            raise LookupError(f"{path} does not begin with a comment")
+        yield item(path.name, first_sentence(comment[1].strip()))
+
+
+if __name__ == "__main__":
+    main()
