@@ -1,7 +1,7 @@
-"""simdb: an embedded, persistent, transactional near-duplicate index database.
+"""simdb: an embedded, persistent, transactional database of near-duplicate documents.
 
 Open a directory with `simdb.open`, insert documents, and ask which stored documents are
-near-duplicates of another, which pairs are, and which clusters they form.
+near-duplicates of a document, which pairs match, and which clusters they form.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`python -m simdb`: the command line."""
+"""Command line: `python -m simdb` is the same as `simdb`."""
 
 from simdb.cli.app import main
 

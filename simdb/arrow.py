@@ -1,9 +1,9 @@
 """Arrow: the door to pyarrow, and tables of ids, distances and similarities.
 
 pyarrow is optional (`pip install 'simdb[arrow]'`) and loaded when first needed.  A column of ids
-has one type: text, bytes, or whole numbers (int64, uint64 where the first ones need it), decided by
-the first batch.  Ids of several kinds have a column only as text (`ids="text"`): numbers in
-decimal, bytes in hexadecimal digits.
+has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the
+first batch needs it).  Ids of several types fit into one column only as text (`ids="text"`):
+numbers in decimal, bytes in hexadecimal digits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ Columns = dict[str, Any]
 
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
-    """pyarrow, or a module of it; OptionError where it is not installed, for which `purpose`."""
+    """Import pyarrow or a module of it; the OptionError if it is not installed names `purpose`."""
     try:
         # Loaded when needed: it takes a good part of a second.
         return import_module(module)
@@ -35,10 +35,11 @@ def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
 def read_batches(
     chunks: Iterable[Columns], empty: Columns, *, id_columns: Sequence[str], ids: str
 ) -> Any:
-    """A pyarrow.RecordBatchReader of chunks of columns; `empty`: what gives types without any.
+    """Make a pyarrow.RecordBatchReader of chunks of columns.
 
-    Arrays of float get null for NaN.  Raises OptionError for `ids` that are not one of `IDS`,
-    InputError while it is read for ids that do not fit the type of the column.
+    `empty`: columns of length 0 that give the types if there is no chunk.  NaN becomes null.
+    Raises OptionError if `ids` is not in `IDS`, and InputError, while the reader is read, for an id
+    that does not fit the type of its column.
     """
     arrow = checked_arrow(ids)
     source = iter(chunks)
@@ -57,14 +58,14 @@ def read_batches(
 
 
 def checked_arrow(ids: str) -> Any:
-    """pyarrow; OptionError where it is not installed, or for `ids` that are not one of `IDS`."""
+    """Import pyarrow; raise OptionError if it is not installed or if `ids` is not in `IDS`."""
     if ids not in IDS:
-        raise OptionError(f"ids is one of {', '.join(map(repr, IDS))}, not {ids!r}")
-    return load_arrow("a table of Arrow")
+        raise OptionError(f"ids must be one of {', '.join(map(repr, IDS))}, got {ids!r}")
+    return load_arrow("an Arrow table")
 
 
 def id_text(id: Any) -> str:
-    """An id as text: numbers in decimal, bytes in hexadecimal digits."""
+    """Write an id as text: numbers in decimal, bytes in hexadecimal digits."""
     return id.hex() if isinstance(id, bytes) else str(id)
 
 
@@ -96,7 +97,7 @@ def _id_array(arrow: Any, values: npt.NDArray[np.object_], kind: Any, ids: str) 
 
 
 def _kind(arrow: Any, every: list[Any]) -> Any:
-    """The type of a column of ids that begins with these."""
+    """Choose the type of a column whose first ids are `every`."""
     if not every or isinstance(every[0], str):
         return arrow.string()
     if isinstance(every[0], bytes):
@@ -107,6 +108,6 @@ def _kind(arrow: Any, every: list[Any]) -> Any:
 
 def _misfit(id: Any, kind: Any) -> str:
     return (
-        f"the id {id!r} does not fit a column of {kind}, as the first ids are; ask for"
-        " ids='text' (--text-ids), which writes all as text"
+        f"the id {id!r} does not fit into a column of {kind}, the type of the first ids; use"
+        " ids='text' (--text-ids), which writes every id as text"
     )

@@ -1,9 +1,10 @@
 """Blocks of bits: how a 64-bit fingerprint is cut up and which blocks lead each table.
 
-A fingerprint is cut into `blocks` neighbouring groups of bits, the wider ones first (64 bits in
-6 blocks: 11, 11, 11, 11, 10, 10).  One table per choice of `leading` blocks sorts fingerprints
-with those blocks in front (Manku, Jain & Das Sarma 2007, section 3; seeds: BPHS).  A table is
-therefore described by one mask: the bits that lead.  The others follow in their old order.
+A fingerprint is cut into `blocks` neighbouring groups of bits, the wider groups first (64 bits in 6
+blocks: 11, 11, 11, 11, 10, 10).  For each choice of `leading` blocks, one table sorts the
+fingerprints with these blocks in front: block-permuted Hamming search, BPHS (Manku, Jain & Das
+Sarma 2007, section 3).  So one mask describes a table: the bits that lead.  The other bits follow
+in their old order.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ _EVERY_BYTE = np.uint64(0x0101010101010101)
 
 
 def block_masks(blocks: int) -> list[int]:
-    """One mask per block, the block of the most significant bits first."""
+    """Make one mask for each block, the block of the most significant bits first."""
     width, wider = divmod(FINGERPRINT_BITS, blocks)
     masks = []
     stop = FINGERPRINT_BITS
@@ -38,36 +39,38 @@ def block_masks(blocks: int) -> list[int]:
 
 
 def leading_masks(blocks: int, leading: int) -> list[int]:
-    """The mask of leading bits of each of the C(`blocks`, `leading`) tables."""
+    """Make the mask of leading bits of each of the C(`blocks`, `leading`) tables."""
     return [sum(chosen) for chosen in combinations(block_masks(blocks), leading)]
 
 
 def header_mask(mask: int, header_bits: int) -> int:
-    """Which bits of a fingerprint are the `header_bits` highest of its key, `mask` leading.
+    """Make the mask of the bits of a fingerprint that are the `header_bits` highest of its key.
 
-    Those of `mask`, the most significant ones first, then the others in the same order.
+    `mask` leads: the key has the bits in `mask` first, the most significant bit first, and then the
+    other bits in the same order.
     """
     order = [*reversed([*set_bits(mask)]), *reversed([*set_bits(ALL_BITS ^ mask)])]
     return sum(1 << bit for bit in order[:header_bits])
 
 
 def distance_served(blocks: int, leading: int, flips: int) -> int:
-    """The largest distance that is found for certain with up to `flips` flipped header bits.
+    """Compute the largest distance that is always found with up to `flips` flipped header bits.
 
-    The worst case spreads the differing bits so that every choice of `leading` blocks holds
-    `flips + 1` of them: those as evenly as can be, and every other block no fewer than the most.
+    A pair is missed only if every choice of `leading` blocks holds at least `flips + 1` differing
+    bits.  The fewest differing bits that do this are `flips + 1` spread evenly over `leading`
+    blocks, and in every other block as many as in the fullest of these.
     """
     needed = flips + 1
     return needed + (blocks - leading) * -(-needed // leading) - 1
 
 
 def flip_count(header_bits: int, flips: int) -> int:
-    """How many ways there are to flip at most `flips` of `header_bits` bits."""
+    """Count the ways to flip at most `flips` of `header_bits` bits."""
     return sum(comb(header_bits, count) for count in range(min(flips, header_bits) + 1))
 
 
 def set_bits(mask: int) -> Iterator[int]:
-    """Positions of the bits that are set in `mask`, lowest first."""
+    """Give the positions of the bits that are set in `mask`, lowest first."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
@@ -75,12 +78,12 @@ def set_bits(mask: int) -> Iterator[int]:
 
 
 def rotation_amounts(rotations: int) -> list[int]:
-    """By how many bits each of 1 to 64 `rotations` turns a fingerprint, evenly spread."""
+    """Give the number of bits by which each of 1 to 64 `rotations` turns a fingerprint."""
     return [FINGERPRINT_BITS * number // rotations for number in range(rotations)]
 
 
 def rotated(words: npt.NDArray[np.uint64], amount: int) -> npt.NDArray[np.uint64]:
-    """Copies of the words with their highest `amount` (0 to 63) bits moved to the end."""
+    """Copy the words with their highest `amount` (0 to 63) bits moved to the low end."""
     if amount == 0:
         return words.copy()
     low = np.uint64(FINGERPRINT_BITS - amount)
@@ -103,13 +106,13 @@ def bit_counts(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
 
 
 def is_set(flags: npt.NDArray[np.uint8], positions: npt.NDArray[np.uint32]) -> Flags:
-    """Whether the bit of each of `positions` is set in a `bitmap`."""
+    """Tell for each of `positions` whether its bit is set in a `bitmap`: bool[n]."""
     found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)
     return np.asarray(found & 1, np.bool_)
 
 
 def bitmap(positions: npt.NDArray[np.integer], count: int) -> npt.NDArray[np.uint8]:
-    """One bit for each of `count` numbers, lowest bit of a byte first, set at `positions`."""
+    """Make one bit for each of `count` numbers, set at `positions`; lowest bit of a byte first."""
     flags = np.zeros(-(-count // 8) * 8, np.uint8)
     flags[positions] = 1
     return np.packbits(flags, bitorder="little")

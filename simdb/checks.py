@@ -1,4 +1,4 @@
-"""Checks of single settings; each raises OptionError that says what was found and wanted."""
+"""Checks of settings: each raises an OptionError that names the setting and the value found."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,79 +9,87 @@ SHOWN_LENGTH = 100
 
 
 def shown(value: Any) -> str:
-    """What `value` is, for a message: short, and whatever its repr does."""
+    """Describe `value` for a message, in at most 100 characters, even if its repr fails."""
     try:
         text = repr(value)
     except Exception:
-        # Whole numbers of thousands of digits raise, and so may the repr of anybody's class.
+        # The repr of a whole number of thousands of digits raises, and that of any class may.
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 3]}..."
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
-    """Whether `value` is one of those allowed; it may be anything, also an array."""
+    """Tell whether `value`, which may be any object, is one of the `allowed` values."""
     if type(value) is str:  # the usual case, many times faster
         return value in allowed
     return any(isinstance(value, type(each)) and bool(value == each) for each in allowed)
 
 
 def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """Raise OptionError unless `value` is one of those allowed."""
+    """Raise OptionError unless `value` is one of the `allowed` values."""
     if not is_one_of(value, allowed):
-        raise OptionError(f"{name} is one of {', '.join(map(repr, allowed))}, not {shown(value)}")
+        raise OptionError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}"
+        )
 
 
 def called(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is None or can be called."""
     if value is not None and not callable(value):
-        raise OptionError(f"{name} is a callable or None, not {shown(value)}")
+        raise OptionError(f"{name} must be a callable or None, got {shown(value)}")
 
 
 def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Raise OptionError unless `value` is of the class `kind`; `example` makes one."""
     if not isinstance(value, kind):
-        raise OptionError(f"{name} is a simdb.{kind.__name__}, as {example}, not {shown(value)}")
+        raise OptionError(
+            f"{name} must be a simdb.{kind.__name__}, such as {example}, got {shown(value)}"
+        )
 
 
 def whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise OptionError unless `value` is a whole number from `least` to `most`."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or not least <= value <= most:
-        raise OptionError(f"{name} is a whole number from {least} to {most}, not {shown(value)}")
+        raise OptionError(
+            f"{name} must be a whole number from {least} to {most}, got {shown(value)}"
+        )
 
 
 def flag(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise OptionError(f"{name} is True or False, not {shown(value)}")
+        raise OptionError(f"{name} must be True or False, got {shown(value)}")
 
 
 def callable_name(name: str, value: Any) -> None:
-    """Raise OptionError unless `value` is '' or the name of a callable."""
+    """Raise OptionError unless `value` is '' or a name like 'package.module:function'."""
     module, _, function = value.partition(":") if isinstance(value, str) else ("", "", "")
     is_named = all(part.isidentifier() for part in (*module.split("."), function))
     if not is_named and not is_one_of(value, ("",)):
-        raise OptionError(f"{name} is a name like 'package.module:function', not {shown(value)}")
+        raise OptionError(
+            f"{name} must be a name like 'package.module:function', got {shown(value)}"
+        )
 
 
 def words(name: str, value: Any) -> tuple[str, ...]:
-    """The distinct words, sorted; OptionError unless `value` is many of them."""
+    """Give the distinct words, sorted; raise OptionError unless `value` holds words."""
     is_many = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
     is_single = getattr(value, "ndim", 1) == 0
     words = tuple(value) if is_many and not is_single else (None,)
     if not all(isinstance(word, str) and word for word in words):
-        raise OptionError(f"{name} is a language or a list of words, not {shown(value)}")
+        raise OptionError(f"{name} must be a language or a list of words, got {shown(value)}")
     return tuple(sorted(set(words)))
 
 
 def language(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is text."""
     if not isinstance(value, str):
-        raise OptionError(f"{name} is the name of a language or '', not {shown(value)}")
+        raise OptionError(f"{name} must be the name of a language or '', got {shown(value)}")
 
 
 def share(name: str, value: Any) -> None:
     """Raise OptionError unless `value` is above 0 and at most 1."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1:
-        raise OptionError(f"{name} is above 0 and at most 1, not {shown(value)}")
+        raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}")

@@ -1,4 +1,4 @@
-"""Clusters as users get them: ids in one array, divided by offsets."""
+"""Clusters: groups of matching documents as users get them, ids in one array."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,30 +15,30 @@ CHUNK_MEMBERS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A group of documents that match: the representative, ids[0], and the others in order.
+    """A group of documents that match: `ids[0]` is the representative, the other members follow.
 
-    The order is that of insertion, or by the field of metadata that was asked for.
+    Members are in order of insertion, or of the metadata field given to `find_clusters`.
     """
 
     ids: list[Id]
 
     @property
     def representative(self) -> Id:
-        """The first member; of a star, the one that all others match."""
+        """The first member; with policy="star", every other member matches it."""
         return self.ids[0]
 
     def __len__(self) -> int:
-        """Number of members."""
+        """Count the members."""
         return len(self.ids)
 
     def __iter__(self) -> Iterator[Id]:
-        """The members in order."""
+        """Give the members in order."""
         return iter(self.ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clusters(Sequence[Cluster]):
-    """Clusters of two and more documents, in the order of their representatives.
+    """Clusters of two or more documents, in the order of their representatives.
 
     Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
     """
@@ -47,11 +47,11 @@ class Clusters(Sequence[Cluster]):
     ids: npt.NDArray[np.object_]
 
     def __len__(self) -> int:
-        """Number of clusters."""
+        """Count the clusters."""
         return len(self.offsets) - 1
 
     def __getitem__(self, position: Any) -> Any:
-        """One cluster, or a list of them for a slice."""
+        """Give one cluster; for a slice, a list of clusters."""
         if isinstance(position, slice):
             return [self[each] for each in range(*position.indices(len(self)))]
         if not -len(self) <= position < len(self):
@@ -60,11 +60,12 @@ class Clusters(Sequence[Cluster]):
         return Cluster(list(self.ids[self.offsets[position] : self.offsets[position + 1]]))
 
     def to_batches(self, *, ids: str = "auto") -> Any:
-        """The members of all clusters as a pyarrow.RecordBatchReader.
+        """Give the members of all clusters as a pyarrow.RecordBatchReader.
 
-        Columns id, representative and cluster int64, the number of the cluster.  Ids are of the
-        kind of the first; `ids="text"` makes text of all.  Raises OptionError without pyarrow,
-        InputError, while it is read, for ids of several kinds.
+        The columns are id, representative and cluster (int64, the number of the cluster).  All ids
+        must have the type of the first id; `ids="text"` turns every id into text.  Raises
+        OptionError if pyarrow is not installed, and InputError, while the reader is read, for an id
+        of another type.
         """
         empty = self._columns(0, 0)
         return arrow.read_batches(
@@ -72,11 +73,11 @@ class Clusters(Sequence[Cluster]):
         )
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """The members of all clusters as a pyarrow.Table; see `to_batches`."""
+        """Give the members of all clusters as a pyarrow.Table; see `to_batches`."""
         return self.to_batches(ids=ids).read_all()
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """Members in parts: id and representative object[k], cluster int64[k]."""
+        """Give the members in parts: id and representative object[k], cluster int64[k]."""
         for start in range(0, len(self.ids), CHUNK_MEMBERS):
             yield self._columns(start, min(start + CHUNK_MEMBERS, len(self.ids)))
 
@@ -90,10 +91,10 @@ class Clusters(Sequence[Cluster]):
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Number of members of each: int64[c]."""
+        """The number of members of each cluster: int64[c]."""
         return np.diff(self.offsets)
 
     @property
     def representatives(self) -> npt.NDArray[np.object_]:
-        """The first member of each: object[c]."""
+        """The first member of each cluster: object[c]."""
         return self.ids[self.offsets[:-1]]

@@ -1,7 +1,7 @@
-"""Decoding: stored objects of plain types that may be anything else.
+"""Decoding: checks of stored objects, which a prepared file may have replaced with any others.
 
-A checksum keeps out what happened by accident.  A file that was made on purpose may hold any
-object, and whoever decodes one shall say so with an error of this package.
+A checksum detects accidents.  A file that somebody made on purpose may hold any object, so code
+that decodes an object checks its type and raises an error of simdb.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,44 +13,44 @@ from simdb.errors import CorruptError, Error, OptionError
 
 @contextmanager
 def expecting(what: str) -> Iterator[None]:
-    """Raise CorruptError naming `what` where the block meets another object than it expects."""
+    """Turn an error about an unexpected object into a CorruptError that names `what`."""
     try:
         yield
     except OptionError as error:
-        raise CorruptError(f"{what} cannot be: {error}") from error
+        raise CorruptError(f"{what} has an impossible value: {error}") from error
     except Error:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
-        raise CorruptError(f"{what} is another object than it should be: {error}") from error
+        raise CorruptError(f"{what} is not the object that it should be: {error}") from error
 
 
 def a_map(stored: Any) -> Mapping[str, Any]:
-    """A map whose keys are text; TypeError for anything else."""
+    """Give `stored` if it is a map whose keys are text; raise TypeError otherwise."""
     if not isinstance(stored, dict) or not all(isinstance(name, str) for name in stored):
-        raise TypeError(f"a map was wanted, not {type(stored).__name__}")
+        raise TypeError(f"expected a map with text keys, got {type(stored).__name__}")
     return stored
 
 
 def a_whole(value: Any, stop: int) -> int:
-    """A whole number from 0 up to, not including, `stop`; TypeError, ValueError."""
+    """Give `value` if it is a whole number in 0 .. `stop` - 1; raise TypeError or ValueError."""
     if type(value) is not int:
-        raise TypeError(f"a whole number was wanted, not {type(value).__name__}")
+        raise TypeError(f"expected a whole number, got {type(value).__name__}")
     if not 0 <= value < stop:
         raise ValueError(f"{value} is not from 0 to {stop - 1}")
     return value
 
 
 def a_number(value: Any) -> float:
-    """A finite number; TypeError, ValueError."""
+    """Give `value` as a float if it is a finite number; raise TypeError or ValueError."""
     if type(value) not in (int, float):
-        raise TypeError(f"a number was wanted, not {type(value).__name__}")
+        raise TypeError(f"expected a number, got {type(value).__name__}")
     if not abs(value) < float("inf"):
-        raise ValueError(f"{value} is no finite number")
+        raise ValueError(f"{value} is not a finite number")
     return float(value)
 
 
 def a_text(value: Any) -> str:
-    """Text; TypeError for anything else."""
+    """Give `value` if it is text; raise TypeError otherwise."""
     if not isinstance(value, str):
-        raise TypeError(f"text was wanted, not {type(value).__name__}")
+        raise TypeError(f"expected text, got {type(value).__name__}")
     return value

@@ -1,4 +1,4 @@
-"""A stored document as users get it."""
+"""Document: one stored document, as users get it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +11,9 @@ from simdb.values import Fingerprint, Id
 class Document:
     """A stored document: the user's id, its fingerprint and the metadata given with it.
 
-    The weights of the fingerprint are the stored ones: odd whole numbers from -15 to 15.
-    `signature`: that of a document in a database of MinHash signatures, None in others; the bits of
-    its fingerprint are a hash of the signature then, and equal where signatures are.
+    The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
+    None unless the database stores MinHash signatures; then the bits of `fingerprint` are a hash of
+    the signature, so equal signatures have equal fingerprints.
     """
 
     id: Id

@@ -1,56 +1,56 @@
-"""Every exception of the package.
+"""Errors: every exception that simdb raises on purpose.
 
-All derive from `Error`; each also is the built-in exception that a reader would catch.  A message
-names the thing that is wrong, what was found and what would help.
+All derive from `Error`, and each inherits the built-in exception that a reader would catch.  A
+message names the thing that is wrong, the value found, and what to do.
 """
 
 
 class Error(Exception):
-    """Anything that simdb raises on purpose."""
+    """The base class of every error that simdb raises on purpose."""
 
 
 class OptionError(Error, ValueError):
-    """An option has no such value, contradicts another or differs from the stored one."""
+    """An option has an impossible value, contradicts another or differs from the stored value."""
 
 
 class InputError(Error, ValueError):
-    """A document, id or array cannot be taken as it is."""
+    """A document, an id or an array has a form that simdb does not accept."""
 
 
 class NotFoundError(Error, KeyError):
     """No document has this id, or no database is at this path."""
 
     def __str__(self) -> str:
-        """The message itself; a KeyError would print its repr."""
+        """Give the message itself; a KeyError would give its repr."""
         return str(self.args[0]) if self.args else ""
 
 
 class ExistsError(Error, KeyError):
-    """A document with this id, or a database at this path, is there already."""
+    """A document with this id, or a database at this path, exists already."""
 
     def __str__(self) -> str:
-        """The message itself; a KeyError would print its repr."""
+        """Give the message itself; a KeyError would give its repr."""
         return str(self.args[0]) if self.args else ""
 
 
 class ReadOnlyError(Error):
-    """A write was asked of a database that was opened for reading."""
+    """A database that was opened for reading was asked to write."""
 
 
 class ClosedError(Error):
-    """The database, snapshot or transaction was closed before."""
+    """The database, snapshot or transaction is closed already."""
 
 
 class BusyError(Error, TimeoutError):
-    """Somebody else holds what is needed: the write lock, or a snapshot that must end first."""
+    """Another user holds the write lock, or a snapshot that must end first."""
 
 
 class ForkedError(Error):
-    """The database was opened by the parent process; open it again in this one."""
+    """The database was opened by the parent process; open it again in this process."""
 
 
 class ReplacedError(Error, RuntimeError):
-    """A file of the open database was replaced or removed; close it everywhere, open it again."""
+    """A file of the open database was replaced or removed; close and open it everywhere."""
 
 
 class FullError(Error):
@@ -58,8 +58,8 @@ class FullError(Error):
 
 
 class FormatError(Error):
-    """The directory is no simdb database, or of a version that this program cannot read."""
+    """The directory is not a simdb database, or has a version that this program cannot read."""
 
 
 class CorruptError(Error):
-    """Stored bytes are not what was written."""
+    """Stored bytes differ from what was written."""

@@ -1,4 +1,4 @@
-"""Fingerprints, signatures, similarities, IDF tables and plans without a database."""
+"""Functions: fingerprints, signatures, similarities, IDF tables and plans without a database."""
 
 import os
 import threading
@@ -41,16 +41,17 @@ Kind = TypeVar("Kind", Simhash, Minhash)
 def fingerprint(
     document: Any, sketch: Simhash | None = None, *, errors: str = "strict"
 ) -> Fingerprint:
-    """The fingerprint and weights of one text, list of tokens, `Features` or vector."""
+    """Make the fingerprint, with weights, of one text, list of tokens, `Features` or vector."""
     return fingerprints([document], sketch, errors=errors)[0]
 
 
 def fingerprints(
     documents: Iterable[Any], sketch: Simhash | None = None, *, errors: str = "strict"
 ) -> Fingerprints:
-    """Fingerprints of many documents of one kind: `.bits` uint64[n], `.weights` float32[n, d].
+    """Make the fingerprints of many documents: `.bits` uint64[n], `.weights` float32[n, d].
 
-    Vectors may be the rows of one array, float[n, d], or of a CSR matrix.
+    All documents must be of one kind: texts, lists of tokens, `Features` or vectors.  Vectors can
+    also be the rows of one array, float[n, d], or of a CSR matrix.
     """
     sketch = _sketch_of(sketch, Simhash)
     sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
@@ -58,17 +59,17 @@ def fingerprints(
 
 
 def signature(document: Any, sketch: Minhash | None = None, *, errors: str = "strict") -> Signature:
-    """The MinHash signature of one text, list of tokens or `Features`."""
+    """Make the MinHash signature of one text, list of tokens or `Features`."""
     return signatures([document], sketch, errors=errors)[0]
 
 
 def signatures(
     documents: Iterable[Any], sketch: Minhash | None = None, *, errors: str = "strict"
 ) -> Signatures:
-    """MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
+    """Make the MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
 
-    `sketch`: `Minhash()` if not given.  Signatures that are ready may stand among the documents, if
-    they were made by the same sketch.
+    `sketch`: `Minhash()` if you give none.  A document can also be a ready `Signature` that was
+    made with the same sketch.
     """
     sketch = _sketch_of(sketch, Minhash)
     return MinHashSigner(sketch, allowed=[sketch.tokeniser]).sign(documents, errors=errors)
@@ -82,17 +83,19 @@ def fit_idf(
     errors: str = "strict",
     progress: Callable[[int], None] | None = None,
 ) -> IdfTable:
-    """The IDF table of many texts or lists of tokens: how much each of their features weighs.
+    """Fit an IDF table, which gives each feature its weight, to many texts or lists of tokens.
 
-    `sketch`: what a feature is, `Simhash()` if not given; the sketch that the table is for has the
-    same options but for the weights.  `documents` are taken from an iterator a few thousand at a
-    time; 12 to 24 bytes of memory hold each distinct feature.  `features_max`: keep only so many,
-    the most frequent ones.  `progress(done)` is called with the number of documents read.
+    `sketch`: the options that decide what a feature is, `Simhash()` if you give none.  The sketch
+    that will use the table must have the same options; only its weighting can differ.
+    `documents`: any iterable; a few thousand are read at a time.  Each distinct feature takes 12 to
+    24 bytes of memory.
+    `features_max`: the number of features to keep, the most frequent first; None keeps all.
+    `progress(done)` is called with the number of documents read.
     """
     sketch = Simhash() if sketch is None else sketch
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
     if sketch.unit == "moz":
-        raise OptionError("unit='moz' has no weights of features; use another sketch for fit_idf")
+        raise OptionError("unit='moz' takes no IDF table; use another sketch for fit_idf")
     settings = sketch.feature_settings
     return fit(
         documents,
@@ -105,17 +108,18 @@ def fit_idf(
 
 
 def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:
-    """Write an IDF table to the file `path`; a file that is there is replaced at the end."""
+    """Write an IDF table to the file `path`; an existing file is replaced once all is written."""
     place = os.fsdecode(path)
     temporary = f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     write_idf(place, table, temporary=temporary, mode=0o666)
 
 
 def load_idf(path: str | os.PathLike[str]) -> IdfTable:
-    """The IDF table in a file that `save_idf` wrote.
+    """Load the IDF table from a file that `save_idf` wrote.
 
-    It is read in place, so processes that load the same file share its memory.  NotFoundError,
-    FormatError where it is another kind of file, CorruptError where it is damaged.
+    The table is read in place, so processes that load the same file share its memory.  Raises
+    NotFoundError if there is no file, FormatError if the file is not an IDF table, and CorruptError
+    if it is damaged.
     """
     table, _ = read_idf(os.fsdecode(path), is_verified=True)
     return table
@@ -124,28 +128,29 @@ def load_idf(path: str | os.PathLike[str]) -> IdfTable:
 def load(
     source: Any, path: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None
 ) -> int:
-    """Make the new database `path` from a dump, as `Database.dump` wrote it.
+    """Create the database `path` from a dump that `Database.dump` wrote; return its document count.
 
-    `source`: a path or a binary stream.  The database is the dumped one but for its tables, which
-    are made anew, and the numbers of its documents, which have no gaps.  It appears when it is
-    whole and on the disk.  Returns the number of documents; `progress(done)` is called with it.
-    ExistsError when there is something at `path`, FormatError for what is no dump or one of a newer
-    version, CorruptError, which says where, for one that is damaged or cut off.
+    `source`: a path or a binary stream.  The new database has the documents and options of the
+    dumped one.  Its tables are made anew, and its ordinals have no gaps.  The directory appears
+    when it is complete and on the disk.  `progress(done)` is called with the number of documents.
+    Raises ExistsError if something is at `path`, FormatError if the source is not a dump or has a
+    newer version, and CorruptError, with the place, if it is damaged or cut off.
     """
     return maintenance.load.load(source, path, progress)
 
 
 def distance(left: Fingerprint | int, right: Fingerprint | int) -> int:
-    """Hamming distance: in how many of the 64 bits two fingerprints differ."""
+    """Compute the Hamming distance: the number of bits, of 64, in which two fingerprints differ."""
     return (_bits(left) ^ _bits(right)).bit_count()
 
 
 def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) -> float:
-    """Estimated similarity of two documents: by weights of fingerprints, or by signatures.
+    """Estimate the similarity of two documents, from two fingerprints with weights or two
+    signatures.
 
-    Of fingerprints it is the cosine, of signatures that of Jaccard: the size of the intersection by
-    that of the union (of the sums of the lesser and the greater weights, where features have
-    weights).
+    For fingerprints it is the cosine.  For signatures it is Jaccard's: the size of the intersection
+    over the size of the union, or, if features have weights, the sum of the smaller weights over
+    the sum of the larger weights.
     """
     if isinstance(left, Signature) and isinstance(right, Signature):
         both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
@@ -158,15 +163,20 @@ def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) ->
 
 
 def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray[np.float32]:
-    """Estimated similarity of each of `right` to `left`, a signature or as many: float32[n]."""
+    """Estimate the similarity of each signature of `right` to `left`: float32[n].
+
+    `left`: one signature, or as many as `right`, which are then compared in pairs.
+    """
     for side, kinds in ((left, Signature | Signatures), (right, Signatures)):
         if not isinstance(side, kinds):
             raise InputError(
-                "similarities needs a signature or many, and many: simdb.signature(...),"
-                f" simdb.signatures([...]), not {describe(side)}"
+                "similarities needs a Signature or Signatures, and Signatures, as simdb.signature"
+                f" and simdb.signatures make, not {describe(side)}"
             )
     if not isinstance(left, Signature) and len(left) != len(right):
-        raise InputError(f"{len(left)} signatures do not pair with {len(right)}")
+        raise InputError(
+            f"left has {len(left)} signatures and right {len(right)}; give as many, or one"
+        )
     check_comparable(left.sketch, right.sketch)
     minima = left.minima[None] if isinstance(left, Signature) else left.minima
     measured = estimates(kernel.agreements(minima, right.minima), right.sketch)
@@ -174,24 +184,24 @@ def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray
 
 
 def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
-    """Every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
+    """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
 
-    `fingerprints`: uint64[n], `Fingerprints` (those without features match nothing), or many ints.
-    Each position takes part: equal fingerprints are pairs at distance 0, and k copies make
-    k (k - 1) / 2 of them.  `blocks` > `distance`, or OptionError: into so many blocks of bits at
-    most a fingerprint is cut; the tables of no more blocks that find the pairs soonest are used,
-    and the pairs are the same with all.  Memory is 24 bytes for each fingerprint, some scratch and
-    what the caller keeps: `.chunks()` streams, `.left`, `.right` and `.distance` gather.  The array
-    is copied, so it may change before the pairs are read.
+    `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
+    iterable of int.  Equal fingerprints are pairs at distance 0, so k copies make k (k - 1) / 2
+    pairs. `blocks`: the largest number of blocks into which a fingerprint is cut; it must be larger
+    than `distance`.  simdb uses the fastest tables of at most that many blocks.  The pairs do not
+    depend on the choice. The search takes 24 bytes of memory for each fingerprint, and what the
+    caller keeps: `.chunks()` streams the pairs; `.left`, `.right` and `.distance` gather them.  The
+    array is copied, so it can change before the pairs are read.
     """
     return ArrayPairs(arrays.stream_pairs(fingerprints, blocks=blocks, distance=distance))
 
 
 def find_clusters(fingerprints: Any, blocks: int, distance: int) -> ArrayClusters:
-    """The connected components of those pairs: arrays of positions, two and more in each.
+    """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
 
-    Arguments are those of `find_all`.  Equal fingerprints are linked to each other once and never
-    paired, so any number of copies costs no more than sorting them.
+    The arguments are the same.  Equal fingerprints are linked once instead of paired, so any number
+    of copies costs no more than sorting them.
     """
     return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance)
 
@@ -205,11 +215,11 @@ def explain(
     distance: int | None = None,
     errors: str = "strict",
 ) -> "Explanation":
-    """Why two documents match or not, and which of their features moved which bits.
+    """Explain why two documents match or do not, and which features moved which bits.
 
-    As in a database with the usual options and this `sketch`, but from weights that are not rounded
-    for storing.  They match if `similarity` and `distance` are as asked.  Documents are of any
-    kind; features are told of those that have some.
+    The answer is that of a database with default options and this `sketch`, but from weights that
+    are not rounded for storing.  The documents match if they satisfy `similarity` and `distance`.
+    They can be of any kind; features are listed for documents that have features.
     """
     sketch = Simhash() if sketch is None else sketch
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
@@ -240,13 +250,13 @@ def plan(
     method: str | None = None,
     has_weights: bool = True,
 ) -> Plan:
-    """How a database of so many documents would answer a query, and why; none is needed.
+    """Plan how a database of `documents` documents would answer a query, without such a database.
 
-    `options`: those of the database, `Options()` if not given; the criterion as for
-    `Database.query`.  `has_weights`: whether queries and documents have weights, as all have but
-    ready fingerprints.  Without a calibration similar documents are taken to differ as the prior
-    has it, and costs are those of one fast machine.  Where one database does not hold so many,
-    they are taken to lie in several, all of which are asked.
+    `options`: the options of the database, `Options()` if you give none.  The criterion is given as
+    for `Database.query`. `has_weights`: whether queries and documents have weights; only ready
+    fingerprints have none. There is no calibration: the plan assumes how similar documents differ,
+    and its costs are those of one fast machine.  If `documents` is more than one database can hold,
+    the plan assumes several databases and queries all of them.
     """
     options = Options() if options is None else options
     instance("options", options, Options, "simdb.Options()")
@@ -256,7 +266,7 @@ def plan(
 
 
 def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:
-    """The sketch that was given, or the usual one of its kind."""
+    """Give `sketch`, or the default sketch of its kind if it is None."""
     sketch = kind() if sketch is None else sketch
     instance("sketch", sketch, kind, f"simdb.{kind.__name__}()")
     return cast("Kind", sketch)
@@ -275,6 +285,6 @@ def _weights(value: Fingerprint | Signature) -> npt.NDArray[np.float32]:
     if not isinstance(value, Fingerprint) or value.weights is None:
         raise InputError(
             "similarity needs two fingerprints with weights, as simdb.fingerprint makes, or two"
-            " signatures"
+            " signatures, as simdb.signature makes"
         )
     return value.weights

@@ -1,7 +1,7 @@
-"""Settings of a database: validated once, stored when it is created, compared when it is opened.
+"""Options of a database: checked once, stored when it is created, compared when it is opened.
 
-Everything that changes a fingerprint or what is on disk stands here.  How a process opens the
-database (durability, largest size, waiting time) is not stored and belongs to `simdb.open`.
+Every option that changes a fingerprint or the stored bytes is here.  How a process opens a database
+(durability, size of the map, timeout) is not stored; those are arguments of `simdb.open`.
 """
 
 import math
@@ -27,35 +27,37 @@ PROBING_METHODS = (PSM, MULTIPROBE)  # these go by the weights of a query
 METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, ROTATION)
 MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
 VECTOR_LENGTH_MAX = 2**31 - 1
-# Narrower headers take no quarter of a byte a document already, and point at 16 to 32 entries.
+# At -4, headers take less than a quarter of a byte a document and point at 16 to 32 entries.
 HEADER_OFFSET_LEAST = -4
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
-# The thresholds that serve 15 collections best (docs/QUALITY.md): copies by the shingles they
-# share, Jaccard .8; and tf-idf cosine .9 of single words.
+# The thresholds with the best F1 on 15 collections (docs/QUALITY.md): for Jaccard .8 of shingles,
+# and for tf-idf cosine .9 of single words.
 USUAL_SIMILARITY = 0.88
 TFIDF_SIMILARITY = 0.90
 _OF_SKETCH: Any = None
-# Those of block permutations, where nobody says.
+# The defaults of block permutations.
 USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
-KIND = "kind"  # of the sketch, as it is stored; without it, a Simhash
+KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 MINHASH = "minhash"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simhash(TextSketch):
-    """How a document becomes 64 bits and a volatility vector (Sood & Loguinov 2011, section 3).
+    """The options of a fingerprint: 64 bits and a volatility vector.
 
-    A text goes through the steps of `TextSketch`, of which the last is:
+    See Sood & Loguinov 2011, section 3.  A text goes through the steps of `TextSketch`.  The last
+    step is:
 
-    8. `weighting`: what a feature of a document counts: "binary" 1, "tf" the number of times it
-       stands there, "log-tf" 1 + ln of that; "binary-idf", "tf-idf" and "log-tf-idf" the same
+    8. `weighting`: how much a feature of a document counts.  "binary": 1.  "tf": n, the number of
+       times that it occurs.  "log-tf": 1 + ln n.  "binary-idf", "tf-idf" and "log-tf-idf": the same
        times its weight in `idf`, an `IdfTable`.
 
-    `vector_length`: of dense or sparse vectors given as documents; 0 for any.  `seed` of the
-    feature hash and of the projection of vectors.  `dimensions` of the volatility vector, 4 bits
-    each: 128 or 64.  `store_volatility`: keep the vectors; without them there is no `similarity=`.
+    `vector_length`: the length of vectors given as documents; 0 for any length.
+    `seed`: the seed of the feature hash and of the projection of vectors.
+    `dimensions`: the dimensions of the volatility vector, 4 bits each: 128 or 64.
+    `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
     """
 
     WEIGHTINGS: ClassVar[tuple[str, ...]] = (
@@ -68,7 +70,7 @@ class Simhash(TextSketch):
     store_volatility: bool = True
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value that cannot be."""
+        """Raise OptionError for an impossible value."""
         self._check_steps()
         whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
         one_of("dimensions", self.dimensions, DIMENSIONS)
@@ -81,59 +83,66 @@ class Simhash(TextSketch):
 
     @classmethod
     def paper(cls, idf: IdfTable | None = None, *, language: str = "english") -> "Simhash":
-        """The setting of Sood & Loguinov 2011, section 6: words without stop words, stemmed.
+        """Make the options of Sood & Loguinov 2011, section 6: words without stop words, stemmed.
 
-        Weights are TF-IDF and hashes 64-bit Murmur.  `idf`: a table made by
-        `simdb.fit_idf(documents, simdb.Simhash.paper())`; nothing can be sketched without one.
+        Weights are TF-IDF and hashes are 64-bit Murmur.  `idf`: a table made by
+        `simdb.fit_idf(documents, simdb.Simhash.paper())`; without it no document can be sketched.
         """
         return cls(shingle=1, stop_words=language, stemming=language, weighting="tf-idf", idf=idf)
 
     @classmethod
     def moz(cls, *, window: int = 3) -> "Simhash":
-        """The fingerprint of simhash-cpp, bit for bit: to go on with an old corpus of them.
+        """Make the options of simhash-cpp, whose fingerprints they give bit for bit.
 
-        Tokens are the longest sequences of ASCII letters, as they are written; everything else
-        separates them, letters with accents too, and a U+0000 ends the text.  Each has the hash
-        of Jenkins' lookup3 with seed 0.  A feature is a cyclic hash over `window` tokens, one for
-        each token, the first ones over fewer.  A bit is set where more than half of the features
-        have it, and the bits stand in reverse order, as simhash-cpp has them from its first version
-        on (3 is its only window; docs/ALGORITHMS.md says which of its versions differ).  A text
-        without features is an empty document, as in every sketch: its bits mean nothing.
-        Weights are nudged where a bit is a tie, so that 0 never stands for one.
+        Use them to continue an old corpus.  Tokens are the longest sequences of ASCII letters, as
+        they are written; every other character separates tokens, also a letter with an accent, and
+        U+0000 ends the text.  The hash of a token is Jenkins' lookup3 with seed 0.  Each token
+        gives one feature, a cyclic hash over the last `window` tokens, or fewer at the start of the
+        text. A bit is set if more than half of the features have it.  The bits are in reverse
+        order, as in simhash-cpp since its first version (3 is its only window; docs/ALGORITHMS.md
+        says which of its versions differ).  A text without features is an empty document, as in
+        every sketch. If as many features have a bit as not, its weight is made slightly negative
+        instead of 0.
         """
         return cls(unit="moz", shingle=window, weighting="tf", lowercase=False, dimensions=64)
 
     @property
     def vector_bytes(self) -> int:
-        """Stored bytes of one volatility vector."""
+        """The bytes of one stored volatility vector; 0 if none are stored."""
         return width(self.dimensions) if self.store_volatility else 0
 
     @property
     def usual_similarity(self) -> float:
-        """What counts as similar where nobody says: 0.90 for single words by tf-idf, else 0.88."""
+        """The threshold of a query that gives none: 0.90 for single words by tf-idf, else 0.88."""
         is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Settings of a database.
+    """The options of a database.
 
-    `sketch`: from document to fingerprint, a `Simhash`, or to signature, a `Minhash`.
-    `similarity`, `distance`, `recall`: what a query asks for when it does not say; the similarity
-    is that of the sketch (`Simhash.usual_similarity`, 0.8 of a `Minhash`) where none is given.
-    `blocks`, `leading`, of fingerprints: one sorted table for each of the C(`blocks`, `leading`)
-    choices of leading blocks, 4 and 1 if not given; any distance up to `blocks - leading` needs one
-    look-up in each.  `distance` (3) is of fingerprints, too.
-    `bands`, `rows`, of signatures: one sorted table for each of the `bands` bands of `rows` minima;
-    where they are not given, what finds the share `recall` at `similarity` at the least cost.
-    `delta_documents`: how many recent documents are searched one by one before they are
-    sealed into a run.  `growth`: a run is merged into the one before it unless that is at least
-    so many times larger; larger means fewer runs (faster queries) and more rewriting.
-    `header_offset`, from -4 to 0: headers of n documents have floor(log2 n) + `header_offset` bits;
-    one more doubles their memory, 4 bytes each, and halves what a look-up compares.
-    `keep_clusters`: "distance" (of fingerprints) or "similarity" keeps the connected clusters under
-    the default of that name up to date with every commit, for `cluster` and `find_clusters`.
+    `sketch`: a `Simhash`, which makes a fingerprint of each document, or a `Minhash`, which makes a
+    signature.
+    `similarity`, `distance`, `recall`: the defaults of queries.  If you give no similarity, it is
+    that of the sketch: `Simhash.usual_similarity`, or 0.8 for a `Minhash`.  `distance` (default 3)
+    works only with fingerprints.
+    `blocks`, `leading` (4 and 1), only with fingerprints: one sorted table for each of the
+    C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
+    `blocks - leading` needs one look-up in each table.
+    `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
+    minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
+    documents at `similarity`.
+    `delta_documents`: the number of recent documents that are searched one by one before they are
+    sealed into a run.
+    `growth`: a run is merged into the run before it unless that run is at least `growth` times
+    larger.  A larger `growth` means fewer runs (faster queries) and more rewriting.
+    `header_offset`, -4 to 0: the directory of n documents has headers of floor(log2 n) +
+    `header_offset` bits.  One more bit doubles its memory, 4 bytes a header, and halves the entries
+    that a look-up compares.
+    `keep_clusters`: "distance" (only with fingerprints) or "similarity".  Every commit then keeps
+    the connected clusters under the default of that name up to date, for `cluster` and
+    `find_clusters`.
     """
 
     sketch: Simhash | Minhash = field(default_factory=Simhash)
@@ -150,10 +159,10 @@ class Options:
     keep_clusters: str = NOT_KEPT
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a value that cannot be."""
+        """Raise OptionError for an impossible value."""
         if not isinstance(self.sketch, Simhash | Minhash):
             raise OptionError(
-                f"sketch is a simdb.Simhash or a simdb.Minhash, not {type(self.sketch).__name__}"
+                f"sketch must be a simdb.Simhash or simdb.Minhash, got {type(self.sketch).__name__}"
             )
         self._set_default("similarity", self.sketch.usual_similarity)
         if isinstance(self.sketch, Minhash):
@@ -168,8 +177,8 @@ class Options:
         one_of("keep_clusters", self.keep_clusters, KEPT)
         if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
             raise OptionError(
-                "keep_clusters='similarity' needs Simhash(store_volatility=True), whose vectors"
-                " measure it; or keep them by 'distance'"
+                "keep_clusters='similarity' needs stored vectors: use"
+                " Simhash(store_volatility=True), or keep_clusters='distance'"
             )
 
     @property
@@ -184,12 +193,12 @@ class Options:
 
     @property
     def table_count(self) -> int:
-        """Number of block permutations, or of bands; 0 where bands are not chosen yet."""
+        """The number of block permutations or bands; 0 if the bands are not chosen yet."""
         return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
 
     @property
     def keeps_clusters(self) -> bool:
-        """Whether clusters are kept."""
+        """Whether every commit keeps clusters up to date."""
         return self.keep_clusters != NOT_KEPT
 
     def _set_default(self, name: str, value: Any) -> None:
@@ -197,11 +206,12 @@ class Options:
             object.__setattr__(self, name, value)
 
     def _check_blocks(self) -> None:
-        """Those of fingerprints."""
+        """Set and check the options that work only with fingerprints."""
         for name in BANDED:
             if getattr(self, name) is not None:
                 raise OptionError(
-                    f"{name}= is of MinHash signatures; fingerprints have blocks= and leading="
+                    f"{name}= works only with MinHash signatures; for fingerprints use blocks= and"
+                    " leading="
                 )
         self._set_default("blocks", USUAL_BLOCKS)
         self._set_default("leading", USUAL_LEADING)
@@ -210,27 +220,27 @@ class Options:
         whole("leading", self.leading, 1, self.blocks)
         if self.table_count > TABLES_MAX:
             raise OptionError(
-                f"blocks={self.blocks}, leading={self.leading} make {self.table_count} tables;"
-                f" at most {TABLES_MAX} are kept: choose fewer blocks, or leading nearer to 1"
+                f"blocks={self.blocks}, leading={self.leading} make {self.table_count} tables, more"
+                f" than {TABLES_MAX}; choose fewer blocks, or leading nearer to 1"
             )
         whole("distance", self.distance, 0, FINGERPRINT_BITS)
 
     def _check_bands(self, sketch: Minhash) -> None:
-        """Those of signatures."""
+        """Set and check the options that work only with signatures."""
         for name in PERMUTED:
             self._set_default(name, 0)
             if getattr(self, name) != 0:
                 raise OptionError(
-                    f"{name}= is of fingerprints; a Minhash has bands= and rows=, and is asked by"
-                    " similarity="
+                    f"{name}= works only with fingerprints; with a Minhash use bands= and rows=,"
+                    " and query by similarity="
                 )
         if self.keep_clusters == BY_DISTANCE:
             raise OptionError(
-                "keep_clusters='distance' is of fingerprints; with a Minhash keep them by"
-                " 'similarity'"
+                "keep_clusters='distance' works only with fingerprints; with a Minhash use"
+                " keep_clusters='similarity'"
             )
         if (self.bands is None) != (self.rows is None):
-            raise OptionError("bands= and rows= are given together, or neither")
+            raise OptionError("bands= and rows= must be given together, or neither")
         if self.bands is not None and self.rows is not None:
             whole("bands", self.bands, 1, TABLES_MAX)
             whole("rows", self.rows, 1, sketch.permutations)
@@ -242,9 +252,10 @@ class Options:
 
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
-    """Plain types only, for storing; `idf` stands in the place of the sketch's IDF table.
+    """Make a map of plain types that can be stored, with `idf` in place of the IDF table.
 
-    What was not asked for and is younger than the format is left out: older versions read it.
+    An option that is younger than the format and not used is left out, so that older versions can
+    read the map.
     """
     bare = replace(options, sketch=replace(options.sketch, idf=None))
     encoded = asdict(bare)
@@ -259,7 +270,7 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
 
 
 def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
-    """The opposite; an option that this version does not know is a FormatError."""
+    """Read what `encode_options` made; raise FormatError for an option that is not known."""
     with expecting("the options of the database"):
         return _decoded_options(a_map(stored), idf)
 
@@ -285,13 +296,13 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
     settings = {name: value for name, value in stored.items() if name != "sketch"}
     made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
     if not made.table_count:
-        raise ValueError("the sketch is a Minhash, and there are no bands")
+        raise ValueError("the sketch is a Minhash, but no bands are stored")
     return made
 
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
-    """Stored `feature_settings`; those that were not stored yet have their defaults."""
-    with expecting(f"what {where} says of its features"):
+    """Read stored `feature_settings`; a setting that is not stored gets its default."""
+    with expecting(f"the settings of features in {where}"):
         return _decoded_settings(a_map(stored), where)
 
 
@@ -310,7 +321,7 @@ def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
 def check_same(stored: Options, wanted: Options, where: str) -> None:
     """Raise OptionError naming each option in which `wanted` differs from `stored`.
 
-    A sketch without an IDF table means the stored one, and so do bands that are not given.
+    A sketch without an IDF table means the stored table, and bands that are None the stored bands.
     """
     differing = [
         f"{name} is {old!r}, not {new!r}"
@@ -325,7 +336,7 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
 
 
 def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
-    """(name, left's value, right's value) of every option, the sketch's own ones spelled out."""
+    """Give (name, value in `left`, value in `right`) of every option, also of the sketch."""
     pairs = []
     for each in fields(Options):
         old, new = getattr(left, each.name), getattr(right, each.name)

@@ -8,21 +8,31 @@ from simdb.values import Probing
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a question will be answered.
+    """The way in which a question will be answered.
 
-    `method` "exhaustive"; "bphs", which asks `tables` tables, each with up to `flips` flipped
-    header bits; "psm" or "multiprobe", which asks one table, or several, for the headers whose
-    flipped bits are so volatile that their costs sum to `theta` or less (natural logarithms);
-    "rotation", all pairs by sorting in `tables` orders.
-    `probes`: look-ups in all, in the mean.  Candidates are those within `distance` (Hamming),
-    measured by stored volatility where `similarity` is not None.  `recall`: predicted share of the
-    matches that are found, 1.0 where certain.  `cost_seconds`: estimate for one query.  `reason`
-    in words.  `sketching`: where a text becomes a fingerprint, in words.  `probing`: what the
-    kernel is told of "psm" and "multiprobe".  `compared`: how many documents these two compare one
-    by one besides, since the calibration does not cover them.  `header_bits`: bits by which a
-    look-up finds its place in the largest run, the fewest of any table.  `bytes_per_document`: what
-    the search reads from: its tables, their headers, and the volatility vectors where it measures
-    by them.  `choice`: why this and no other, in words, of those `considered`, the best first.
+    `method`:
+    "exhaustive" compares every document.
+    "bphs" looks up `tables` tables, with up to `flips` flipped header bits in each.
+    "psm" looks up one table, "multiprobe" several tables: all headers whose flipped bits have costs
+    (natural logarithms, by their volatility) that sum to `theta` or less.
+    "rotation" finds pairs by sorting in `tables` orders.
+    "banding" looks up the `tables` bands of MinHash signatures.
+
+    `probes`: the mean number of look-ups for one query.
+    `distance`: candidates are within this Hamming distance.  If `similarity` is not None, stored
+    vectors measure the candidates.
+    `recall`: the predicted share of the matches that are found; 1.0 means all of them for certain.
+    `cost_seconds`: the estimated time of one query.
+    `reason`: the plan in words.
+    `sketching`: where a text becomes a fingerprint, in words.
+    `probing`: the rule that the kernel follows for "psm" and "multiprobe".
+    `compared`: the number of documents that these two methods also compare one by one, because the
+    calibration does not cover them.
+    `header_bits`: the bits by which a look-up finds its place in the directory of the largest run;
+    the fewest of any table.
+    `bytes_per_document`: the bytes that the search reads from: tables, their directories, and the
+    volatility vectors if they measure the candidates.
+    `choice`: why this plan is better than the others, in words; `considered` has all, best first.
     """
 
     method: str
@@ -45,7 +55,7 @@ class Plan:
 
     @property
     def queries_per_second(self) -> float:
-        """How many queries one core answers, as estimated; infinite where they cost nothing."""
+        """The estimated number of queries that one core answers; infinite if they cost nothing."""
         return 1.0 / self.cost_seconds if self.cost_seconds > 0 else math.inf
 
 
@@ -53,10 +63,11 @@ class Plan:
 class Probe:
     """The look-up that finds a match.
 
-    `table`, from 0, is asked for the query's header with the `flipped` bits, positions of the
-    fingerprint, least first.  `rank`: the place of that header, from 1, in the order in which PSM
-    and multi-probe ask the table, headers of equal cost sharing the first; None where all headers
-    with so few flips are asked for.
+    `table`: the number of the table, from 0, where the header of the query is looked up after some
+    of its bits are flipped.  `flipped`: these bits, as positions in the fingerprint, lowest first.
+    `rank`: the rank of that header, from 1, in the order in which PSM and multi-probe look up the
+    table; headers of equal cost share the best rank.  None if the method looks up all headers with
+    so few flips.
     """
 
     table: int

@@ -1,4 +1,4 @@
-"""What is found among an array of fingerprints: pairs and clusters of its positions."""
+"""Positions: pairs and clusters found in an array of fingerprints, as positions in the array."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,44 +22,45 @@ class PairPositions:
     distance: npt.NDArray[np.uint8]
 
     def __len__(self) -> int:
-        """Number of pairs."""
+        """Count the pairs."""
         return len(self.distance)
 
     def __iter__(self) -> Iterator[Pair]:
-        """One `Pair` of positions at a time."""
+        """Give one `Pair` of positions at a time."""
         columns = (self.left.tolist(), self.right.tolist(), self.distance.tolist())
         for left, right, distance in zip(*columns, strict=True):
             yield Pair(left, right, distance)
 
 
 class ArrayPairs:
-    """Every pair of an array that is near, made while they are read.
+    """All pairs of near fingerprints in an array, found while they are read.
 
-    Take them once with `chunks()` (or by iterating, one `Pair` of positions at a time), in bounded
-    memory; or use the arrays, which gather all of them first.
+    Read the pairs once, in bounded memory: with `chunks()`, or by iterating, one `Pair` of
+    positions at a time.  Or use the arrays `left`, `right` and `distance`, which gather all pairs
+    first.
     """
 
     def __init__(self, stream: Iterator[PairPositions]) -> None:
-        """`stream` gives the chunks."""
+        """Wrap `stream`, which gives the chunks."""
         self._stream: Iterator[PairPositions] | None = stream
         self._gathered: PairPositions | None = None
 
     def chunks(self) -> Iterator[PairPositions]:
-        """The pairs in chunks of arrays; once only, unless they were gathered before."""
+        """Give the pairs in chunks of arrays; works once, unless the pairs were gathered before."""
         if self._gathered is not None:
             return iter([self._gathered])
         if self._stream is None:
-            raise ClosedError("these pairs were streamed already; call find_all again")
+            raise ClosedError("these pairs were read already; call find_all again")
         stream, self._stream = self._stream, None
         return stream
 
     def __iter__(self) -> Iterator[Pair]:
-        """One pair at a time."""
+        """Give one pair at a time."""
         for chunk in self.chunks():
             yield from chunk
 
     def __len__(self) -> int:
-        """Number of pairs; gathers them."""
+        """Count the pairs, after gathering them."""
         return len(self._all())
 
     @property
@@ -74,7 +75,7 @@ class ArrayPairs:
 
     @property
     def distance(self) -> npt.NDArray[np.uint8]:
-        """Differing bits: uint8[k]."""
+        """The number of differing bits of each pair: uint8[k]."""
         return self._all().distance
 
     def _all(self) -> PairPositions:
@@ -90,7 +91,7 @@ class ArrayPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayClusters(Sequence[I64]):
-    """Connected sets of two and more positions of an array, in the order of their first members.
+    """Connected sets of two or more positions of an array, in the order of their first members.
 
     Members of cluster i, ascending: positions[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1],
     `positions` int64[k].
@@ -100,11 +101,11 @@ class ArrayClusters(Sequence[I64]):
     positions: I64
 
     def __len__(self) -> int:
-        """Number of clusters."""
+        """Count the clusters."""
         return len(self.offsets) - 1
 
     def __getitem__(self, number: Any) -> Any:
-        """The positions of one cluster, int64[m], or a list of such for a slice."""
+        """Give the positions of one cluster, int64[m]; for a slice, a list of such arrays."""
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         if not -len(self) <= number < len(self):
@@ -114,10 +115,10 @@ class ArrayClusters(Sequence[I64]):
 
     @property
     def sizes(self) -> I64:
-        """Number of members of each: int64[c]."""
+        """The number of members of each cluster: int64[c]."""
         return np.diff(self.offsets)
 
     @property
     def representatives(self) -> I64:
-        """The first member of each: int64[c]."""
+        """The first member of each cluster: int64[c]."""
         return self.positions[self.offsets[:-1]]

@@ -1,4 +1,4 @@
-"""Reports: what a database says about itself: statistics, findings of a check, explanations."""
+"""Reports: statistics, findings, advice and explanations that a database gives about itself."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from simdb.values import Id
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
-    """One sealed run: its number, documents it covers (live or not) and bytes of its columns."""
+    """One sealed run: its number, its documents (live or deleted), and the bytes of its columns."""
 
     run: int
     document_count: int
@@ -19,7 +19,7 @@ class RunStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ReaderStatistics:
-    """One reader slot in use: process, thread and how many transactions it lags behind."""
+    """One reader: its process, thread and transaction; `lag` counts the commits since then."""
 
     process: int
     thread: int
@@ -31,13 +31,18 @@ class ReaderStatistics:
 class Statistics:
     """A database in numbers.
 
-    `document_count` live documents, of which `empty_count` have no features and `bare_count` no
-    weights; `deleted_count` tombstones not compacted away; `delta_count` documents not sealed in
-    a run.  Sizes in bytes: `file_bytes` on disk, `live_bytes` of pages in use, `map_bytes` the
-    file may grow to.  `section_bytes`: bytes of stored values by sub-database.  `largest_group`:
-    most documents that share one fingerprint.  `calibrated_count`: documents that the calibration
-    covers, the others are compared one by one; None without any.  `cluster_count`: kept clusters,
-    of two documents and more; None where none are kept.
+    `document_count`: live documents; `empty_count` of them have no features, `bare_count` no
+    weights.  `deleted_count`: deleted documents that are not compacted away.  `delta_count`:
+    documents that are in no run yet.
+    `file_bytes`: the file on disk.  `live_bytes`: its pages in use.  `map_bytes`: the size to which
+    the file can grow before the map must grow.
+    `section_bytes`: the bytes of stored values by sub-database.  "table/NN" has the keys, the
+    ordinals and the directories of one table.  The directory of a table says where the keys with
+    each header begin; it is the header table that PSM looks up.
+    `largest_group`: the most documents that share one fingerprint.
+    `calibrated_count`: the documents that the calibration covers; the others are compared one by
+    one.  None without a calibration.
+    `cluster_count`: the kept clusters of two or more documents; None if none are kept.
     """
 
     path: str
@@ -62,7 +67,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with a stored database: where, what, and what to do about it."""
+    """Damage in a stored database: its place, what is wrong, and what to do."""
 
     place: str
     message: str
@@ -71,7 +76,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What would do a database good: about what, what is so, why it matters, and what to do."""
+    """A way to improve a database: the topic, what is so, why it matters, and what to do."""
 
     topic: str
     message: str
@@ -81,7 +86,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What `compact` did: bytes of the file before and after, and why it did not shrink, if so."""
+    """The result of `compact`: file bytes before and after; `note` if the file did not shrink."""
 
     before_bytes: int
     after_bytes: int
@@ -90,12 +95,13 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """What `rebuild` did.
+    """The result of `rebuild`.
 
-    `document_count` documents are there now.  `losses`: what could not be read, in words;
-    `dropped`: ids of the documents that went with it, and `unknown_count`: how many more, whose ids
-    were lost, too.  `notes`: what was damaged and no document depended on.  `before_bytes` and
-    `after_bytes` of the file, and why it did not shrink (`note`), if so.
+    `document_count`: the documents that are stored now.  `losses`: what could not be read, in
+    words.  `dropped`: the ids of documents that were removed with it.  `unknown_count`: the number
+    of removed documents whose ids were lost, too.  `notes`: damage on which no document depended.
+    `before_bytes`, `after_bytes`: the size of the file.  `note`: why the file did not shrink, if
+    so.
     """
 
     document_count: int
@@ -110,10 +116,10 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class FeatureDifference:
-    """A feature that two documents weigh differently.
+    """A feature that has different weights in two documents.
 
-    `shingle`: its text; `left`, `right`: what it weighs in each, None where that document's text
-    is not known.
+    `shingle`: the text of the feature.  `left`, `right`: its weight in each document, None if the
+    text of that document is not known.
     """
 
     shingle: str
@@ -123,24 +129,26 @@ class FeatureDifference:
 
     @property
     def change(self) -> float:
-        """How much more it weighs on the right."""
+        """The weight on the right less the weight on the left."""
         return (self.right or 0.0) - (self.left or 0.0)
 
     def moves(self, position: int) -> float:
-        """What it adds to the weight of bit `position`, 0 to 63, from left to right."""
+        """Compute what the change adds to the weight of bit `position`, 0 to 63."""
         return self.change if self.hash >> position & 1 else -self.change
 
 
 @dataclass(frozen=True, slots=True)
 class DifferingBit:
-    """A bit in which two fingerprints differ, and why it may.
+    """A bit in which two fingerprints differ, and how likely that was.
 
-    `position`: 0 is the least significant.  Of either side, None where weights are not known: the
-    weight, as in `Fingerprint.weights`; its rank among the 64, 1 being nearest to zero; and the
-    volatility, the probability that the bit is another in a document of the similarity asked for:
-    Phi(-s z / sqrt(1 - s**2)), with s that similarity, z the weight's magnitude over the root
-    mean square of all of them, and Phi the normal distribution (weights of two documents of cosine
-    s are taken as jointly normal).  `features`: those that moved the weight most, first.
+    `position`: the bit; 0 is the least significant.  For each side, or None if its weights are not
+    known: `left_weight`, `right_weight`: the weight, as in `Fingerprint.weights`. `left_rank`,
+    `right_rank`: the rank of the weight among the 64; 1 is nearest to zero. `left_volatility`,
+    `right_volatility`: the probability that the bit differs in a document of similarity s, the
+    threshold: Phi(-s z / sqrt(1 - s**2)).  z is the magnitude of the weight over the root mean
+    square of all weights, Phi the normal distribution; the weights of two documents of cosine s are
+    assumed to be jointly normal. `features`: the features that moved the weight, the largest move
+    first.
     """
 
     position: int
@@ -155,26 +163,31 @@ class DifferingBit:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why two documents match, or do not.
+    """Why two documents match, or do not match.
 
-    `left`, `right`: their ids, None for one that is not stored.  `distance` (Hamming) and estimated
-    `similarity`, None without weights.  `bits` that differ, the most volatile of the left first.
-    `probability`: p(u, S) of Sood & Loguinov 2011, eq. 6: that a document of the similarity asked
-    for differs from the left one in these bits and no others; None without weights.
+    `left`, `right`: the ids of the documents, None for a document that is not stored.
+    `distance`: the Hamming distance.  `similarity`: the estimate, None without weights.
+    `bits`: the bits that differ, the most volatile bit of the left document first.
+    `probability`: p(u, S) of Sood & Loguinov 2011, eq. 6: the probability that a document at the
+    similarity threshold differs from the left document in these bits and no others; None without
+    weights.
 
-    `tables` whose leading bits agree, so that one look-up in any of them finds the pair, of
-    `table_count`; `flips`: how many leading bits differ in the nearest table.  `is_match`: whether
-    the pair satisfies the criterion; `is_found`: whether a query by the one that is not
-    stored, else by the left one, is then sure to find it by `plan` (None without a database), and
-    `probe` with which look-up (None for none).  `reason` says all of that in words.
+    `tables`: the tables, of `table_count`, in which the leading bits of both documents agree; one
+    look-up in any of them finds the pair.  `flips`: the number of leading bits that differ in the
+    nearest table.
+    `is_match`: whether the pair satisfies the criterion.
+    `is_found`: whether a query by `plan` is certain to find the pair.  The query is the document
+    that is not stored, or else the left one.  Without a database, `plan` is None.
+    `probe`: the look-up that finds the pair, or None.
+    `reason`: all of that in words.
 
-    `features` that the documents weigh differently, the greatest change first; of a pair of which
-    one text is known, all of its features; None where no text is.  For every bit their `moves` add
-    up to the difference of the weights.  `shared_count`: features that weigh the same.
+    `features`: the features that have different weights, the largest change first.  If only one
+    text is known, all of its features; None if no text is known.  For every bit, their `moves` add
+    up to the difference of the weights.  `shared_count`: the number of features with equal weights.
 
-    Of MinHash signatures `agreeing` of `permutations` minima are the same (None of fingerprints),
-    `distance` is the number of others, at most 255, `tables` are the bands that agree, and there
-    are no `bits`.
+    For MinHash signatures, `agreeing` of `permutations` minima are equal, `distance` is the number
+    of the other minima, at most 255, `tables` are the bands that agree, and `bits` is empty.  For
+    fingerprints, `agreeing` and `permutations` are None.
     """
 
     left: Id | None

@@ -1,8 +1,9 @@
-"""Resources: what other packages gave a database when it was created, kept with it.
+"""Resources: stop words and versions of other packages, stored when a database is created.
 
-A package that brings out a new version may change its stop words, its stems or what it takes for
-the text of a page, and with them the fingerprints of documents that are stored already.  So the
-stop words themselves are kept, and the versions of the rest, to warn of another.
+A new version of a package may change its stop words, its stems or the text that it finds in a page.
+Then a document would get another fingerprint than the stored copy of the same document.  So a
+database stores the stop words themselves, and of the other packages the version, to warn if another
+version is installed.
 """
 
 from collections.abc import Mapping
@@ -15,20 +16,20 @@ from simdb.errors import FormatError
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """`stop_words` of the language in the options; `versions` of packages by their names."""
+    """The `stop_words` of the language in the options, and `versions` of packages by name."""
 
     stop_words: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def encode_resources(resources: Resources) -> dict[str, Any]:
-    """Plain types only, for storing."""
+    """Make a map of plain types that can be stored."""
     return {"stop_words": list(resources.stop_words), "versions": dict(resources.versions)}
 
 
 def decode_resources(stored: Mapping[str, Any]) -> Resources:
-    """The opposite; what this version does not know is a FormatError."""
-    with expecting("what packages gave the database"):
+    """Read what `encode_resources` made; raise FormatError for a field that is not known."""
+    with expecting("the value 'resources'"):
         return _decoded(a_map(stored))
 
 

@@ -1,4 +1,4 @@
-"""MinHash signatures as values: what `simdb.signature` gives and `simdb.similarity` compares."""
+"""MinHash signatures: the values that `simdb.signature` makes and `simdb.similarity` compares."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,16 @@ from simdb.minhash import Minhash
 from simdb.values import describe
 from simdb.vector_form import minimum_type
 
-# Two independent minima of 8 bits are equal so often.
+# The probability that two independent minima of 8 bits are equal.
 CHANCE = 1 / 256
-COUNTED_MAX = 255  # what a distance of a match has room for
+COUNTED_MAX = 255  # the largest distance that a match can hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
     """The minima of one document under the options `sketch`.
 
-    `minima`: uint32[permutations], or uint8 where `sketch.stored_bits` is 8.  `is_empty`: the
+    `minima`: uint32[permutations], or uint8 if `sketch.stored_bits` is 8.  `is_empty`: the
     document has no features; its minima mean nothing and it is similar to nothing.
     """
 
@@ -29,11 +29,11 @@ class Signature:
     is_empty: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for minima that are not of those options."""
+        """Raise InputError if the shape or type of `minima` does not fit `sketch`."""
         _check_minima(self.minima, self.sketch, 1)
 
     def __eq__(self, other: object) -> bool:
-        """Equal options and equal minima."""
+        """Whether options and minima are equal."""
         if not isinstance(other, Signature):
             return NotImplemented
         return (
@@ -43,7 +43,7 @@ class Signature:
         )
 
     def __hash__(self) -> int:
-        """By the minima."""
+        """Hash the minima."""
         return hash(self.minima.tobytes())
 
 
@@ -51,8 +51,8 @@ class Signature:
 class Signatures:
     """Many signatures under the options `sketch`, as arrays.
 
-    `minima`: uint32[n, permutations], or uint8 where `sketch.stored_bits` is 8.  `is_empty`
-    bool[n]: documents without features, which are similar to nothing.
+    `minima`: uint32[n, permutations], or uint8 if `sketch.stored_bits` is 8.  `is_empty`
+    bool[n]: whether a document has no features; such a document is similar to nothing.
     """
 
     minima: npt.NDArray[Any]
@@ -64,25 +64,25 @@ class Signatures:
         _check_minima(self.minima, self.sketch, 2)
         if self.is_empty.dtype != np.bool_ or self.is_empty.shape != self.minima.shape[:1]:
             raise InputError(
-                f"is_empty is bool[{len(self.minima)}], one for each signature,"
-                f" not {describe(self.is_empty)}"
+                f"is_empty must be bool[{len(self.minima)}], one for each signature,"
+                f" got {describe(self.is_empty)}"
             )
 
     def __len__(self) -> int:
-        """How many."""
+        """Count the signatures."""
         return len(self.minima)
 
     def __getitem__(self, position: int) -> Signature:
-        """One of them."""
+        """Give the signature at one position."""
         return Signature(self.minima[position], self.sketch, bool(self.is_empty[position]))
 
 
 def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float32]:
-    """The similarity where so many minima of two signatures agree.
+    """Estimate similarities from the number of `agreeing` minima of two signatures: float32[n].
 
-    Of 32-bit minima it is the share that agrees.  Of 8-bit ones, which agree by chance too,
-    J = (m - 1/256) / (1 - 1/256) where m is that share (Li & Koenig 2010), and 0 where that is
-    below.
+    For 32-bit minima the estimate is m, the share of minima that agree.  Minima of 8 bits also
+    agree by chance, so for them the estimate is J = (m - 1/256) / (1 - 1/256) (Li & Koenig 2010),
+    or 0 if that is negative.
     """
     shares = np.asarray(agreeing, np.float64) / sketch.permutations
     if sketch.stored_bits == 8:
@@ -91,7 +91,7 @@ def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float3
 
 
 def differing(similarities: npt.NDArray[np.float32], sketch: Minhash) -> npt.NDArray[np.uint8]:
-    """How many minima differ at estimates above 0, of which 255 at most are counted: uint8[n]."""
+    """Count the minima that differ, from estimates above 0; 255 means 255 or more: uint8[n]."""
     shares = similarities.astype(np.float64)
     if sketch.stored_bits == 8:
         shares = shares * (1 - CHANCE) + CHANCE
@@ -100,11 +100,11 @@ def differing(similarities: npt.NDArray[np.float32], sketch: Minhash) -> npt.NDA
 
 
 def check_comparable(left: Minhash, right: Minhash) -> None:
-    """Raise OptionError unless minima under both options agree for equal documents."""
+    """Raise OptionError unless both signatures were made with the same options."""
     if left != right:
         raise OptionError(
-            f"signatures are compared under the same options, but these are {left} and {right};"
-            " make both with one sketch"
+            f"signatures of different options cannot be compared: {left} and {right};"
+            " make both with the same sketch"
         )
 
 
@@ -118,4 +118,4 @@ def _check_minima(minima: object, sketch: Minhash, dimensions: int) -> None:
     )
     if not is_right:
         shape = f"[{'n, ' * (dimensions - 1)}{sketch.permutations}]"
-        raise InputError(f"minima are {np.dtype(dtype)}{shape}, not {describe(minima)}")
+        raise InputError(f"minima must be {np.dtype(dtype)}{shape}, got {describe(minima)}")

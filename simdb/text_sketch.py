@@ -1,7 +1,4 @@
-"""What every sketch of texts has in common: the steps from a document to its features.
-
-`Simhash` and `Minhash` are such sketches; what they make of the features differs.
-"""
+"""Text sketches: the steps from a document to its features, which `Simhash` and `Minhash` share."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,25 +19,25 @@ SHINGLE_MAX = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSketch:
-    """How texts and lists of tokens become features, and what these weigh.
+    """The options that say how texts and lists of tokens become features, and what features weigh.
 
-    The steps, each set by the options beside it:
+    A text goes through these steps; each has its options:
 
-    1. `markup`: "none", or "html": the visible text is taken, with the title unless `html_title`
-       is False, and with the targets of links where `html_links` is True.
+    1. `markup`: "none", or "html": take the visible text, with the title unless `html_title` is
+       False, and with the targets of links if `html_links` is True.
     2. `normalisation`: "none", "nfc" or "nfkc".
     3. `unit`: "words" (Unicode words; each CJK character is one), "characters" (white space
-       folded), "whitespace" (what stands between white space) or "moz" (see `Simhash.moz`); or
-       `tokeniser`, the name "package.module:function" of a callable from str to a list of str,
-       which `simdb.open` imports only if it is among those allowed.
+       folded), "whitespace" (text between white space) or "moz" (see `Simhash.moz`).  Instead of a
+       unit, `tokeniser`: the name "package.module:function" of a callable from str to a list of
+       str, which `simdb.open` imports only if `allow` names it.
     4. `lowercase`: by the one-to-one Unicode mapping.
-    5. `stop_words`: a language ("english") or the words themselves: tokens to leave out.
-    6. `stemming`: a language of Snowball, whose stems take the place of the tokens.
-    7. `shingle`: how many consecutive tokens make a feature.
-    8. `weighting`: what a feature of a document counts, by the kind of sketch, with the `idf`
-       table where it asks for one.
+    5. `stop_words`: tokens to leave out: a language ("english") or the words themselves.
+    6. `stemming`: a language of Snowball; the stem takes the place of each token.
+    7. `shingle`: the number of consecutive tokens in a feature.
+    8. `weighting`: how much a feature of a document counts, with an `idf` table if the weighting
+       needs one; `Simhash` and `Minhash` have different weightings.
 
-    A list of tokens enters at step 5.  `seed` of the feature hash.
+    A list of tokens begins at step 5.  `seed`: the seed of the feature hash.
     """
 
     WEIGHTINGS: ClassVar[tuple[str, ...]] = ()
@@ -66,12 +63,12 @@ class TextSketch:
 
     @property
     def counting(self) -> str:
-        """What a feature that occurs n times counts before IDF: "tf" n, "binary" 1, "log-tf"."""
+        """The count of a feature that occurs n times, before IDF: "tf" n, "binary" 1, "log-tf"."""
         return self.weighting.removesuffix("-idf")
 
     @property
     def python_steps(self) -> tuple[str, ...]:
-        """Steps that run in Python, not in the kernel, in order.
+        """The steps that run in Python instead of the kernel, in order.
 
         "markup", "normalisation" (of texts that are not ASCII), "tokeniser" and "stemming" (once
         for each distinct word).
@@ -86,11 +83,11 @@ class TextSketch:
 
     @property
     def feature_settings(self) -> dict[str, Any]:
-        """The options that decide what a feature is: all but the weights and what is stored."""
+        """The options that decide what a feature is: all except weights and storage."""
         return {name: getattr(self, name) for name in FEATURE_OPTIONS}
 
     def _check_steps(self) -> None:
-        """Raise OptionError for a step that cannot be, alone or beside the others."""
+        """Raise OptionError for a step that is impossible or contradicts another."""
         one_of("markup", self.markup, MARKUPS)
         flag("html_title", self.html_title)
         flag("html_links", self.html_links)
@@ -105,19 +102,23 @@ class TextSketch:
         one_of("weighting", self.weighting, self.WEIGHTINGS)
         whole("seed", self.seed, 0, 2**32 - 1)
         if self.tokeniser and self.unit != "words":
-            raise OptionError(f"unit={self.unit!r} has no meaning beside a tokeniser; leave it out")
+            raise OptionError(
+                f"unit={self.unit!r} has no meaning beside tokeniser=; leave out unit="
+            )
         has_words = self.unit in ("words", "whitespace")
         for name in ("stop_words", "stemming"):
             if getattr(self, name) and not has_words:
-                raise OptionError(f"{name} need words, but unit is {self.unit!r}")
+                raise OptionError(
+                    f"{name}= needs unit='words' or 'whitespace', but unit is {self.unit!r}"
+                )
 
     def _check_idf(self) -> None:
-        """Raise OptionError for a table that is not for these features."""
+        """Raise OptionError unless the IDF table was fitted with the options of this sketch."""
         if self.idf is None:
             return
         if not isinstance(self.idf, IdfTable):
             raise OptionError(
-                f"idf is an IdfTable, as simdb.fit_idf makes, not {type(self.idf).__name__}"
+                f"idf must be an IdfTable made by simdb.fit_idf, got {type(self.idf).__name__}"
             )
         if not self.uses_idf:
             raise OptionError(f"weighting={self.weighting!r} takes no idf; use 'tf-idf'")

@@ -1,7 +1,7 @@
-"""What users get and what passes between the pillars: plain frozen values, arrays inside.
+"""Values: fingerprints, matches and pairs as users get them, and sketches as pillars share them.
 
-`Fingerprint`, `Fingerprints` and `Features` are also kinds of documents; `Sketches` is what every
-document becomes before it is stored or searched.
+They are plain, frozen, and hold arrays.  `Fingerprint`, `Fingerprints` and `Features` are also
+kinds of documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,9 +18,9 @@ from simdb.errors import InputError
 
 Id = str | bytes | int
 
-# What a stored document has: nothing to match by, a bare fingerprint, or weights behind it.
+# The state of a stored document: no features, a fingerprint without weights, or with weights.
 EMPTY, BARE, WEIGHTED = 0, 1, 2
-# How many documents a database numbers: by uint32, and some room must stay for rounding up.
+# Ordinals are uint32, and some room must stay for rounding up.
 ORDINALS_MAX = 2**32 - 2**20
 
 
@@ -28,9 +28,9 @@ ORDINALS_MAX = 2**32 - 2**20
 class Fingerprint:
     """The 64 simhash bits of a document and, where known, the weights behind them.
 
-    `weights`: float32[64 .. 128]; weight j >= 0 means that bit j (least significant first) is
-    set, for j < 64.  None for a ready fingerprint.  `is_empty`: the document has no features;
-    its bits mean nothing and it matches nothing.
+    `weights`: float32[64 .. 128], None for a ready fingerprint.  For j < 64, weight j >= 0 means
+    that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
+    mean nothing, and it matches nothing.
     """
 
     bits: int
@@ -38,7 +38,7 @@ class Fingerprint:
     is_empty: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for bits or weights that cannot be."""
+        """Raise InputError for impossible bits or weights."""
         check_bits(self.bits)
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, 1))
@@ -47,15 +47,17 @@ class Fingerprint:
     def volatility(self) -> npt.NDArray[np.int64]:
         """Bit positions, the most volatile (smallest weight) first: int64[64]."""
         if self.weights is None:
-            raise InputError("this fingerprint has no weights, so no bit is known as volatile")
+            raise InputError(
+                "this fingerprint has no weights, so the volatility of its bits is unknown"
+            )
         return np.argsort(np.abs(self.weights[:FINGERPRINT_BITS]), kind="stable")
 
     def __int__(self) -> int:
-        """The bits."""
+        """Give the bits."""
         return self.bits
 
     def __eq__(self, other: object) -> bool:
-        """Equal bits and equal weights."""
+        """Whether bits and weights are equal."""
         if not isinstance(other, Fingerprint):
             return NotImplemented
         if self.weights is None or other.weights is None:
@@ -65,7 +67,7 @@ class Fingerprint:
         return same and self.bits == other.bits and self.is_empty == other.is_empty
 
     def __hash__(self) -> int:
-        """By the bits."""
+        """Hash the bits."""
         return hash(self.bits)
 
 
@@ -80,19 +82,21 @@ class Fingerprints:
         """Raise InputError for arrays of another type or of unequal lengths."""
         bits = self.bits
         if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
-            raise InputError(f"bits are a uint64 array of one dimension, not {describe(bits)}")
+            raise InputError(f"bits must be a uint64 array of one dimension, got {describe(bits)}")
         object.__setattr__(self, "bits", aligned(bits, np.uint64))
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_weights(self.weights, 2))
             if len(self.weights) != len(bits):
-                raise InputError(f"{len(bits)} bits but weights of {len(self.weights)} documents")
+                raise InputError(
+                    f"{len(bits)} fingerprints have weights of {len(self.weights)} documents"
+                )
 
     def __len__(self) -> int:
-        """How many."""
+        """Count the fingerprints."""
         return len(self.bits)
 
     def __getitem__(self, position: int) -> Fingerprint:
-        """One of them; a document without features is told by weights that are all 0."""
+        """Give the fingerprint at one position; `is_empty` if its weights are all 0."""
         weights = None if self.weights is None else self.weights[position]
         is_empty = weights is not None and not weights.any()
         return Fingerprint(int(self.bits[position]), weights, is_empty)
@@ -100,7 +104,7 @@ class Fingerprints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """A document as 64-bit feature hashes, uint64[f], and their weights, float[f] (None: all 1)."""
+    """A document as feature hashes, uint64[f], and weights, float[f]; None means weights of 1."""
 
     hashes: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float32] | None = None
@@ -109,30 +113,33 @@ class Features:
         """Raise InputError for arrays of another type, not finite or of unequal lengths."""
         hashes = self.hashes
         if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
-            raise InputError(f"hashes are a uint64 array of one dimension, not {describe(hashes)}")
+            raise InputError(
+                f"hashes must be a uint64 array of one dimension, got {describe(hashes)}"
+            )
         object.__setattr__(self, "hashes", aligned(hashes, np.uint64))
         if self.weights is None:
             return
         try:
-            with np.errstate(over="ignore"):  # to infinity, which is refused below
+            with np.errstate(over="ignore"):  # becomes infinity, which is refused below
                 weights = aligned(self.weights, np.float32)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"weights are finite numbers, one for each hash, not {describe(self.weights)}"
+                f"weights must be finite numbers, one for each hash, got {describe(self.weights)}"
             ) from error
         if weights.shape != hashes.shape or not np.isfinite(weights).all():
             raise InputError(
-                f"weights are {len(hashes)} finite numbers, one for each hash,"
-                f" not {describe(self.weights)}"
+                f"weights must be {len(hashes)} finite numbers, one for each hash,"
+                f" got {describe(self.weights)}"
             )
         object.__setattr__(self, "weights", weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedFeatures:
-    """The distinct features of a document with the text that each stands for.
+    """The distinct features of a document, each with its text.
 
-    `shingles`: the tokens as they are in the document; `hashes` uint64[f]; `weights` float64[f].
+    `shingles`: the tokens of each feature as they are in the document; `hashes` uint64[f];
+    `weights` float64[f].
     """
 
     shingles: list[str]
@@ -140,7 +147,7 @@ class NamedFeatures:
     weights: npt.NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many."""
+        """Count the features."""
         return len(self.shingles)
 
 
@@ -148,10 +155,10 @@ class NamedFeatures:
 class Sketches:
     """Documents ready to be stored or searched.
 
-    `bits` uint64[n]; `vectors` uint8[n, width], packed volatility vectors, rows of zeros where
-    there are none; `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], of queries
-    only: how far each bit is from flipping, in finer steps than a vector tells (`kernel.levels`);
-    None where nobody asked.
+    `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
+    without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
+    queries that need it: how far each bit is from flipping, in finer steps than the vector has
+    (`kernel.levels`).
     """
 
     bits: npt.NDArray[np.uint64]
@@ -160,22 +167,22 @@ class Sketches:
     levels: npt.NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
-        """How many."""
+        """Count the documents."""
         return len(self.bits)
 
     def taken(self, chosen: Any) -> "Sketches":
-        """Some of them: a slice, or positions."""
+        """Give some of the documents: `chosen` is a slice or positions."""
         levels = None if self.levels is None else self.levels[chosen]
         return Sketches(self.bits[chosen], self.vectors[chosen], self.states[chosen], levels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probing:
-    """Which headers a query asks for: in `tables` tables, those whose flips cost little.
+    """The rule by which a query chooses the headers that it asks for, in `tables` tables.
 
-    The flipped bits of a header cost at most `theta` together, each by its level as in `costs`
-    uint8[256]; of one table at most `cap` headers are asked for.  Headers have `header_bits`, or as
-    many as the directory of a run tells apart if those are fewer.
+    A header is asked for if its flipped bits cost at most `theta` together; `costs` uint8[256]
+    gives the cost of a bit by its level.  At most `cap` headers of one table are asked for.  A
+    header has `header_bits` bits, or fewer if the directory of a run tells apart fewer.
     """
 
     tables: int
@@ -189,7 +196,7 @@ class Probing:
 class Match:
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
-    `similarity` is None where weights are missing on either side.
+    `similarity` is None if the query or the stored document has no weights.
     """
 
     id: Id
@@ -198,10 +205,10 @@ class Match:
 
 
 class Matches:
-    """The matches of m queries, as arrays; those of query i at offsets[i] .. offsets[i + 1].
+    """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
 
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
-    (NaN where unknown), `ids` object[k].  Also a sequence of lists of `Match`, best first.
+    (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
     """
 
     __slots__ = ("_ids", "_resolve", "distances", "offsets", "ordinals", "similarities")
@@ -214,7 +221,7 @@ class Matches:
         similarities: npt.NDArray[np.float32],
         resolve: Callable[[], list[Id]],
     ) -> None:
-        """`resolve` makes the ids from copied bytes, when somebody asks for them."""
+        """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
         self.offsets = offsets
         self.ordinals = ordinals
         self.distances = distances
@@ -230,10 +237,10 @@ class Matches:
         return self._ids
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """A pyarrow.Table of query int64, id, distance uint8 and similarity float32, or null.
+        """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
 
-        Ids are of the kind of the first; `ids="text"` makes text of all.  Raises OptionError
-        without pyarrow, InputError for ids of several kinds.
+        All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
+        OptionError if pyarrow is not installed, and InputError for an id of another type.
         """
         columns = {
             "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
@@ -244,18 +251,18 @@ class Matches:
         return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
 
     def __len__(self) -> int:
-        """Number of queries."""
+        """Count the queries."""
         return len(self.offsets) - 1
 
     def __getitem__(self, position: int) -> list[Match]:
-        """The matches of one query."""
+        """Give the matches of one query."""
         if not -len(self) <= position < len(self):
             raise IndexError(f"query {position} of {len(self)}")
         position %= len(self)
         return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
 
     def __iter__(self) -> Iterator[list[Match]]:
-        """The matches of each query in turn."""
+        """Give the matches of each query in turn."""
         for position in range(len(self)):
             yield self[position]
 
@@ -281,7 +288,7 @@ class Pair:
 class PairArrays:
     """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
 
-    `similarity` is NaN where weights are missing.
+    `similarity` is NaN if either document has no weights.
     """
 
     left: npt.NDArray[np.object_]
@@ -290,11 +297,11 @@ class PairArrays:
     similarity: npt.NDArray[np.float32]
 
     def __len__(self) -> int:
-        """Number of pairs."""
+        """Count the pairs."""
         return len(self.distance)
 
     def __iter__(self) -> Iterator[Pair]:
-        """One value for each pair."""
+        """Give one `Pair` after the other."""
         for left, right, distance, similarity in zip(
             self.left, self.right, self.distance, self.similarity, strict=True
         ):
@@ -302,62 +309,62 @@ class PairArrays:
 
 
 def check_bits(bits: object) -> None:
-    """Raise InputError unless `bits` is a whole number of 64 bits."""
+    """Raise InputError unless `bits` is a whole number in 0 .. 2**64 - 1."""
     if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= ALL_BITS:
         raise InputError(
-            f"a ready fingerprint is a whole number of 0 .. 2**64 - 1, not {shown(bits)}"
+            f"a ready fingerprint must be a whole number in 0 .. 2**64 - 1, got {shown(bits)}"
         )
 
 
 def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
-    """`weights` as float32, or InputError unless finite, with 64 to 128 in the last axis."""
+    """Give `weights` as float32; raise InputError unless they are finite, 64 to 128 a document."""
     try:
         array = aligned(weights, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"weights are an array of numbers, not {describe(weights)}") from error
+        raise InputError(f"weights must be an array of numbers, got {describe(weights)}") from error
     width = array.shape[-1] if array.ndim == dimensions else -1
     if not FINGERPRINT_BITS <= width <= 2 * FINGERPRINT_BITS:
         raise InputError(
-            f"weights have {dimensions} dimension(s), the last of 64 to 128,"
-            f" not {describe(weights)}"
+            f"weights must have {dimensions} dimension(s), the last of 64 to 128,"
+            f" got {describe(weights)}"
         )
     if not np.isfinite(array).all():
-        raise InputError("weights are finite numbers; there is a NaN or an infinity among them")
+        raise InputError("weights must be finite, but some are NaN or infinite")
     return array
 
 
 def is_many(value: object) -> bool:
-    """Whether `value` can be iterated over; an array of no dimensions cannot, though it says so."""
+    """Tell whether `value` can be iterated; an array without dimensions cannot, but claims to."""
     has_length = isinstance(value, Iterable) or hasattr(value, "__getitem__")
     return has_length and getattr(value, "ndim", 1) > 0
 
 
 def aligned(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """`array` itself, or a copy that is contiguous, aligned and of this machine's byte order."""
+    """Give `array`, or a copy that is contiguous, aligned and of this machine's byte order."""
     made = np.ascontiguousarray(array, dtype)
     return made if made.flags.aligned else made.copy()
 
 
 def describe(value: Any) -> str:
-    """What kind of thing `value` is, in a few words, for a message."""
+    """Describe the type of `value` in a few words, for a message."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
     return f"{type(value).__name__}"
 
 
 def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """An array of Python objects of one dimension, whatever the objects are."""
+    """Make an array of one dimension of any Python objects."""
     array = np.empty(len(values), object)
     array[:] = values
     return array
 
 
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Where each of consecutive pieces of these lengths starts, and the last ends: int64[n + 1]."""
+    """Compute where consecutive pieces of these lengths start, and the last ends: int64[n + 1]."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def known(similarity: Any) -> float | None:
-    """A similarity as a float, None for NaN."""
+    """Give a similarity as a float, or None for NaN."""
     value = float(similarity)
     return None if value != value else value

@@ -74,7 +74,7 @@ def test_bits_of_another_type_are_refused(bits):
 
 
 def test_bits_and_weights_are_of_one_length():
-    with pytest.raises(simdb.InputError, match="3 bits but weights of 2"):
+    with pytest.raises(simdb.InputError, match="3 fingerprints have weights of 2"):
         simdb.Fingerprints(np.zeros(3, np.uint64), np.zeros((2, 64)))
 
 

@@ -77,7 +77,7 @@ def test_batches_are_streamed_and_similarities_told(tmp_path):
 def test_what_is_wrong_is_said_before_anything_is_read(tmp_path, monkeypatch):
     with made(tmp_path, ["a", "b", "c"]) as database:
         pairs = database.find_all(distance=1)
-        with pytest.raises(simdb.OptionError, match="ids is one of"):
+        with pytest.raises(simdb.OptionError, match="ids must be one of"):
             pairs.to_arrow(ids="hex")
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         with pytest.raises(simdb.OptionError, match="pip install"):

@@ -389,7 +389,7 @@ def test_another_option_is_refused(open_database, tmp_path):
 
     with pytest.raises(simdb.OptionError, match="keep_clusters is 'distance', not 'none'"):
         simdb.open(tmp_path / "db", options=TINY)
-    with pytest.raises(simdb.OptionError, match="keep_clusters is one of"):
+    with pytest.raises(simdb.OptionError, match="keep_clusters must be one of"):
         simdb.Options(keep_clusters=True)
     with pytest.raises(simdb.OptionError, match="store_volatility"):
         simdb.Options(keep_clusters="similarity", sketch=simdb.Simhash(store_volatility=False))

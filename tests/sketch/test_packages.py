@@ -1,6 +1,7 @@
 """Packages: their words are stored in the database, and a changed version is warned of."""
 
 import warnings
+from importlib import metadata
 
 import pytest
 
@@ -19,9 +20,11 @@ ALL = simdb.Options(
 
 @pytest.fixture
 def without_packages(monkeypatch):
-    """Run as if no package were installed."""
+    """Run as if no package were installed, while the standard library is there."""
 
     def fail(name):
+        if name == "importlib.metadata":
+            return metadata
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(language, "import_module", fail)

@@ -78,7 +78,7 @@ def test_resources_that_are_none_are_corrupt(opened, stored):
     put(opened, layout.META, key, codec.encode_object(layout.RESOURCES_KIND, key, stored))
     opened.close()
 
-    with pytest.raises(simdb.CorruptError, match="what packages gave"):
+    with pytest.raises(simdb.CorruptError, match="the value 'resources'"):
         simdb.open(opened.path)
 
 

@@ -66,8 +66,8 @@ def public_places() -> dict[str, Path]:
     tree = ast.parse((ROOT / "simdb" / "__init__.py").read_text(encoding="utf-8"))
     return {
         alias.name: ROOT / (str(node.module).replace(".", "/") + ".py")
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("simdb.")
         for alias in node.names
     }
 
