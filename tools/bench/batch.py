@@ -39,11 +39,16 @@ WAYS = {"PSM-F": (1, "psm", "first"), "PSM-A": (1, "psm", "all"), "BPHS": (4, "b
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--documents", type=number, default=10_000_000, help="stored")
+    parser.add_argument("--documents", type=number, default=10_000_000, help="stored documents")
     parser.add_argument("--batches", type=number, nargs="*", default=[100_000, 1_000_000])
-    parser.add_argument("--noise", type=float, default=0.064, help="times the spread of weights")
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=0.064,
+        help="noise of queries, in units of the spread of weights",
+    )
     parser.add_argument("--recall", type=float, default=0.95)
-    parser.add_argument("--memory-limit", type=int, default=512 << 20, help="bytes")
+    parser.add_argument("--memory-limit", type=int, default=512 << 20, help="memory limit in bytes")
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     generator = np.random.default_rng([arguments.seed, arguments.documents])

@@ -22,7 +22,7 @@ CHANGED_WORDS = 6
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("-n", type=number, default=200_000, help="documents")
-    parser.add_argument("--batch", type=number, default=1_000, help="documents of a transaction")
+    parser.add_argument("--batch", type=number, default=1_000, help="documents in each transaction")
     parser.add_argument("--durability", choices=("full", "process", "none"), default="full")
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)

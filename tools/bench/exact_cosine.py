@@ -28,7 +28,7 @@ I64 = npt.NDArray[np.int64]
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("folder", type=Path, help="as for weighting.py")
+    parser.add_argument("folder", type=Path, help="the folder for weighting.py")
     parser.add_argument("--only", nargs="*", default=[], help="names of corpora; default: all")
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)

@@ -24,7 +24,10 @@ def main() -> None:
     parser.add_argument("--ids", choices=("str", "int"), default="str")
     parser.add_argument("--peers", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument(
-        "--peers-up-to", type=number, default=1_000_000, help="peers run up to so many documents"
+        "--peers-up-to",
+        type=number,
+        default=1_000_000,
+        help="run peers on at most this many documents",
     )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)

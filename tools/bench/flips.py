@@ -38,13 +38,16 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("corpus", nargs="+", help="JSON lines with id and text, gzipped or not")
     parser.add_argument(
-        "--pairs", type=number, default=4000, help="most pairs of each distance that are asked"
+        "--pairs", type=number, default=4000, help="largest number of pairs of each distance"
     )
     parser.add_argument(
-        "--characters", type=int, default=0, help="leave out shorter texts; the paper: 5000 bytes"
+        "--characters",
+        type=int,
+        default=0,
+        help="leave out texts with fewer characters; the paper: 5000",
     )
     parser.add_argument(
-        "--similarity", type=float, default=0.0, help="leave out pairs whose weights are less alike"
+        "--similarity", type=float, default=0.0, help="leave out pairs of smaller similarity"
     )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)

@@ -56,9 +56,13 @@ DEVIATIONS = 6  # that the estimate of any library may be off
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--megabytes", type=float, default=20.0, help="text to take, of UTF-8")
-    parser.add_argument("--text", nargs="*", default=[], help="files; default: the Python here")
-    parser.add_argument("--all-variants", action="store_true", help="every variant of the kernel")
+    parser.add_argument(
+        "--megabytes", type=float, default=20.0, help="megabytes of UTF-8 text to use"
+    )
+    parser.add_argument("--text", nargs="*", default=[], help="text files; default: Python's files")
+    parser.add_argument(
+        "--all-variants", action="store_true", help="run every variant of the kernel"
+    )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     check()

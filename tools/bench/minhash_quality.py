@@ -45,10 +45,14 @@ F64 = npt.NDArray[np.float64]
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("folder", type=Path, help="NAME.jsonl.gz and NAME.truth.tsv.gz of each")
+    parser.add_argument("folder", type=Path, help="folder of NAME.jsonl.gz and NAME.truth.tsv.gz")
     parser.add_argument("--only", nargs="*", default=[], help="names of corpora; default: all")
-    parser.add_argument("--seeds", type=int, default=3, help="where fewer than 1,000 pairs count")
-    parser.add_argument("--error-seeds", type=int, default=20, help="of estimates beside the truth")
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="seeds for a corpus with fewer than 1,000 pairs"
+    )
+    parser.add_argument(
+        "--error-seeds", type=int, default=20, help="seeds for the errors of estimates"
+    )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     for corpus in read_corpora(arguments.folder, arguments.only):

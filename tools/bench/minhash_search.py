@@ -47,7 +47,9 @@ U64 = npt.NDArray[np.uint64]
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("-n", type=number, default=100_000, help="documents, and queries")
+    parser.add_argument(
+        "-n", type=number, default=100_000, help="number of documents and of queries"
+    )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     stored, queries = workload(arguments.n, arguments.seed)

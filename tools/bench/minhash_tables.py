@@ -1,4 +1,4 @@
-"""What `minhash_quality.py` has found, as the tables of docs/QUALITY.md.
+"""Print the results of `minhash_quality.py` as the tables of docs/QUALITY.md.
 
 python tools/bench/minhash_tables.py build/bench/minhash_quality.json
 """

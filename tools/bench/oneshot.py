@@ -27,7 +27,10 @@ def main() -> None:
     )
     parser.add_argument("--blocks", type=int, default=6)
     parser.add_argument(
-        "--peers-up-to", type=number, default=1_000_000, help="peers run up to so many fingerprints"
+        "--peers-up-to",
+        type=number,
+        default=1_000_000,
+        help="run peers on at most this many fingerprints",
     )
     parser.set_defaults(repeats=3)
     arguments = parser.parse_args()

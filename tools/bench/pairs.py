@@ -21,7 +21,10 @@ def main() -> None:
     )
     parser.add_argument("--tables", type=int, default=4, choices=(4, 10, 20))
     parser.add_argument(
-        "--peers-up-to", type=number, default=1_000_000, help="numpy runs up to so many documents"
+        "--peers-up-to",
+        type=number,
+        default=1_000_000,
+        help="run numpy on at most this many documents",
     )
     parser.set_defaults(repeats=3)
     arguments = parser.parse_args()

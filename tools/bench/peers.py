@@ -1,4 +1,4 @@
-"""Other systems' way to the same answers, as good as their documentation makes them.
+"""Peers: other systems that give the same answers, set up as their documentation advises.
 
 A peer that is not installed is said and left out.
 """

@@ -45,11 +45,16 @@ def main() -> None:
     parser.add_argument("-n", type=number, nargs="*", default=[1_000_000], help="stored documents")
     parser.add_argument("--queries", type=number, default=100_000)
     parser.add_argument("--ways", nargs="*", choices=[*WAYS], default=[*WAYS])
-    parser.add_argument("--noise", type=float, default=0.064, help="times the spread of weights")
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=0.064,
+        help="noise of queries, in units of the spread of weights",
+    )
     parser.add_argument("--recall", type=float, default=0.95)
     parser.add_argument("--corpus", help="JSON lines with id and text, gzipped or not")
     parser.add_argument("--passages", type=number, default=1_000_000)
-    parser.add_argument("--words", type=int, default=80, help="of a passage")
+    parser.add_argument("--words", type=int, default=80, help="words of a passage")
     parser.add_argument("--similarity", type=float, default=0.9)
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)

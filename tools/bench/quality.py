@@ -20,7 +20,9 @@ def main() -> None:
     parser.add_argument("corpus", help="JSON lines with id and text, gzipped or not")
     parser.add_argument("truth", help="table of truly similar pairs")
     parser.add_argument("--shingles", type=int, nargs="+", default=[1, 3])
-    parser.add_argument("--floor", type=float, default=FLOOR, help="least similarity looked at")
+    parser.add_argument(
+        "--floor", type=float, default=FLOOR, help="smallest similarity that is compared"
+    )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     ids, texts = read_corpus(arguments.corpus)

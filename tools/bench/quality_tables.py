@@ -1,4 +1,4 @@
-"""What `weighting.py` and `exact_cosine.py` have found, as the tables of docs/QUALITY.md.
+"""Print the results of `weighting.py` and `exact_cosine.py` as the tables of docs/QUALITY.md.
 
 python tools/bench/quality_tables.py build/bench/weighting.json build/bench/exact_cosine.json
 """

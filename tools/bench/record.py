@@ -121,11 +121,11 @@ def options(question: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=question, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
-    parser.add_argument("--seed", type=int, default=1, help="of everything random")
-    parser.add_argument("--repeats", type=int, default=5, help="turns that the median is of")
-    parser.add_argument("--core", type=int, default=0, help="core to stay on; -1: any")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
+    parser.add_argument("--repeats", type=int, default=5, help="turns; the median is reported")
+    parser.add_argument("--core", type=int, default=0, help="processor core to use; -1: any")
     parser.add_argument("--out", default="build/bench", help="directory of the JSON file")
-    parser.add_argument("--directory", help="where databases are made; default: temporary")
+    parser.add_argument("--directory", help="directory for databases; default: temporary")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks have written, as Markdown tables for docs/BENCHMARKS.md.
+"""Print the results of benchmarks as the tables of docs/BENCHMARKS.md.
 
 python tools/bench/tables.py build/bench/*.json
 """

@@ -68,12 +68,18 @@ ENGLISH = ("stop_words", "stemming")  # these say nothing of another language
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--megabytes", type=float, default=50.0, help="text to take, of UTF-8")
-    parser.add_argument("--english", help="JSON lines with id and text; default: the Python here")
-    parser.add_argument("--html", help="the same, whose texts are HTML")
-    parser.add_argument("--other", help="the same, in a language without stop words and stems")
-    parser.add_argument("--only", nargs="*", default=[], help="settings, by parts of their names")
-    parser.add_argument("--all-variants", action="store_true", help="every variant of the kernel")
+    parser.add_argument(
+        "--megabytes", type=float, default=50.0, help="megabytes of UTF-8 text to use"
+    )
+    parser.add_argument("--english", help="JSON lines with id and text; default: Python's files")
+    parser.add_argument("--html", help="JSON lines whose texts are HTML")
+    parser.add_argument("--other", help="JSON lines in a language without stop words and stems")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only settings whose names contain one of these"
+    )
+    parser.add_argument(
+        "--all-variants", action="store_true", help="run every variant of the kernel"
+    )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     english = taken(arguments.english, arguments.megabytes)

@@ -71,12 +71,14 @@ class Corpus:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("folder", type=Path, help="NAME.jsonl.gz and NAME.truth.tsv.gz of each")
+    parser.add_argument("folder", type=Path, help="folder of NAME.jsonl.gz and NAME.truth.tsv.gz")
     parser.add_argument("--only", nargs="*", default=[], help="names of corpora; default: all")
     parser.add_argument("--weightings", nargs="+", default=WEIGHTINGS, choices=WEIGHTINGS)
     parser.add_argument("--words", type=int, nargs="*", default=SHINGLES["words"])
     parser.add_argument("--characters", type=int, nargs="*", default=SHINGLES["characters"])
-    parser.add_argument("--seeds", type=int, default=3, help="where fewer than 1,000 pairs count")
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="seeds for a corpus with fewer than 1,000 pairs"
+    )
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     for corpus in read_corpora(arguments.folder, arguments.only):

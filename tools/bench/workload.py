@@ -1,4 +1,4 @@
-"""What the benchmarks store and ask: random fingerprints with planted neighbours, and texts.
+"""Workloads: random fingerprints with planted neighbours, and texts, to store and look up.
 
 Stored fingerprints are uniform 64-bit numbers.  Every second query is one of them with d random
 bits flipped, d uniform on 0 .. 3, so that the right answer is known; the others are uniform and,

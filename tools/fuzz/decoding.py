@@ -1,4 +1,4 @@
-"""Harnesses: what decodes stored values.
+"""Harnesses: decoders of stored values.
 
 A checksum keeps out what happened by accident, not what somebody wrote on purpose; so all but the
 first sign what the fuzzer found before they hand it over.

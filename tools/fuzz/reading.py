@@ -1,4 +1,4 @@
-"""Harnesses: what reads the bytes that a user gives."""
+"""Harnesses: parsers of the bytes that a user gives."""
 
 import gzip
 import io

@@ -26,11 +26,13 @@ EXECUTIONS = re.compile(r"stat::number_of_executed_units: +(\d+)")
 def main():
     sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="all where none is named")
-    parser.add_argument("--seconds", type=int, default=30, help="for each harness")
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="harnesses to run; default: all"
+    )
+    parser.add_argument("--seconds", type=int, default=30, help="seconds for each harness")
     parser.add_argument("--corpus", type=Path, default=ROOT / "build" / "fuzz")
-    parser.add_argument("--list", action="store_true", help="the names of the harnesses")
-    parser.add_argument("--input", type=Path, help="one input for the one TARGET named")
+    parser.add_argument("--list", action="store_true", help="list the names of the harnesses")
+    parser.add_argument("--input", type=Path, help="run TARGET on this file once")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given, rest = parser.parse_known_args()
     if given.inside:

@@ -1,4 +1,4 @@
-"""A small database with every kind of value, from which harnesses start."""
+"""Sample: a small database with every kind of value, from which harnesses start."""
 
 import os
 import tempfile

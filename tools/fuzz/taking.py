@@ -1,4 +1,4 @@
-"""Bytes that a fuzzer found as a stream of numbers, so that a harness may be steered by them."""
+"""Taking: reads the bytes of a fuzzer as a stream of numbers, which steer a harness."""
 
 import numpy as np
 

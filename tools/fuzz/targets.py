@@ -1,4 +1,4 @@
-"""Every harness by its name, with what it starts from.
+"""Targets: every harness by name, with the inputs from which it starts.
 
 A harness takes any bytes and ends, or raises a `simdb.Error`; whatever else happens is a bug.
 """

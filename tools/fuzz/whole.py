@@ -1,4 +1,4 @@
-"""Harness: a database some of whose values were changed on purpose, and signed again.
+"""Harness: a database with values changed on purpose, and with correct checksums.
 
 What the fuzzer found is a list of changes; then every verb is asked, those that write too.
 """

@@ -1,4 +1,4 @@
-"""Writes docs/REFERENCE.md: every public name with its signature and docstring, from the source.
+"""Write docs/REFERENCE.md: every public name with its signature and docstring, from the source.
 
 python tools/generate/reference.py
 """

@@ -1,4 +1,4 @@
-"""What the threads of a trial do, each in a loop: `actor(world, chance)` does it once."""
+"""Actors: the actions of the threads of a trial; `actor(world, chance)` acts once."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Reading verbs on a database, a snapshot or a write transaction, held against what is expected.
+"""Asking: calls reading verbs and compares each answer with the expected answer.
 
 `target` answers, `expected` knows, `chance` draws.
 """

@@ -1,4 +1,4 @@
-"""Writing verbs on a database or a write transaction, done to what is expected as well."""
+"""Changing: calls writing verbs and makes the same change to the expected state."""
 
 import expected as truth
 import simdb

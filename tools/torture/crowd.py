@@ -1,4 +1,4 @@
-"""Processes on one database, killed one after the other while the others go on.
+"""Crowd: several processes use one database and are killed one after the other.
 
 Two writers and one that compacts take turns at the ledger of tests/faults/tortured.py, and write
 down in the same transaction that it is theirs, and the number of it; each is told to us once it is

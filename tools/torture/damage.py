@@ -1,4 +1,4 @@
-"""Damage pages of databases at random, before and after they are opened, and ask every verb.
+"""Damage pages of databases at random, before and after they are opened, and call every verb.
 
     python tools/torture/damage.py --trials 3000 --seed 1
 
@@ -355,9 +355,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="stop after so long")
-    parser.add_argument("--how", help="only this kind of damage, as the table has it")
-    parser.add_argument("--only", type=int, metavar="NUMBER", help="this trial alone")
+    parser.add_argument("--seconds", type=float, help="stop after this many seconds")
+    parser.add_argument("--how", help="only this kind of damage, named as in the table")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="run only this trial")
     given = parser.parse_args()
     results = []
     for result in campaign(

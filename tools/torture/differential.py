@@ -1,4 +1,4 @@
-"""Drive all verbs of a database by chance, and hold every answer against a dict and double loops.
+"""Call all verbs of a database at random and compare every answer with a dict and double loops.
 
     python tools/torture/differential.py --seeds 200 --steps 250
     python tools/torture/differential.py --seed 17 --steps 250 --kernel scalar
@@ -27,17 +27,19 @@ DEVIATIONS = 5.0
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0, help="the first one")
-    parser.add_argument("--seeds", type=int, default=1, help="how many")
-    parser.add_argument("--steps", type=int, default=200, help="of each seed")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no seed after that")
-    parser.add_argument("--kernel", help="a variant, or numpy; where not given, seeds take turns")
+    parser.add_argument("--seed", type=int, default=0, help="first seed")
+    parser.add_argument("--seeds", type=int, default=1, help="number of seeds")
+    parser.add_argument("--steps", type=int, default=200, help="steps for each seed")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="start no seed after this many seconds"
+    )
+    parser.add_argument("--kernel", help="a variant or numpy; default: seeds take turns")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument(
         "--callbacks",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="callers that use the transaction inside of what it reads from",
+        help="also use a transaction inside the iterators that it reads",
     )
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What chance draws: options, documents, ids, criteria."""
+"""Drawn: random options, documents, ids and criteria."""
 
 import simdb
 

@@ -1,4 +1,4 @@
-"""What a database must answer: a dict of documents, and loops over it, for both kinds of sketch.
+"""Expected: the answers that a database must give, from a dict of documents and double loops.
 
 `ask` is what a query says: similarity, distance, recall, method.  An answer is exact where all
 matches were asked for; otherwise it is a part of the truth, and how large a part is counted.

@@ -1,4 +1,4 @@
-"""An interrupt, or a kill, at any place where CPython looks for signals.
+"""Injecting: an interrupt or a kill at any place where CPython checks for signals.
 
 Signals are looked for after a call, at the start of a function, where a generator goes on and where
 a loop jumps back.  `Injector` follows the frames of the library by tracing and counts these places;

@@ -1,4 +1,4 @@
-"""One trial of interrupts.py: a verb that is interrupted once, and what is looked at after it.
+"""Interrupted: one trial of interrupts.py, which interrupts a verb once and checks the state.
 
 Wherever a verb was interrupted: its database is then in the state before or in the state after,
 takes the next insertion, passes the deep check, closes at once, leaves no file open and opens

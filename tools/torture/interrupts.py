@@ -1,4 +1,4 @@
-"""Interrupt verbs at every place where CPython looks for signals, and look at what is left.
+"""Interrupt verbs at every place where CPython checks for signals, and check what is left.
 
     python tools/torture/interrupts.py                     every verb, 60 places of each
     python tools/torture/interrupts.py --lines             once at every line of every verb
@@ -38,12 +38,16 @@ SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--verbs", nargs="*", choices=verbs.VERBS, metavar="VERB")
-    parser.add_argument("--points", type=int, default=60, help="of each verb; 0 for all")
-    parser.add_argument("--lines", action="store_true", help="one place of each line")
-    parser.add_argument("--place", type=int, help="only this one, counted from 0")
+    parser.add_argument("--points", type=int, default=60, help="interrupts of each verb; 0 for all")
+    parser.add_argument("--lines", action="store_true", help="interrupt once at every line")
+    parser.add_argument("--place", type=int, help="only this place, counted from 0")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--within", nargs="*", default=[""], help="only files that begin so")
-    parser.add_argument("--json", action="store_true", help="one object instead of lines")
+    parser.add_argument(
+        "--within", nargs="*", default=[""], help="only files whose paths begin with this"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of lines"
+    )
     given = parser.parse_args()
     report = {}
     for verb in given.verbs or verbs.VERBS:

@@ -1,4 +1,4 @@
-"""One kill of kills.py: a child that runs one verb is ended by SIGKILL, and another one looks.
+"""Killed: one trial of kills.py, in which SIGKILL ends a verb and another process checks.
 
 The kill comes at a random instant, or at a place of the verb's own code as interrupts.py counts
 them.  The database must then open in the state before or in the state after, the one after where

@@ -1,4 +1,4 @@
-"""Kill processes, alone at one verb and many at once, and look at what is left.
+"""Kill processes, one inside a verb or many at once, and check what is left.
 
     python tools/torture/kills.py --kills 500              shared out among all verbs and the crowd
     python tools/torture/kills.py --kills 100 --verbs load import --seed 3
@@ -46,10 +46,14 @@ SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200, help="shared out among the verbs")
+    parser.add_argument(
+        "--kills", type=int, default=200, help="number of kills, divided among the verbs"
+    )
     parser.add_argument("--verbs", nargs="*", choices=[*CHANGING, CROWD], metavar="VERB")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="one object instead of lines")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of lines"
+    )
     given = parser.parse_args()
     chosen = given.verbs or [*CHANGING, CROWD]
     report = {}

@@ -1,4 +1,4 @@
-"""Callers that misbehave: what they hand over raises, ends too early or is of a wrong type.
+"""Misbehaving: arguments that raise, end too early or have a wrong type.
 
 After each the database must hold what it held before.  With `reentrant` callers also use the
 transaction, or close the database, inside what it is just reading from: reading is allowed, and

@@ -1,4 +1,4 @@
-"""Threads that sketch, insert, query and delete in one process: for the kernel under TSan.
+"""Races: threads that sketch, insert, query and delete in one process, to run under TSan.
 
     python tools/torture/races.py --seconds 20
 

@@ -1,4 +1,4 @@
-"""One database from its creation to its end, driven by one seed, beside what is expected of it."""
+"""Session: one database from creation to end, driven by one seed, and its expected state."""
 
 import os
 import random

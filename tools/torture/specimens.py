@@ -1,4 +1,4 @@
-"""Small databases of several kinds, as they were once and as they are now, to be damaged."""
+"""Specimens: small databases of several kinds and versions, to be damaged."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sketch texts of all scripts with random options: compiled and in numpy they must be equal.
+"""Sketch texts of all scripts with random options; the compiled kernel and numpy must agree.
 
     python tools/torture/texts.py --seeds 200
 

@@ -1,4 +1,4 @@
-"""Many threads on one database, used, ended and closed by each other.
+"""Run many threads on one database, which use, end and close what the others use.
 
     python tools/torture/threads.py --seconds 600
     python tools/torture/threads.py --trials 1 --seed 17 --actors ask stream close
@@ -43,11 +43,13 @@ SHOWN = 12
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60, help="how long in all")
-    parser.add_argument("--trials", type=int, help="so many, however long it takes")
-    parser.add_argument("--seed", type=int, default=0, help="of the first trial")
+    parser.add_argument("--seconds", type=float, default=60, help="seconds in all")
+    parser.add_argument("--trials", type=int, help="run this number of trials instead")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
     parser.add_argument("--actors", nargs="*", choices=ACTORS, metavar="ACTOR")
-    parser.add_argument("--json", action="store_true", help="one object instead of lines")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of lines"
+    )
     given = parser.parse_args()
     stop = time.monotonic() + given.seconds
     report = {"trials": 0, "done": Counter(), "bad": []}

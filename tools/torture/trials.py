@@ -1,4 +1,4 @@
-"""One trial in a forked child: what it gave, or which signal ended it, or where it hangs."""
+"""Trials: runs a trial in a forked child and reports its result, its signal or where it hangs."""
 
 import faulthandler
 import os

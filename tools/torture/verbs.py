@@ -1,4 +1,4 @@
-"""The verbs that are interrupted and killed, and the small databases that they are done to.
+"""Verbs: the verbs that are interrupted or killed, and the small databases for them.
 
 A trial has a folder of its own, a copy of what `prepare` made: the databases "db" and "weighted",
 which waits for its IDF table, and a dump.  A verb changes one of the databases, or makes "made".

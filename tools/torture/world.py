@@ -1,4 +1,4 @@
-"""What the threads of one trial share, and what must be true of it when they are done.
+"""World: the state that the threads of one trial share, and the checks at the end.
 
 Every document that a thread stores has an id of its own.  A verb that returned has stored it; one
 that raised an error of simdb may have, unless the error came before the commit; nothing else may be
