@@ -47,7 +47,7 @@ def test_a_timeout_that_cannot_be_is_refused(tmp_path, timeout):
 
 
 def test_a_durability_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(simdb.OptionError, match=r"'full', 'process', 'none', not 'some'"):
+    with pytest.raises(simdb.OptionError, match=r"'full', 'process', 'none', got 'some'"):
         simdb.open(tmp_path / "db", durability="some")
 
 

@@ -225,7 +225,7 @@ def test_ready_signatures_of_another_sketch_are_refused():
     ready = simdb.signatures(["a"], simdb.Minhash(seed=1))
 
     for documents in (ready, [ready[0]]):
-        with pytest.raises(simdb.OptionError, match="under the same options"):
+        with pytest.raises(simdb.OptionError, match="signatures of different options"):
             simdb.signatures(documents)
     assert simdb.signatures(ready, ready.sketch) is ready
 
