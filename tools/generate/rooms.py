@@ -52,7 +52,7 @@ def rooms() -> str:
             parts += [entry(path_of(f"simdb.{name}")) for name in loose]
         for name in floor:
             if is_folder(name):
-                parts += whole_folder(name, folders[name], number)
+                parts += whole_folder(name, folders.get(name), number)
     return "\n".join([*parts, *kernel()]) + "\n"
 
 
@@ -76,23 +76,26 @@ def path_of(module: str) -> Path:
 
 
 def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str]:
-    """Give the lines of a folder, with a heading for each folder inside it."""
+    """Give the lines of a folder, with a heading for each folder inside it.
+
+    `order`: the modules of the folder; None for those directly in it, in alphabetical order.
+    """
     package = f"simdb.{name}"
     if order is None:
-        files = sorted(path_of(package).parent.rglob("[!_]*.py"))
-        order = [
-            ".".join(path.relative_to(path_of(package).parent).with_suffix("").parts)
-            for path in sorted(files, key=lambda path: (len(path.parts), path))
-        ]
+        order = sorted(path.stem for path in path_of(package).parent.glob("[!_]*.py"))
     yield from section(package, floor)
     inside = ""
+    described: set[str] = set()
     for module in order:
         folder = module.rpartition(".")[0]
-        if folder != inside and folder:
+        if folder != inside and folder and folder in described:
+            yield f"\n### `{package.replace('.', '/')}/{folder.replace('.', '/')}/`, continued\n"
+        elif folder != inside and folder:
             yield from section(f"{package}.{folder}", None)
         elif folder != inside:
-            yield f"\n### `simdb/{name}/` itself\n"
+            yield f"\n### `{package.replace('.', '/')}/` itself\n"
         inside = folder
+        described.add(folder)
         yield entry(path_of(f"{package}.{module}"))
 
 
