@@ -47,9 +47,9 @@ FOLDERS = {
     ],
     "storage": [
         "codec", "layout", "translation",
-        "files.names", "files.plain", "files.locks", "files.presence", "files.location",
-        "files.meta_pages", "files.pages", "files.new_directory", "files.watch", "files.idf_file",
-        "files.create",
+        "files.names", "files.plain", "files.pauses", "files.locks", "files.presence",
+        "files.location", "files.meta_pages", "files.pages", "files.new_directory", "files.watch",
+        "files.idf_file", "files.create",
         "environment.gate", "environment.right", "environment.reading", "environment.map",
         "environment.handles", "environment.census", "environment.transaction_numbers",
         "environment.copy", "environment.environment", "environment.registry",

@@ -15,17 +15,15 @@ as long as it is alive, and what its owner loses comes back by itself.
 """
 
 import threading
-import time
 import weakref
-from collections.abc import Iterator
 from threading import get_ident
 from types import TracebackType
 from typing import Any
 
 from simdb.errors import BusyError
+from simdb.storage.files.pauses import pauses
 
 WAIT_SECONDS = 2.0
-FIRST_PAUSE_SECONDS = 0.0001
 LONGEST_PAUSE_SECONDS = 0.005
 
 
@@ -58,9 +56,9 @@ class Turn:
         """Wait up to `timeout` seconds, None without end; returns whether `owner` has it."""
         if self._try_take(owner):
             return True
-        pauses = _pauses(timeout)
+        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while not self._try_take(owner):
-            if not next(pauses, False):
+            if not next(tries, False):
                 return False
         return True
 
@@ -197,13 +195,13 @@ class Gate:
     def _admitted(self, holder: Holder) -> Holder:
         """A holder that may be inside while the gate is blocked, or after that."""
         thread = holder.thread
-        pauses = _pauses(self._timeout)
+        tries = pauses(self._timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while True:
             if self._turn.owner is None or self.inside() - {holder}:
                 return holder
             # Whoever is alone waits for this holder: step back, and come again.
             self.leave(holder)
-            if not next(pauses, False):
+            if not next(tries, False):
                 raise BusyError(
                     f"another thread is in the middle of one of the {self._inside}; try again, or"
                     " open with a longer timeout="
@@ -218,9 +216,9 @@ class Gate:
             )
 
     def _wait_for_others(self, why: str, besides: Holder | None, timeout: float | None) -> None:
-        pauses = _pauses(timeout)
+        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while self._count(besides):
-            if not next(pauses, False):
+            if not next(tries, False):
                 raise BusyError(
                     f"{why}, but {self._count(besides)} of the {self._inside} are still open;"
                     " close them first"
@@ -274,13 +272,3 @@ class Alone:
     ) -> None:
         """Let others in."""
         self._gate.unblock(self._owner)
-
-
-def _pauses(timeout: float | None) -> Iterator[bool]:
-    """Sleeps, longer and longer, each time it is asked; True each time until `timeout` is over."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    pause = FIRST_PAUSE_SECONDS
-    while deadline is None or time.monotonic() < deadline:
-        time.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        yield True

@@ -11,15 +11,14 @@ another lock.  `is_in_place` tells.
 import errno
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from simdb.errors import BusyError
+from simdb.storage.files.pauses import pauses
 from simdb.storage.files.plain import is_same_file, open_regular
 from simdb.storage.translation import translate
 
-FIRST_PAUSE_SECONDS = 0.0005
 LONGEST_PAUSE_SECONDS = 0.02
 
 
@@ -73,16 +72,13 @@ class FileLock:
         if timeout is None:
             fcntl.flock(self.descriptor, kind)
             return
-        deadline = time.monotonic() + timeout
-        pause = FIRST_PAUSE_SECONDS
+        tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while not self._try(kind):
-            if time.monotonic() >= deadline:
+            if not next(tries, False):
                 raise BusyError(
                     f"another process has been {what} for {timeout:g} seconds ({self.path});"
                     " try again, or open with a longer timeout="
                 )
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _try(self, kind: int) -> bool:
         try:

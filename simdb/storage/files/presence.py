@@ -22,12 +22,13 @@ from contextlib import contextmanager
 from simdb.errors import CorruptError, Error, NotFoundError, ReplacedError
 from simdb.storage.files.locks import FileLock, alone, open_lock
 from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK
+from simdb.storage.files.pauses import pauses
 from simdb.storage.files.plain import check_regular, is_same_file
 from simdb.storage.translation import translate
 
 # Who makes the lock files does so at once.
 WAIT_SECONDS = 5.0
-PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 0.01
 IDENTITY_BYTES_MAX = 64
 # Many times longer than a tick of the clock by which the system notes that a name was changed.
 MOMENT_NANOSECONDS = 200_000_000
@@ -46,14 +47,13 @@ class Presence:
         self._timeout = timeout
         self._data: FileLock  # from `_try_enter`
         self._lock: FileLock | None = None
-        deadline = time.monotonic() + WAIT_SECONDS
+        tries = pauses(WAIT_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
         while not self._entered(is_read_only):
-            if time.monotonic() > deadline:
+            if not next(tries, False):
                 raise ReplacedError(
                     f"a lock file of {path} is gone while another process has the database open;"
                     " end that process, then open it again"
                 )
-            time.sleep(PAUSE_SECONDS)
         self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
         self._size_bytes = 0
         self._trusted = (0, 0, 0)
