@@ -60,7 +60,7 @@ def check_presence(contents: Contents, source: Source, tables: int) -> Iterator[
         yield from _tried(layout.IDS, partial(run.id_table, source))
         for number in range(run.segment_count):
             for column in layout.COLUMN_KINDS:
-                name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+                name = layout.column_name(column)
                 yield from _tried(name, partial(run.column, column, number, source))
 
 
@@ -156,7 +156,7 @@ def _tried(name: bytes, fetch: Callable[[], Any]) -> Iterator[Finding]:
 
 def _remedy(name: bytes) -> str:
     """What helps against damage in a sub-database: tables can be made anew."""
-    is_derived = name in (layout.IDS, layout.CLUSTERS) or name.startswith(b"table/")
+    is_derived = name in (layout.IDS, layout.CLUSTERS) or layout.is_table_name(name)
     return REBUILD if is_derived else RESTORE
 
 

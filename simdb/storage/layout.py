@@ -31,6 +31,7 @@ DELTA = b"delta"
 METADATA = b"metadata"
 DELETED = b"deleted"
 CLUSTERS = b"clusters"
+TABLE_PREFIX = b"table/"
 
 FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
@@ -80,13 +81,22 @@ MEMBER_ORDINALS = 240
 _RUN_COLUMN = struct.Struct(">IB")
 _RUN_COLUMN_SEGMENT = struct.Struct(">IBI")
 _NUMBER = struct.Struct(">I")
-SEGMENT_KEY_BYTES = _RUN_COLUMN_SEGMENT.size
 NUMBER_BYTES = _NUMBER.size
 
 
 def table_name(table: int) -> bytes:
-    """The sub-database of one block permutation."""
-    return b"table/%02d" % table
+    """Name the sub-database of one table of keys."""
+    return TABLE_PREFIX + b"%02d" % table
+
+
+def is_table_name(name: bytes) -> bool:
+    """Whether a sub-database is one of the tables of keys."""
+    return name.startswith(TABLE_PREFIX)
+
+
+def column_name(column: int) -> bytes:
+    """Name the sub-database that holds a column by ordinal."""
+    return VOLATILITY if column == VECTOR else DOCUMENTS
 
 
 def table_names(table_count: int) -> list[bytes]:
@@ -109,6 +119,14 @@ def table_key(run: int, column: int) -> bytes:
 def segment_key(run: int, column: int, segment: int) -> bytes:
     """Key of one segment of a column by ordinal."""
     return _RUN_COLUMN_SEGMENT.pack(run, column, segment)
+
+
+def segment_key_parts(key: bytes) -> tuple[int, int, int]:
+    """Split a `segment_key` into run, column and segment; CorruptError for any other key."""
+    if len(key) != _RUN_COLUMN_SEGMENT.size:
+        raise CorruptError(f"the key {key.hex()} is no key of a segment")
+    run, column, segment = _RUN_COLUMN_SEGMENT.unpack(key)
+    return run, column, segment
 
 
 def number_key(number: int) -> bytes:

@@ -20,7 +20,7 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import decode_block
-from simdb.storage.records.tombstones import CHUNK_BYTES
+from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, Source, as_segment
 from simdb.values import ORDINALS_MAX, WEIGHTED
 
@@ -173,13 +173,13 @@ def _look_at_tombstones(found: Survey, source: Source) -> None:
         start = layout.key_number(key) * layout.CHUNK_ORDINALS
         stop = min(start + layout.CHUNK_ORDINALS, found.next_ordinal)
         try:
-            bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
-            if len(bits) != CHUNK_BYTES or start > found.next_ordinal:
+            bits = decode_chunk(key, value)
+            if start > found.next_ordinal:
                 raise CorruptError(
                     f"{codec.name(layout.DELETED_KIND, key)} is not where it belongs"
                 )
-            is_dead = np.unpackbits(bits, bitorder="little").astype(np.bool_)
-            found.is_dead[start:stop] = is_dead[: stop - start]
+            every = np.arange(stop - start, dtype=np.uint32)
+            found.is_dead[start:stop] = is_deleted(bits, every)
         except (CorruptError, FormatError) as error:
             message = f"{error}; which documents of {start} .. {stop} are deleted is not known"
             found.losses.append(Loss(message, min(start, stop), stop))
@@ -222,17 +222,15 @@ def _guessed_manifest(source: Source) -> Manifest:
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
     for key, value in source.every(layout.DOCUMENTS):
-        if len(key) != layout.SEGMENT_KEY_BYTES:
-            raise CorruptError(f"documents has a value under {key.hex()}, which is no key of it")
-        if key == layout.segment_key(layout.key_number(key), layout.STATE, _segment_of(key)):
+        run, column, _ = layout.segment_key_parts(key)
+        if column == layout.STATE:
             kind = layout.COLUMN_KINDS[layout.STATE]
             states = codec.decode_array(kind, key, value, np.uint8, verify=True)
-            run = layout.key_number(key)
             lengths.setdefault(run, []).append(len(states))
             weighted[run] = weighted.get(run, 0) + int(np.count_nonzero(states == WEIGHTED))
-        elif layout.key_number(key) not in lengths and key[4] > layout.STATE:
+        elif column > layout.STATE and run not in lengths:
             raise CorruptError(
-                f"neither the manifest nor the states of run {layout.key_number(key)} can be read;"
+                f"neither the manifest nor the states of run {run} can be read;"
                 " restore the database from a copy or a dump"
             )
     at, rows = 0, []
@@ -254,7 +252,3 @@ def _guessed_manifest(source: Source) -> Manifest:
         deleted_version=commits,
         calibration=commits,
     )
-
-
-def _segment_of(key: bytes) -> int:
-    return int.from_bytes(key[5:9], "big")

@@ -26,9 +26,9 @@ def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap
     bitmap = np.zeros(_capacity(ordinal_count), np.uint8)
     for key, value in values_from(transaction, handle):
         chunk = layout.key_number(key)
-        bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
+        bits = decode_chunk(key, value)
         start = chunk * CHUNK_BYTES
-        if len(bits) != CHUNK_BYTES or start + CHUNK_BYTES > len(bitmap):
+        if start + CHUNK_BYTES > len(bitmap):
             raise CorruptError(f"chunk {chunk} of the tombstones is not where ordinals are")
         bitmap[start : start + CHUNK_BYTES] = bits
     return bitmap
@@ -59,6 +59,16 @@ def encode_chunks(bitmap: Bitmap, ordinals: npt.NDArray[np.uint32]) -> Iterator[
         start = int(chunk) * CHUNK_BYTES
         bits = bitmap[start : start + CHUNK_BYTES]
         yield key, codec.encode_array(layout.DELETED_KIND, key, bits)
+
+
+def decode_chunk(key: bytes, value: Any) -> Bitmap:
+    """Read one stored chunk: a bit for each of its ordinals; CorruptError."""
+    bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
+    if len(bits) != CHUNK_BYTES:
+        raise CorruptError(
+            f"{codec.name(layout.DELETED_KIND, key)} has {len(bits)} bytes, not {CHUNK_BYTES}"
+        )
+    return bits
 
 
 def is_deleted(bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:

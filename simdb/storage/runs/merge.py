@@ -119,11 +119,8 @@ def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, by
             yield name, layout.table_key(number, column)
     for segment in range(run.segment_count):
         for column in layout.COLUMN_KINDS:
-            if column == layout.VECTOR:
-                if width and run.info.weighted_count:
-                    yield layout.VOLATILITY, layout.segment_key(number, column, segment)
-            else:
-                yield layout.DOCUMENTS, layout.segment_key(number, column, segment)
+            if column != layout.VECTOR or (width and run.info.weighted_count):
+                yield layout.column_name(column), layout.segment_key(number, column, segment)
 
 
 def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
@@ -158,7 +155,7 @@ def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors
     for column, array in segment.columns.items():
         if column == layout.VECTOR and not has_vectors:
             continue
-        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+        name = layout.column_name(column)
         key = layout.segment_key(number, column, at)
         put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
 

@@ -229,7 +229,7 @@ class Run:
         """Raise CorruptError unless a column of a segment is stored, and as it was written."""
         if column == layout.VECTOR and (source.width == 0 or self.info.weighted_count == 0):
             return
-        name = layout.VOLATILITY if column == layout.VECTOR else layout.DOCUMENTS
+        name = layout.column_name(column)
         key = layout.segment_key(self.info.number, column, number)
         codec.verify_value(key, source.value(name, layout.COLUMN_KINDS[column], key))
         self.column(column, number, source)
@@ -270,16 +270,17 @@ class Run:
         if column == layout.VECTOR:
             if source.width == 0 or self.info.weighted_count == 0:
                 return np.zeros((count, source.width), np.uint8)
-            flat = self._fetch(layout.VOLATILITY, column, number, source)
+            flat = self._fetch(column, number, source)
             _check_length(self.info, column, number, len(flat), count * source.width)
             return flat.reshape(count, source.width)
-        array = self._fetch(layout.DOCUMENTS, column, number, source)
+        array = self._fetch(column, number, source)
         if column == layout.ID:
             count = int(self.column(layout.OFFSET, number, source)[-1])
         _check_length(self.info, column, number, len(array), count + (column == layout.OFFSET))
         return array
 
-    def _fetch(self, name: bytes, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+    def _fetch(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
+        name = layout.column_name(column)
         key = layout.segment_key(self.info.number, column, number)
         dtype = layout.COLUMN_TYPES[column]
         array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
