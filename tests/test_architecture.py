@@ -51,7 +51,7 @@ FOLDERS = {
         "files.location", "files.meta_pages", "files.pages", "files.new_directory", "files.watch",
         "files.idf_file", "files.create",
         "environment.gate", "environment.right", "environment.reading", "environment.map",
-        "environment.handles", "environment.census", "environment.transaction_numbers",
+        "environment.handles", "environment.status", "environment.transaction_numbers",
         "environment.copy", "environment.environment", "environment.registry",
         "records.batch", "records.delta", "records.manifest", "records.metadata",
         "records.tombstones",

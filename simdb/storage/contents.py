@@ -15,9 +15,9 @@ from simdb.errors import CorruptError, FormatError
 from simdb.options import Options, decode_options, encode_options
 from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
-from simdb.storage.environment.census import engine_version
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.reading import get_value, values_from
+from simdb.storage.environment.status import engine_version
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.delta import Keying, Loose, LooseView

@@ -23,7 +23,7 @@ from simdb.errors import (
     FullError,
     ReadOnlyError,
 )
-from simdb.storage.environment import census
+from simdb.storage.environment import status
 from simdb.storage.environment.copy import copy_compacted
 from simdb.storage.environment.gate import Alone, Gate, Holder, Turn
 from simdb.storage.environment.handles import Handles
@@ -166,7 +166,7 @@ class Environment:
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
         with self._alone("the database must grow beyond its map", right):
-            now = census.map_bytes(self._lmdb)
+            now = status.map_bytes(self._lmdb)
             wanted = max(2 * now, now + 2 * needed_bytes)
             self.generation += 1
             try:
@@ -267,7 +267,7 @@ class Environment:
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
         """Bytes of the data file, of the pages in use and of the map."""
         self._watch.look()
-        return self.presence.data_bytes, *census.sizes(
+        return self.presence.data_bytes, *status.sizes(
             self._lmdb, transaction, self.handles.every()
         )
 
@@ -275,17 +275,17 @@ class Environment:
         """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
         with self._gate.held():
             self.check_usable()
-            return census.readers(self._lmdb, clears=clears)
+            return status.readers(self._lmdb, clears=clears)
 
     @property
     def used_bytes(self) -> int:
-        """See `census.used_bytes`."""
-        return census.used_bytes(self._lmdb)
+        """See `status.used_bytes`."""
+        return status.used_bytes(self._lmdb)
 
     @property
     def last_number(self) -> int:
-        """See `census.last_number`."""
-        return census.last_number(self._lmdb)
+        """See `status.last_number`."""
+        return status.last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
         """Whether nobody but who has `right` has a transaction of this process open."""

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from simdb.errors import ReplacedError
-from simdb.storage.environment.census import last_number
+from simdb.storage.environment.status import last_number
 from simdb.storage.files.names import DATA_FILE
 
 COMPARED_TRIES = 20  # another process can commit between two looks at a number
