@@ -49,7 +49,7 @@ FOLDERS = {
         "codec", "layout", "translation",
         "files.names", "files.plain", "files.pauses", "files.locks", "files.presence",
         "files.location", "files.meta_pages", "files.pages", "files.new_directory", "files.watch",
-        "files.idf_file", "files.create",
+        "files.idf_file", "files.create", "files.open_files",
         "environment.gate", "environment.right", "environment.reading", "environment.map",
         "environment.handles", "environment.status", "environment.transaction_numbers",
         "environment.copy", "environment.environment", "environment.registry",

@@ -345,11 +345,8 @@ def test_a_rebuild_whose_file_cannot_be_shrunk_says_so_and_is_done(clustered, mo
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    where = (
-        "simdb.storage.environment.environment.sync_directory"
-        if module == "sync_directory"
-        else module
-    )
+    is_own = module == "sync_directory"
+    where = "simdb.storage.files.open_files.sync_directory" if is_own else module
     monkeypatch.setattr(where, fail)
     report = clustered.rebuild()
     monkeypatch.undo()

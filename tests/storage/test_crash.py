@@ -24,6 +24,7 @@ from simdb.engine.maintenance import compaction
 from simdb.engine.search import chunks, many
 from simdb.engine.write import commit
 from simdb.storage.environment import environment
+from simdb.storage.files import open_files
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -69,7 +70,7 @@ elif point == "after commit":
 elif point == "before the copy takes its place":
     os.replace = lambda *names: die()
 elif point == "after the copy took its place":
-    environment.sync_directory = lambda *names: die()
+    open_files.sync_directory = lambda *names: die()
 elif point == "while copying":
     environment.Environment.copy_to = lambda self, name: (open(name, "wb").write(b"half"), die())
 elif point.startswith("chunk"):

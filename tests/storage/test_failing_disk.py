@@ -40,11 +40,8 @@ def test_a_compaction_whose_copy_cannot_take_its_place_is_told(database, monkeyp
     # They came out as OSError.
     database.insert_many(range(20), range(20))
     database.delete(3)
-    where = (
-        "simdb.storage.environment.environment.sync_directory"
-        if module == "sync_directory"
-        else module
-    )
+    is_own = module == "sync_directory"
+    where = "simdb.storage.files.open_files.sync_directory" if is_own else module
     monkeypatch.setattr(where, fail)
 
     with pytest.raises(simdb.FullError, match="or it fails"):

@@ -30,12 +30,7 @@ from simdb.storage.environment.handles import Handles
 from simdb.storage.environment.map import READERS_MAX, open_map
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.environment.transaction_numbers import check_next, check_number
-from simdb.storage.files.create import make_data_file
-from simdb.storage.files.location import sync_directory
-from simdb.storage.files.locks import open_lock
-from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
-from simdb.storage.files.presence import Presence
-from simdb.storage.files.watch import Watch
+from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.translation import MapFull, translate
 
 BEGIN_TRIES = 20  # another process can make the map larger once more meanwhile
@@ -70,11 +65,10 @@ class Environment:
         self._right: weakref.ref[WriteRight] | None = None
         self.handles = Handles(path)
         self._lmdb: Any = None
-        self._watch = Watch()
-        self._writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
-        if self._writer_lock is not None and not is_read_only:
-            make_data_file(path, self._writer_lock, is_synced=durability == "full", timeout=timeout)
-        self.presence = Presence(path, is_read_only=is_read_only, timeout=timeout)
+        self._files = OpenFiles(
+            path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
+        )
+        self.presence, self._watch = self._files.presence, self._files.watch
         try:
             self._lmdb = self._open()
             with self.reading():
@@ -83,7 +77,7 @@ class Environment:
         except BaseException:
             if self._lmdb is not None:
                 self._lmdb.close()
-            self._close_locks()
+            self._files.close()
             raise
 
     def begin(self, *, tries: int = BEGIN_TRIES) -> Holder:
@@ -121,7 +115,7 @@ class Environment:
     def begin_write(self, timeout: float | None) -> WriteRight:
         """Become the only writer, until the right is ended; BusyError after `timeout` seconds."""
         self.check_writable()
-        right = WriteRight(self.path, self._turn, self._writer_lock, self._gate)
+        right = WriteRight(self.path, self._turn, self._files.writer_lock, self._gate)
         right.take(timeout)
         self._right = weakref.ref(right)
         self.check_writable()
@@ -196,9 +190,7 @@ class Environment:
             was_read_only = self.is_read_only
             try:
                 if replacement is not None:
-                    os.replace(replacement, os.path.join(self.path, DATA_FILE))
-                    self.presence.follow()
-                    sync_directory(self.path)
+                    self._files.put_in_place(replacement)
                 if is_read_only is not None:
                     self.is_read_only = is_read_only
                 self._open_anew()
@@ -217,7 +209,7 @@ class Environment:
         if self._pid != os.getpid():
             return
         if self._lmdb is None:
-            self._close_locks()  # an exception may have kept it from that
+            self._files.close()  # an exception may have kept it from that
             return
         with self._alone("the database is to be closed", None):
             environment, self._lmdb = self._lmdb, None
@@ -232,7 +224,7 @@ class Environment:
             finally:
                 self.generation += 1
                 environment.close()
-                self._close_locks()
+                self._files.close()
 
     def subdatabase(self, name: bytes) -> Any:
         """The handle of a sub-database that was attached or created; a transaction is open.
@@ -294,7 +286,7 @@ class Environment:
     @property
     def can_be_alone(self) -> bool:
         """Whether the place lets us have lock files, which tell who else is here."""
-        return self._writer_lock is not None and self.presence.can_be_alone
+        return self._files.can_be_alone
 
     @property
     def is_open(self) -> bool:
@@ -322,8 +314,7 @@ class Environment:
         )
         try:
             self.map_bytes = environment.info()["map_size"]
-            self.presence.note_files()
-            self._watch.follow(os.path.join(self.path, DATA_FILE))
+            self._files.note_opened()
         except BaseException:
             environment.close()
             raise
@@ -378,12 +369,6 @@ class Environment:
         if self.is_read_only:
             raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
 
-    def _close_locks(self) -> None:
-        self.presence.close()
-        self._watch.close()
-        if self._writer_lock is not None:
-            self._writer_lock.close()
-
     def leave_to_parent(self) -> None:
         """In a forked child: let go of everything without touching what the parent goes on with.
 
@@ -395,4 +380,4 @@ class Environment:
         self.handles.forget()
         self._lmdb = None
         self._turn = Turn()
-        self._close_locks()
+        self._files.close()
