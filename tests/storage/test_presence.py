@@ -305,3 +305,14 @@ def test_compaction_goes_on_meaning_the_file_that_it_put_in_place(path):
         database.insert("after", 5)
         assert len(second) == 31
     assert_sound(path)
+
+
+def test_an_identity_that_is_written_in_parts_is_written_whole(tmp_path, monkeypatch):
+    # Half of it looked like the identity of another data file, and opening was refused.
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, content, at: pwrite(file, content[:5], at))
+
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert("a", 1)
+
+    assert_sound(tmp_path / "db")

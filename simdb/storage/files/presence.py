@@ -190,7 +190,9 @@ class Presence:
         assert self._lock is not None
         if self._written_identity() != self._identity():
             os.ftruncate(self._lock.descriptor, 0)
-            os.pwrite(self._lock.descriptor, self._identity(), 0)
+            identity, written = self._identity(), 0
+            while written < len(identity):  # a full disk can take a part
+                written += os.pwrite(self._lock.descriptor, identity[written:], written)
 
     def _is_of_others(self) -> bool:
         """Whether those who are here mean another data file."""
