@@ -166,7 +166,7 @@ def test_a_reader_goes_on_when_opening_for_writing_fails(open_database, monkeypa
 
     monkeypatch.setattr(map, "OPEN_TRIES", 2)
     monkeypatch.setattr(map, "try_open", refuse_writers)
-    with pytest.raises(simdb.ReadOnlyError, match="may not be written"):
+    with pytest.raises(simdb.ReadOnlyError, match="cannot be written"):
         open_database(mode="w")
     monkeypatch.undo()
 

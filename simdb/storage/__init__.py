@@ -1,1 +1,1 @@
-"""Sorted runs inside LMDB values; knows nothing of what it stores."""
+"""Storage: the files, values and runs in which a database lies on disk."""

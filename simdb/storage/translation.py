@@ -1,4 +1,4 @@
-"""LMDB's errors in our own words; the other half of the one door to LMDB."""
+"""Translation: LMDB's errors raised as errors of simdb."""
 
 import errno
 from typing import NoReturn
@@ -9,16 +9,16 @@ from simdb.errors import CorruptError, Error, ForkedError, FormatError, FullErro
 
 
 class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
-    """The map has no room for what is being written."""
+    """The map has no room for the change."""
 
 
 def translate(error: Exception, path: str) -> NoReturn:
-    """Raise our own error for one of LMDB's or of the system."""
+    """Raise an error of simdb in place of one of LMDB or of the system."""
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)
     if isinstance(error, lmdb.DiskError) or code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         raise FullError(f"no room on the disk of {path}; nothing was changed: {error}") from error
     if code == errno.EIO:
-        # LMDB calls it an I/O error when the disk takes only the first part of a write.
+        # LMDB reports an I/O error if the disk takes only the first part of a write.
         raise FullError(
             f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
         ) from error
@@ -27,17 +27,17 @@ def translate(error: Exception, path: str) -> NoReturn:
     if is_left_from_fork(error):
         raise ForkedError(
             f"{path} cannot be opened in this process: it was forked while another thread of its"
-            " parent was using the database; start processes by 'spawn' or 'forkserver' instead"
+            " parent was using the database; start processes with 'spawn' or 'forkserver' instead"
         ) from error
     if isinstance(error, lmdb.PanicError):
         raise Error(
-            f"{path} could not be written to its end before, and takes nothing more from this"
-            f" process; close it and open it again: {error}"
+            f"an earlier commit to {path} could not be completed, so LMDB refuses to go on; close"
+            f" the database and open it again: {error}"
         ) from error
     if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
         raise FormatError(f"{path} is no data file that this LMDB can read: {error}") from error
     if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
-        raise ReadOnlyError(f"{path} may not be written: {error}") from error
+        raise ReadOnlyError(f"{path} cannot be written: {error}") from error
     raise Error(f"{path}: {error}") from error
 
 
@@ -47,5 +47,8 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def is_left_from_fork(error: Exception) -> bool:
-    """Whether the environment of the parent is in the way: a thread that is gone holds it."""
+    """Whether the error comes from an LMDB environment that was inherited across a fork.
+
+    A thread that does not exist in this process has kept that environment open.
+    """
     return "already open in this process" in str(error)

@@ -60,7 +60,7 @@ def test_a_sync_that_fails_at_the_end_is_told_and_the_database_is_closed(tmp_pat
     database.insert(1, 1)
     refuse(database, "sync", lmdb.Error("mdb_env_sync: Input/output error"))
 
-    with pytest.raises(simdb.FullError, match="its disk did not take what was committed"):
+    with pytest.raises(simdb.FullError, match="its disk did not take everything"):
         database.close()
 
     assert database.is_closed

@@ -90,7 +90,7 @@ def test_a_file_put_in_place_under_a_reader_is_neither_opened_nor_made_anew(
     reader = start("r")
     restore(path, tmp_path)
 
-    with pytest.raises(simdb.ReplacedError, match="have the file before it open"):
+    with pytest.raises(simdb.ReplacedError, match="have the old file open"):
         simdb.open(path, mode)
 
     assert reader.ask("close") == "None"
@@ -180,7 +180,7 @@ def test_a_file_written_over_while_others_have_it_open_is_refused(path, tmp_path
     with open(path / "data.mdb", "r+b") as file:
         file.write((tmp_path / "copy" / "data.mdb").read_bytes())
 
-    with pytest.raises(simdb.ReplacedError, match=r"is at transaction .* but others"):
+    with pytest.raises(simdb.ReplacedError, match=r"is at transaction .* but other"):
         simdb.open(path, "w")
 
     reader.close()
@@ -244,7 +244,7 @@ def test_a_commit_over_somebody_elses_is_refused(path):
     environment = database._store.environment
     environment.write(lambda writer: writer.put(b"x", b"y", db=environment.subdatabase(b"meta")))
 
-    with pytest.raises(simdb.ReplacedError, match="who do not share its locks"):
+    with pytest.raises(simdb.ReplacedError, match="does not share its locks"):
         transaction.commit()
 
     database.close()

@@ -1,1 +1,1 @@
-"""The environment: the door to LMDB, its transactions, its map, and who has it."""
+"""Environment: the only door to LMDB, with its transactions, its map and its users."""

@@ -1,4 +1,4 @@
-"""A copy of a data file without its free pages."""
+"""Copy: a data file written again without its free pages."""
 
 import os
 from collections.abc import Iterable
@@ -10,11 +10,10 @@ from simdb.storage.translation import translate
 
 
 def copy_compacted(environment: Any, transaction: Any, handles: Iterable[Any], path: str) -> None:
-    """Write the copy to the new file `path`, and to the disk; FullError.
+    """Write a compacted copy to the new file `path`, and sync it; FullError.
 
-    The values are touched first.  From memory that is mapped the system copies in large pieces, and
-    what was written in large pieces is also mapped in large pieces when the copy is opened: that
-    takes a tenth of the time.
+    All values are read first.  The system copies mapped memory in large pieces, and maps what was
+    written in large pieces in large pieces too, so that opening the copy takes a tenth of the time.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -30,6 +29,6 @@ def copy_compacted(environment: Any, transaction: Any, handles: Iterable[Any], p
 
 
 def _touch(transaction: Any, handle: Any) -> None:
-    """Read every value, so that it is in memory; handing one out does that."""
+    """Read every value, so that its pages are in memory; LMDB's binding touches what it returns."""
     for _ in transaction.cursor(handle).iternext(keys=False, values=True):
         pass

@@ -1,9 +1,11 @@
 """The one door to LMDB: transactions, growth of the map, forks.
 
-A process opens the environment of a directory once, however many databases it opens there
-(`registry.acquire`); LMDB forbids more.  Whoever begins a transaction passes the gate, and closing
-or growing waits until nobody is inside.  LMDB's transactions work in a forked child without a
-word and spoil each other; here the child gets ForkedError.
+A process opens the LMDB environment of a directory once, however many databases it opens there
+(`registry.acquire`); LMDB forbids a second time.  Every transaction enters the gate, and closing
+the environment or growing its map waits until the gate is empty.
+
+In a forked child LMDB's transactions seem to work, but corrupt those of the parent; here the child
+gets ForkedError.
 """
 
 import os
@@ -33,13 +35,13 @@ from simdb.storage.environment.transaction_numbers import check_next, check_numb
 from simdb.storage.files.open_files import OpenFiles
 from simdb.storage.translation import MapFull, translate
 
-BEGIN_TRIES = 20  # another process can make the map larger once more meanwhile
+BEGIN_TRIES = 20  # another process can enlarge the map again after each try
 
 Result = TypeVar("Result")
 
 
 class Environment:
-    """An open LMDB environment, shared by all databases of this process on one directory."""
+    """An open LMDB environment, shared by all databases of this process in one directory."""
 
     def __init__(
         self,
@@ -50,15 +52,15 @@ class Environment:
         map_bytes: int,
         timeout: float | None,
     ) -> None:
-        """Open `path`, an existing directory; makes an empty data file unless read-only.
+        """Open the existing directory `path`; make an empty data file unless read-only.
 
-        `timeout`: seconds to wait while another process puts another data file in place.
+        `timeout`: seconds to wait while another process replaces the data file.
         """
         self.path = path
         self.durability = durability
         self.is_read_only = is_read_only
         self.map_bytes = map_bytes
-        self.generation = 0  # changes whenever pointers into the map become void
+        self.generation = 0  # changes whenever pointers into the map become invalid
         self._pid = os.getpid()
         self._gate = Gate(f"snapshots and transactions of this process on {path}")
         self._turn = Turn()
@@ -81,7 +83,7 @@ class Environment:
             raise
 
     def begin(self, *, tries: int = BEGIN_TRIES) -> Holder:
-        """Begin a read transaction; whoever has its holder gives it back with `end`."""
+        """Begin a read transaction and return its holder; the caller passes that to `end`."""
         holder = self._gate.enter()
         try:
             if self._lmdb is None or self._pid != os.getpid():
@@ -96,8 +98,8 @@ class Environment:
         return holder
 
     def end(self, holder: Holder) -> None:
-        """End the transaction of a holder, once."""
-        if holder.transaction is not None:  # as it is in a forked child, see leave_to_parent
+        """End the transaction of `holder`; call this once."""
+        if holder.transaction is not None:  # it is None in a forked child, see leave_to_parent
             try:
                 holder.transaction.abort()
             finally:
@@ -105,7 +107,7 @@ class Environment:
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
-        """A read transaction for a `with` statement."""
+        """Open a read transaction for a `with` statement."""
         holder = self.begin()
         try:
             yield holder.transaction
@@ -113,7 +115,10 @@ class Environment:
             self.end(holder)
 
     def begin_write(self, timeout: float | None) -> WriteRight:
-        """Become the only writer, until the right is ended; BusyError after `timeout` seconds."""
+        """Become the only writer until the returned right is ended.
+
+        BusyError if the write lock is not free within `timeout` seconds.
+        """
         self.check_writable()
         right = WriteRight(self.path, self._turn, self._files.writer_lock, self._gate)
         right.take(timeout)
@@ -122,12 +127,12 @@ class Environment:
         return right
 
     def write(self, change: Callable[[Any], Result], *, base: int | None = None) -> Result:
-        """Run `change` in a write transaction and commit it.
+        """Run `change` in a write transaction, commit it, and return its result.
 
-        `base`: the number of the transaction that the change was made for.  Raises `MapFull` when
-        the map has no room: nothing is changed then, and `grow` followed by another call will do.
-        ReplacedError when the files are not those that were opened, or others have written after
-        `base`.  Nothing is changed either when `change` raises.
+        `base`: number of the transaction on which the change was based.  Raises `MapFull` if the
+        map has no room; call `grow` and try again.  Raises ReplacedError if the files are not those
+        that were opened, or if another writer has committed after `base`.  If anything raises,
+        `change` too, nothing is changed.
         """
         self.check_writable()
         number = None
@@ -151,14 +156,15 @@ class Environment:
             self._watch.end_own(number)
 
     def check_pages(self, only: Collection[bytes] | None = None) -> None:
-        """CorruptError where LMDB cannot bear the pages; `only`: of these sub-databases.
+        """Raise CorruptError if the pages could make LMDB crash.
 
-        Before anything is dropped, which frees the pages that its values say they have.
+        Call this before anything is dropped: LMDB then frees the pages that the dropped values
+        name.  `only`: look into these sub-databases and no others.
         """
         self._watch.walk(only)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
-        """Double the map until it has `needed_bytes` more; nobody may be reading meanwhile."""
+        """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
         with self._alone("the database must grow beyond its map", right):
             now = status.map_bytes(self._lmdb)
             wanted = max(2 * now, now + 2 * needed_bytes)
@@ -166,11 +172,11 @@ class Environment:
             try:
                 self._lmdb.set_mapsize(wanted)
             except (lmdb.Error, MemoryError, OverflowError) as error:
-                # LMDB has given up the map that it had.
+                # LMDB has already unmapped the old map.
                 self._open_anew()
                 raise FullError(
-                    f"{self.path} cannot map {wanted} bytes, so what was to be written has no"
-                    f" room; nothing was changed: {error}"
+                    f"{self.path} cannot map {wanted} bytes, which the new documents need;"
+                    f" nothing was changed: {error}"
                 ) from error
             self.map_bytes = wanted
 
@@ -181,11 +187,11 @@ class Environment:
         *,
         is_read_only: bool | None = None,
     ) -> None:
-        """Close and open again, with another data file (a path) moved into place if given.
+        """Close and open again; if a `replacement` is given, move that data file into place first.
 
-        Only who is alone, see `Presence.alone`, may give one.
+        Only a process that is alone may give one, see `Presence.alone`.
         """
-        with self._alone("the data file is to be opened anew", right):
+        with self._alone("the data file must be opened again", right):
             self.generation += 1
             was_read_only = self.is_read_only
             try:
@@ -195,7 +201,7 @@ class Environment:
                     self.is_read_only = is_read_only
                 self._open_anew()
             except BaseException as error:
-                # Whoever has it open goes on as before.
+                # The databases that have it open go on with the old state.
                 self.is_read_only = was_read_only
                 if replacement is not None:
                     self.presence.follow()
@@ -205,21 +211,25 @@ class Environment:
                 raise
 
     def close(self) -> None:
-        """Close; BusyError while transactions do not end, other errors when it is closed."""
+        """Close the environment; BusyError if transactions are still open after a short wait.
+
+        FullError if the disk did not take what was committed; the environment is then closed
+        anyway.
+        """
         if self._pid != os.getpid():
             return
         if self._lmdb is None:
-            self._files.close()  # an exception may have kept it from that
+            self._files.close()  # an exception may have skipped this before
             return
-        with self._alone("the database is to be closed", None):
+        with self._alone("close() was called", None):
             environment, self._lmdb = self._lmdb, None
             try:
                 if self.durability == "process" and not self.is_read_only:
                     environment.sync(True)
             except lmdb.Error as error:
                 raise FullError(
-                    f"{self.path} is closed, but its disk did not take what was committed since it"
-                    f" was opened; that is lost with the power: {error}"
+                    f"{self.path} is closed, but its disk did not take everything that was"
+                    f" committed since it was opened; a power loss would lose that: {error}"
                 ) from error
             finally:
                 self.generation += 1
@@ -227,15 +237,15 @@ class Environment:
                 self._files.close()
 
     def subdatabase(self, name: bytes) -> Any:
-        """The handle of a sub-database that was attached or created; a transaction is open.
+        """Return the handle of an attached or created sub-database; call it inside a transaction.
 
-        CorruptError where somebody has damaged the file since it was looked at.
+        CorruptError if somebody has damaged the file since its pages were last checked.
         """
         self._watch.look()
         return self.handles[name]
 
     def attach(self, names: Iterable[bytes]) -> None:
-        """Open sub-databases; FormatError when one is not there."""
+        """Open sub-databases; FormatError if one is missing."""
         while True:
             try:
                 with self._gate.held():
@@ -247,7 +257,7 @@ class Environment:
                 translate(error, self.path)
 
     def create_subdatabases(self, names: Iterable[bytes], transaction: Any) -> None:
-        """Make sub-databases in a write transaction."""
+        """Create sub-databases in a write transaction."""
         self.handles.create(self._lmdb, names, transaction)
 
     def copy_to(self, path: str) -> None:
@@ -257,49 +267,52 @@ class Environment:
             copy_compacted(self._lmdb, transaction, self.handles.every(), path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
-        """Bytes of the data file, of the pages in use and of the map."""
+        """Return the bytes of the data file on disk, of the pages in use, and of the map."""
         self._watch.look()
         return self.presence.data_bytes, *status.sizes(
             self._lmdb, transaction, self.handles.every()
         )
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
-        """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
+        """Return (process, thread, transaction) of each reader slot in use: `status.readers`."""
         with self._gate.held():
             self.check_usable()
             return status.readers(self._lmdb, clears=clears)
 
     @property
     def used_bytes(self) -> int:
-        """See `status.used_bytes`."""
+        """Size of the data file up to the last page that was ever written."""
         return status.used_bytes(self._lmdb)
 
     @property
     def last_number(self) -> int:
-        """See `status.last_number`."""
+        """Number of the last transaction in the data file."""
         return status.last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
-        """Whether nobody but who has `right` has a transaction of this process open."""
+        """Whether this process has no transaction open, except the one of `right`."""
         return self._gate.is_idle(besides=right.holder)
 
     @property
     def can_be_alone(self) -> bool:
-        """Whether the place lets us have lock files, which tell who else is here."""
+        """Whether there are lock files that tell which other processes use the database."""
         return self._files.can_be_alone
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not closed."""
+        """Whether the environment is open."""
         return self._lmdb is not None
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it was opened by the parent of this process."""
+        """Whether the parent of this process opened the environment."""
         return self._pid != os.getpid()
 
     def _alone(self, why: str, right: WriteRight | None) -> Alone:
-        """Keep everybody out but who has `right`, or this thread's, for a `with` statement."""
+        """Return a `with` context in which no other holder is inside the gate.
+
+        `right` stays inside; None means the write right of this thread, if it has one.
+        """
         if right is None and self._right is not None:
             current = self._right()
             right = current if current is not None and current.is_of(get_ident()) else None
@@ -321,7 +334,7 @@ class Environment:
         return environment
 
     def _open_anew(self) -> None:
-        """Close and open again, with all handles; nobody is inside."""
+        """Close and open again, with all handles; the caller is alone in the gate."""
         environment, self._lmdb = self._lmdb, None
         if environment is not None:
             environment.close()
@@ -329,26 +342,26 @@ class Environment:
         self.handles.renew(self._lmdb)
 
     def _begin_again(self, error: Exception, tries: int) -> Holder:
-        """Begin after a try that failed in a way that can be mended."""
+        """Begin a read transaction after `error`, if the cause can be repaired."""
         if not tries:
             translate(error, self.path)
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
         elif isinstance(error, lmdb.PanicError):
-            # The last page of a commit could not be written; LMDB refuses all after that.
+            # The last page of a commit could not be written; LMDB then refuses everything.
             self.reopen(None)
         elif isinstance(error, lmdb.ReadersFullError):
             if not self._lmdb.reader_check():
                 raise BusyError(
-                    f"{self.path} already has {READERS_MAX} readers; end some of them"
+                    f"{self.path} already has {READERS_MAX} readers; close some snapshots"
                 ) from error
         else:
             translate(error, self.path)
         return self.begin(tries=tries - 1)
 
     def _adopt_size(self) -> None:
-        """Take over the larger map that another process has given to the file."""
-        self._watch.check_metas()  # damaged ones say that it is larger, too
+        """Use the larger map that another process has given to the file."""
+        self._watch.check_metas()  # a damaged meta page can also claim a larger map
         with self._alone("another process has made the database larger", None):
             self.generation += 1
             self._lmdb.set_mapsize(0)
@@ -364,17 +377,17 @@ class Environment:
             raise ClosedError(f"{self.path} is closed")
 
     def check_writable(self) -> None:
-        """Raise ReadOnlyError unless it may be written; see `check_usable`."""
+        """Raise ReadOnlyError if opened for reading; otherwise like `check_usable`."""
         self.check_usable()
         if self.is_read_only:
             raise ReadOnlyError(f"{self.path} was opened for reading; open it with mode 'w' or 'c'")
 
     def leave_to_parent(self) -> None:
-        """In a forked child: let go of everything without touching what the parent goes on with.
+        """In a forked child, drop everything without disturbing the parent.
 
-        The inherited environment must not be closed, nor its transactions ended: both would change
-        the table of readers that the processes share.  LMDB's binding drops them harmlessly when
-        nobody refers to them, and only then lets this process open the path again.
+        The child must not close the inherited environment or end its transactions: both would
+        change the reader table that the processes share.  LMDB's binding drops unreferenced objects
+        harmlessly, and only after that this process may open the path again.
         """
         self._gate.forget_all()
         self.handles.forget()

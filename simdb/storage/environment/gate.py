@@ -1,17 +1,18 @@
-"""The gate: who is inside, and who must be alone.
+"""The gate: which transactions and verbs are running, and when a thread may be alone.
 
-Pointers into the map live as long as a transaction does, and some changes (closing, growing,
-putting another file in place) make all of them void.  Whoever begins a transaction enters the gate
-of its environment; whoever makes such a change waits until nobody else is inside.  A snapshot and a
-write transaction have a gate of their own, through which their verbs go, so that neither ends
-while one of its verbs runs.
+Pointers into the map are valid only while a transaction is open, and some changes (closing, growing
+the map, replacing the data file) invalidate all of them.  Every transaction therefore enters the
+gate of its environment, and a thread that makes such a change waits until no other holder is
+inside.  A snapshot and a write transaction have a gate of their own, which their verbs enter, so
+that neither ends while one of its verbs runs.
 
-A holder is inside before it looks whether the gate is blocked, and whoever blocks the gate does so
-before counting who is inside; so one of the two sees the other, and entering needs no lock.
+A holder enters before it checks whether the gate is blocked, and a thread that blocks the gate does
+so before it counts the holders inside.  So at least one of the two sees the other, and entering
+needs no lock.
 
-An exception, KeyboardInterrupt too, can strike between any two instructions, also between taking
-something and the `try` that gives it back.  So nothing here is owned by a counter: a holder counts
-as long as it is alive, and what its owner loses comes back by itself.
+An exception, KeyboardInterrupt too, can strike between any two instructions, even between taking
+something and the `try` that gives it back.  So nothing here is counted up and down: a holder counts
+as long as the object is alive, and an object that its owner has lost comes back by itself.
 """
 
 import threading
@@ -28,32 +29,32 @@ LONGEST_PAUSE_SECONDS = 0.005
 
 
 class Holder:
-    """Somebody inside: `transaction` of LMDB, if it has one, and `thread`, 0 for any."""
+    """A place inside a gate: its LMDB `transaction` if any, and its `thread`, 0 if not known."""
 
     __slots__ = ("__weakref__", "thread", "transaction")
 
     def __init__(self) -> None:
-        """No transaction yet."""
+        """Start without a transaction."""
         self.transaction: Any = None
         self.thread = 0
 
 
 class Turn:
-    """What one at a time may have.  It is free again when its owner is gone."""
+    """A thing that one holder at a time may have; it is free again when that holder is deleted."""
 
     def __init__(self) -> None:
-        """Nobody has it."""
-        self._lock = threading.Lock()  # for moments only, and always by `with`
+        """Start free."""
+        self._lock = threading.Lock()  # held for moments only, and always with `with`
         self._owner: weakref.ref[Holder] | None = None
 
     @property
     def owner(self) -> Holder | None:
-        """Who has it."""
+        """The holder that has the turn, or None."""
         owner = self._owner
         return None if owner is None else owner()
 
     def take(self, owner: Holder, timeout: float | None) -> bool:
-        """Wait up to `timeout` seconds, None without end; returns whether `owner` has it."""
+        """Wait up to `timeout` seconds (None: for ever); return whether `owner` got the turn."""
         if self._try_take(owner):
             return True
         tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
@@ -63,7 +64,7 @@ class Turn:
         return True
 
     def give_back(self, owner: Holder) -> None:
-        """Let others have it; nothing where `owner` has it not."""
+        """Free the turn; do nothing if `owner` does not have it."""
         with self._lock:
             if self.owner is owner:
                 self._owner = None
@@ -77,26 +78,26 @@ class Turn:
 
 
 class Gate:
-    """Lets holders in, unless somebody needs to be alone."""
+    """A gate that lets holders in, unless one thread needs to be alone."""
 
     def __init__(self, inside: str, *, timeout: float | None = None) -> None:
-        """`inside`: what the holders are, for messages: "verbs of this snapshot".
+        """Name the holders for messages with `inside`, for example "verbs of this snapshot".
 
-        `timeout`: seconds for which `enter` waits for whoever is alone, None without end.
+        `timeout`: seconds that `enter` waits for a thread that is alone; None waits for ever.
         """
         self._inside = inside
         self._timeout = timeout
         self._is_blocked = False
         self._turn = Turn()
-        # Every holder that is alive; those not in use wait in `_idle`, and all others are inside.
+        # All holders that are alive.  Unused ones wait in `_idle`; all others are inside.
         self._alive: set[weakref.ref[Holder]] = set()
         self._idle: list[Holder] = []
 
     def enter(self, thread: int = 0) -> Holder:
-        """Come inside, after whoever is alone; `thread`: the one that will leave, if that is known.
+        """Enter the gate and return a holder; wait while another thread is alone.
 
-        A thread that is alone, or inside already under its number, does not wait for itself.
-        BusyError when whoever is alone takes longer than the timeout.
+        `thread`: the thread that will leave, if known.  A thread that is alone, or already inside
+        under its number, does not wait for itself.  BusyError after the timeout of the gate.
         """
         try:
             holder = self._idle.pop()
@@ -106,23 +107,23 @@ class Gate:
         return self._admitted(holder) if self._is_blocked else holder
 
     def leave(self, holder: Holder) -> None:
-        """Let `holder` out, once."""
+        """Take `holder` out of the gate; call this once."""
         holder.transaction = None
         holder.thread = 0
         self._idle.append(holder)
 
     def held(self) -> "Held":
-        """Be inside for a `with` statement."""
+        """Return a `with` context that is inside the gate."""
         return Held(self)
 
     def alone(
         self, why: str, *, besides: Holder | None = None, is_patient: bool = False
     ) -> "Alone":
-        """For a `with` statement: nobody is inside but `besides`, and nobody comes in.
+        """Return a `with` context in which only `besides` is inside, and no holder can enter.
 
-        BusyError when somebody stays for `WAIT_SECONDS`, or for the timeout of the gate when
-        `is_patient`; at once when that is this thread itself, in the middle of a verb that has
-        called back.
+        BusyError if other holders stay for `WAIT_SECONDS`, or for the timeout of the gate if
+        `is_patient`.  BusyError at once if this thread itself is inside, in the middle of a verb
+        that has called back.
         """
         return Alone(self, why, besides, self._timeout if is_patient else WAIT_SECONDS)
 
@@ -140,13 +141,13 @@ class Gate:
             raise
 
     def unblock(self, owner: Holder) -> None:
-        """End being alone; nothing where `owner` is not, or not any more."""
+        """End being alone; do nothing if `owner` is not alone."""
         if self._turn.owner is owner:
             self._is_blocked = False
             self._turn.give_back(owner)
 
     def inside(self) -> set[Holder]:
-        """Holders of this thread, and this thread where it is alone."""
+        """Return the holders of this thread, and its owner object if it is alone."""
         if len(self._alive) == len(self._idle) and self._turn.owner is None:
             return set()
         own = get_ident()
@@ -156,19 +157,19 @@ class Gate:
         return found | {owner} if owner is not None and owner.thread == own else found
 
     def forgive(self, outer: set[Holder]) -> None:
-        """Let out whoever of this thread is inside and not among `outer`.
+        """Remove the holders of this thread that are inside and not in `outer`.
 
-        For a `with` block that an exception ends: verbs that began in the block have ended with it,
-        though the exception may have kept them from leaving.
+        A `with` block that ends with an exception uses this: the verbs that began in the block have
+        ended with it, but the exception may have kept them from leaving.
         """
         for holder in self.inside() - outer:
             self._alive.discard(weakref.ref(holder))
             self.unblock(holder)
 
     def forget_all(self) -> None:
-        """In a forked child: nobody is inside, and whoever was has no transaction.
+        """Empty the gate in a forked child, and take the transactions from all holders.
 
-        The transactions are the parent's, and dropped without being ended.
+        The transactions belong to the parent; they are dropped, not ended.
         """
         for reference in list(self._alive):
             holder = reference()
@@ -179,11 +180,11 @@ class Gate:
         self._turn = Turn()
 
     def is_idle(self, *, besides: Holder | None = None) -> bool:
-        """Whether nobody is inside but `besides`."""
+        """Whether no holder is inside except `besides`."""
         return self._count(besides) == 0
 
     def _count(self, besides: Holder | None) -> int:
-        """How many are inside, not counting `besides`, who is."""
+        """Count the holders inside, without `besides`, which is one of them."""
         return len(self._alive) - len(self._idle) - (besides is not None)
 
     def _new_holder(self, thread: int) -> Holder:
@@ -193,13 +194,13 @@ class Gate:
         return holder
 
     def _admitted(self, holder: Holder) -> Holder:
-        """A holder that may be inside while the gate is blocked, or after that."""
+        """Return a holder that may be inside, now or once the gate is no longer blocked."""
         thread = holder.thread
         tries = pauses(self._timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while True:
             if self._turn.owner is None or self.inside() - {holder}:
                 return holder
-            # Whoever is alone waits for this holder: step back, and come again.
+            # The thread that wants to be alone waits for this holder: step out, and try again.
             self.leave(holder)
             if not next(tries, False):
                 raise BusyError(
@@ -211,8 +212,8 @@ class Gate:
     def _refuse_own_thread(self, why: str, besides: Holder | None) -> None:
         if self.inside() - {besides}:
             raise BusyError(
-                f"{why}, but this thread is in the middle of one of the {self._inside}, which has"
-                " called back or still reads what it was given; do it afterwards"
+                f"{why}, but this thread is in the middle of one of the {self._inside}, which"
+                " called a function or still reads its input; do it afterwards"
             )
 
     def _wait_for_others(self, why: str, besides: Holder | None, timeout: float | None) -> None:
@@ -226,16 +227,16 @@ class Gate:
 
 
 class Held:
-    """Being inside of a gate for the length of a `with` statement."""
+    """A `with` context that is inside a gate."""
 
     __slots__ = ("_gate", "_holder")
 
     def __init__(self, gate: Gate) -> None:
-        """By `Gate.held`."""
+        """Made by `Gate.held`."""
         self._gate = gate
 
     def __enter__(self) -> None:
-        """Come inside."""
+        """Enter the gate."""
         self._holder = self._gate.enter()
 
     def __exit__(
@@ -244,23 +245,23 @@ class Held:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Go out."""
+        """Leave the gate."""
         self._gate.leave(self._holder)
 
 
 class Alone:
-    """Being alone in a gate for the length of a `with` statement."""
+    """A `with` context that is alone in a gate."""
 
     __slots__ = ("_asked", "_gate", "_owner")
 
     def __init__(self, gate: Gate, why: str, besides: Holder | None, timeout: float | None) -> None:
-        """By `Gate.alone`."""
+        """Made by `Gate.alone`."""
         self._gate = gate
         self._asked = (why, besides, timeout)
         self._owner = Holder()
 
     def __enter__(self) -> None:
-        """Wait until nobody else is inside."""
+        """Wait until no other holder is inside."""
         self._owner.thread = get_ident()
         self._gate.block(self._owner, *self._asked)
 
@@ -270,5 +271,5 @@ class Alone:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let others in."""
+        """Let others enter again."""
         self._gate.unblock(self._owner)

@@ -1,4 +1,4 @@
-"""Handles of sub-databases: LMDB's numbers for names, good until the environment is closed."""
+"""Handles: LMDB's numbers for named sub-databases, valid until the environment is closed."""
 
 import threading
 from collections.abc import Iterable
@@ -14,56 +14,57 @@ class Handles:
     """The sub-databases of one environment that were attached or created."""
 
     def __init__(self, path: str) -> None:
-        """None yet; `path` is for messages."""
+        """Start without handles; `path` is for messages."""
         self._path = path
         self._named: dict[bytes, Any] = {}
         self._lock = threading.Lock()
 
     def every(self) -> list[Any]:
-        """All handles."""
+        """Return all handles."""
         return list(self._named.values())
 
     def __getitem__(self, name: bytes) -> Any:
-        """The handle of one."""
+        """Return the handle of the sub-database `name`."""
         return self._named[name]
 
     def attach(self, environment: Any, names: Iterable[bytes]) -> None:
-        """Open those of the sub-databases that are not open yet; FormatError when one is missing.
+        """Open the sub-databases in `names` that are not open yet; FormatError if one is missing.
 
-        lmdb.MapResizedError when others have made the map larger.
+        lmdb.MapResizedError if another process has made the map larger.
         """
         with self._lock:
             wanted = [name for name in names if name not in self._named]
             self._named = {**self._named, **self._opened(environment, wanted)}
 
     def renew(self, environment: Any) -> None:
-        """Open all of them anew, or none: the environment was closed and opened again.
+        """Open all sub-databases again, or none, after the environment was closed and reopened.
 
-        Nobody else of this process may be inside.
+        No other thread of this process may have a transaction open.
         """
         while True:
             try:
                 self._named = self._opened(environment, list(self._named))
             except lmdb.MapResizedError:
-                environment.set_mapsize(0)  # others have made it larger
+                environment.set_mapsize(0)  # another process has made it larger
             else:
                 return
 
     def create(self, environment: Any, names: Iterable[bytes], transaction: Any) -> None:
-        """Make sub-databases in a write transaction."""
+        """Create sub-databases in a write transaction."""
         for name in names:
             self._named[name] = environment.open_db(name, txn=transaction, create=True)
 
     def forget(self) -> None:
-        """Drop all: the environment is not open any more, or the transaction did not commit."""
+        """Drop all handles: the environment was closed, or the transaction did not commit."""
         self._named = {}
 
     def _opened(self, environment: Any, names: list[bytes]) -> dict[bytes, Any]:
-        """Handles of sub-databases, good from now on.
+        """Open sub-databases and return their handles, which are valid at once.
 
-        LMDB lets only one thread at a time open any, in a transaction that is committed.  Where
-        that is one that writes it is begun here, since its binding would begin one without letting
-        go of the interpreter, and threads that wait for each other so wait for ever.
+        LMDB lets one thread at a time open a sub-database, in a transaction that is then committed.
+        In a writable environment that transaction is begun here: LMDB's binding would begin its own
+        while it holds the interpreter lock, and two threads could then wait for each other for
+        ever.
         """
         if not names:
             return {}

@@ -1,4 +1,4 @@
-"""Opening LMDB: with the largest map that the system has address space for."""
+"""Opening LMDB with the largest map for which the system has address space."""
 
 import os
 import time
@@ -14,15 +14,15 @@ from simdb.storage.translation import is_left_from_fork, is_out_of_memory, trans
 LEAST_MAP_BYTES = 1 << 20
 DEFAULT_MAP_BYTES = 1 << 40
 MOST_MAP_BYTES = 1 << 62
-READERS_MAX = 2048  # slots in the lock file; LMDB's default of 126 is soon full of readers
+READERS_MAX = 2048  # slots in the lock file; many readers soon fill LMDB's default of 126
 SUBDATABASES_MAX = 128
-OPEN_TRIES = 20  # another process that opens or closes at the same moment can make opening fail
+OPEN_TRIES = 20  # opening can fail while another process opens or closes the environment
 
 
 def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
-    """The LMDB environment of the directory `path`, with a map of `map_bytes` or less.
+    """Open the LMDB environment of the directory `path`, with a map of `map_bytes` or less.
 
-    FormatError for a file that this LMDB cannot read.
+    FormatError if this LMDB cannot read the data file.
     """
     size = map_bytes
     for attempt in range(OPEN_TRIES):
@@ -43,7 +43,7 @@ def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
 
 
 def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
-    """The same at the first try, with a map of that size; lmdb.Error where that fails."""
+    """Open the environment in one try, with a map of exactly `map_bytes`; lmdb.Error."""
     environment = lmdb.open(
         os.fsencode(path),
         map_size=map_bytes,

@@ -1,4 +1,4 @@
-"""Reading inside a transaction of LMDB; what it finds damaged is a CorruptError."""
+"""Reading values in an LMDB transaction; damaged pages raise CorruptError."""
 
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -9,7 +9,7 @@ from simdb.errors import CorruptError
 
 
 def get_value(transaction: Any, handle: Any, key: bytes) -> Any:
-    """The value under `key` of a sub-database, in the map; None where there is none."""
+    """Return the value under `key` of a sub-database, in the map; None if there is none."""
     try:
         return transaction.get(key, db=handle)
     except lmdb.Error as error:
@@ -17,7 +17,7 @@ def get_value(transaction: Any, handle: Any, key: bytes) -> Any:
 
 
 def values_from(transaction: Any, handle: Any, key: bytes = b"") -> Iterator[tuple[bytes, Any]]:
-    """Keys and values of a sub-database in order, from the first that is not less than `key`."""
+    """Yield keys and values of a sub-database in order, from the first key at or after `key`."""
     try:
         cursor = transaction.cursor(handle)
         if cursor.set_range(key):
@@ -28,7 +28,7 @@ def values_from(transaction: Any, handle: Any, key: bytes = b"") -> Iterator[tup
 
 
 def value_at_or_before(transaction: Any, handle: Any, key: bytes) -> tuple[bytes, Any] | None:
-    """The last key that is not greater than `key`, and its value; None where there is none."""
+    """Return the last key at or before `key`, and its value; None if there is none."""
     try:
         cursor = transaction.cursor(handle)
         if not cursor.set_range(key):
@@ -41,7 +41,7 @@ def value_at_or_before(transaction: Any, handle: Any, key: bytes) -> tuple[bytes
 
 
 def statistics_of(transaction: Any, handle: Any) -> dict[str, int]:
-    """LMDB's counts of pages and entries of a sub-database."""
+    """Return LMDB's counts of pages and entries of a sub-database."""
     try:
         return dict(transaction.stat(handle))
     except lmdb.Error as error:

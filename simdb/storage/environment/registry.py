@@ -1,4 +1,4 @@
-"""One environment for each directory and process, shared by all who open it here."""
+"""The registry: one environment for each directory, shared by all its users in this process."""
 
 import os
 import threading
@@ -9,44 +9,44 @@ from simdb.errors import BusyError, Error, OptionError
 from simdb.storage.environment.environment import Environment
 from simdb.storage.files.names import DATA_FILE
 
-# A lease that nobody has any more is given back at any moment, also while this thread has the lock.
+# A lease can be garbage collected, and so given back, even while this thread has the lock.
 _lock = threading.RLock()
 _open: dict[tuple[int, int], "Shared"] = {}
 
 
 class Lease:
-    """The right of one store to use an environment; given back once, or when nobody has it."""
+    """A store's right to use an environment; given back once, or when the object is deleted."""
 
     __slots__ = ("__weakref__", "shared")
 
     def __init__(self, shared: "Shared") -> None:
-        """Of an environment that is open."""
+        """Make a lease of an open environment."""
         self.shared = shared
 
     @property
     def environment(self) -> Environment:
-        """What it is a lease of."""
+        """The environment that this lease gives access to."""
         return self.shared.environment
 
 
 class Shared:
-    """An environment and the leases of it that are alive."""
+    """An environment and its live leases."""
 
     def __init__(self, environment: Environment) -> None:
-        """No lease yet."""
+        """Start without leases."""
         self.environment = environment
         self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
 
     @property
     def is_used(self) -> bool:
-        """Whether anybody has a lease; one whose owner is gone may still be listed, and is not."""
+        """Whether any lease is alive; the set may still count one that is being deleted."""
         return any(True for _ in self.leases)
 
     def lease(self) -> Lease:
-        """Another lease."""
+        """Make another lease."""
         lease = Lease(self)
         self.leases.add(lease)
-        # The end of the process closes everything without our help.
+        # When the process ends, the system closes everything.
         weakref.finalize(lease, _close_unused, self).atexit = False
         return lease
 
@@ -59,11 +59,11 @@ def acquire(
     map_bytes: int,
     timeout: float | None = None,
 ) -> Lease:
-    """A lease of the environment of the directory `path`, opened if it is not open here yet.
+    """Return a lease of the environment of the directory `path`, opening it if needed.
 
-    One that was opened for reading is opened anew when somebody wants to write.  OptionError when
-    it is open with another durability, which cannot be changed for one user alone.  `timeout`:
-    seconds to wait while another process puts another data file in place.
+    An environment that was opened for reading is reopened for the first caller that writes.
+    OptionError if it is already open with another durability, because all users share that.
+    `timeout`: seconds to wait while another process replaces the data file.
     """
     with _lock:
         state = os.stat(path)
@@ -89,15 +89,15 @@ def acquire(
             elif environment.durability != durability:
                 raise OptionError(
                     f"{path} is open in this process with durability={environment.durability!r};"
-                    f" close it there, or open it with the same"
+                    f" close it first, or open it with the same durability"
                 )
         return lease
 
 
 def release(lease: Lease) -> None:
-    """Give a lease back, again is fine; the last one to be given back closes its environment.
+    """Give a lease back; a second call does nothing.  The last lease closes its environment.
 
-    BusyError, and it is open as before, while transactions of it do not end.
+    BusyError if its transactions do not end in time; the environment then stays open.
     """
     with _lock:
         shared = lease.shared
@@ -111,23 +111,24 @@ def release(lease: Lease) -> None:
 
 
 def abandon(lease: Lease) -> None:
-    """Give a lease back in the middle of an exception, which may still hold transactions open.
+    """Give a lease back while an exception is handled, which may still hold transactions open.
 
-    What is not closed now is closed when the exception is over, and nobody has the lease any more.
+    If the environment cannot be closed now, it is closed when the exception and the lease are
+    deleted.
     """
     with suppress(BusyError):
         release(lease)
 
 
 def _close_unused(shared: Shared) -> None:
-    """Close an environment of which nobody has a lease any more."""
+    """Close an environment that has no lease any more."""
     with _lock:
         if shared.is_used:
             return
         try:
             shared.environment.close()
         except Error:
-            pass  # nobody is left to be told
+            pass  # no caller is left to receive it
         finally:
             _forget(shared)
 
@@ -140,14 +141,14 @@ def _forget(shared: Shared) -> None:
 
 
 def _is_in_place(shared: Shared, path: str) -> bool:
-    """Whether it has the data file open that is there, and not one of a directory removed since."""
+    """Whether the open data file is the one at `path`, and not one of a removed directory."""
     return shared.environment.is_open and shared.environment.presence.is_of(
         os.path.join(path, DATA_FILE)
     )
 
 
 def _forget_in_child() -> None:
-    """After a fork the child has no environment open, whatever its memory says."""
+    """After a fork, forget all environments: the child has none open."""
     global _lock
     _lock = threading.RLock()
     for shared in _open.values():

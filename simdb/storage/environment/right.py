@@ -1,4 +1,4 @@
-"""The right to write: one thread of one process has it, from its first look to its commit."""
+"""The write right: held by one thread of one process, from its first read to its commit."""
 
 import os
 from threading import get_ident
@@ -10,13 +10,13 @@ from simdb.storage.files.locks import FileLock
 
 
 class WriteRight:
-    """The right to write to one environment.  It ends with `end`, or when nobody has it any more.
+    """The right to write to one environment; it ends with `end`, or when the object is deleted.
 
-    Whoever has it is inside the gate, so that the database is not closed before it is given back.
+    Its holder is inside the gate, so that the database is not closed while a transaction writes.
     """
 
     def __init__(self, path: str, turn: Turn, lock: FileLock | None, gate: Gate) -> None:
-        """Nothing is taken yet; `turn` is that of the threads, `lock` that of the processes."""
+        """Take nothing yet; `turn` excludes other threads, `lock` other processes."""
         self._path = path
         self._turn = turn
         self._lock = lock
@@ -26,9 +26,9 @@ class WriteRight:
         self.holder: Holder | None = None
 
     def take(self, timeout: float | None) -> None:
-        """Wait for the right; BusyError when `timeout` seconds did not bring it.
+        """Wait for the right; BusyError after `timeout` seconds.
 
-        BusyError at once where this thread has it already.
+        BusyError at once if this thread already has it.
         """
         self._owner.thread = get_ident()
         owner = self._turn.owner
@@ -51,7 +51,7 @@ class WriteRight:
             raise
 
     def __enter__(self) -> "WriteRight":
-        """Itself."""
+        """Return the right itself."""
         return self
 
     def __exit__(
@@ -60,15 +60,18 @@ class WriteRight:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End it."""
+        """End the right."""
         self.end()
 
     def is_of(self, thread: int) -> bool:
-        """Whether it is of a thread."""
+        """Whether the right belongs to a thread."""
         return self._owner.thread == thread
 
     def end(self) -> None:
-        """Let others write; again is fine.  A forked child leaves it to its parent."""
+        """Let others write; a second call does nothing.
+
+        In a forked child it does nothing either: the right belongs to the parent.
+        """
         if self._pid != os.getpid():
             return
         if self._turn.owner is self._owner:
@@ -80,6 +83,6 @@ class WriteRight:
             self._gate.leave(holder)
 
     def __del__(self) -> None:
-        """What an exception took from its owner is given back."""
+        """End a right that an exception took from its owner."""
         if hasattr(self, "holder"):
             self.end()

@@ -1,4 +1,4 @@
-"""What LMDB says of itself: sizes, pages, readers, numbers of transactions."""
+"""Status: what LMDB reports about itself: sizes, pages, readers and transaction numbers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,22 +9,22 @@ from simdb.storage.environment.reading import statistics_of
 
 
 def last_number(environment: Any) -> int:
-    """The number of the last transaction that the data file holds; 0 when nothing was written."""
+    """Return the number of the last transaction in the data file; 0 if nothing was ever written."""
     return int(environment.info()["last_txnid"])
 
 
 def used_bytes(environment: Any) -> int:
-    """Bytes of the data file up to the last page that was ever written."""
+    """Return the size of the data file up to the last page that was ever written."""
     return int((environment.info()["last_pgno"] + 1) * environment.stat()["psize"])
 
 
 def map_bytes(environment: Any) -> int:
-    """Bytes of the map."""
+    """Return the size of the map in bytes."""
     return int(environment.info()["map_size"])
 
 
 def sizes(environment: Any, transaction: Any, handles: Iterable[Any]) -> tuple[int, int]:
-    """Bytes of the pages in use, and of the map."""
+    """Return the bytes of the pages in use, and of the map."""
     information, page_bytes = environment.info(), environment.stat()["psize"]
     live = 2 * page_bytes
     for handle in (environment.open_db(None, txn=transaction), *handles):
@@ -36,7 +36,10 @@ def sizes(environment: Any, transaction: Any, handles: Iterable[Any]) -> tuple[i
 
 
 def readers(environment: Any, *, clears: bool) -> list[tuple[int, int, int]]:
-    """(process, thread, transaction) of each reader slot in use; `clears` those of the dead."""
+    """Return (process, thread, transaction) of each reader slot in use.
+
+    `clears`: first free the slots of processes that have died.
+    """
     if clears:
         environment.reader_check()
     rows = []
@@ -48,5 +51,5 @@ def readers(environment: Any, *, clears: bool) -> list[tuple[int, int, int]]:
 
 
 def engine_version() -> str:
-    """Version of the LMDB engine in use."""
+    """Return the version of the LMDB library."""
     return ".".join(map(str, lmdb.version()))

@@ -1,1 +1,1 @@
-"""Files: where a database may be, which files it has, and what their pages hold."""
+"""Files: where a database may lie, which files it has, and what their pages hold."""

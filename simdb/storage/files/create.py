@@ -1,7 +1,8 @@
-"""The birth of a data file: under its name it is whole, or not there at all.
+"""Creation of a data file, so that it exists under its name complete or not at all.
 
-LMDB writes the first pages of a new file under the name that it keeps.  A full disk or a cut of
-the power can leave a part of them, which is no data file any more, nor is it nothing.
+LMDB writes the first pages of a new file under the file's final name.  A full disk or a power loss
+can leave only some of them, and LMDB then takes the file neither for a database nor for a new one.
+So the file is made under another name and then moved.
 """
 
 import os
@@ -14,14 +15,14 @@ from simdb.storage.files.locks import FileLock
 from simdb.storage.files.names import DATA_FILE, NEW_FILE
 from simdb.storage.translation import translate
 
-MAP_BYTES = 1 << 20  # whoever opens it asks for more
+MAP_BYTES = 1 << 20  # opening the file later asks for more
 
 
 def make_data_file(path: str, lock: FileLock, *, is_synced: bool, timeout: float | None) -> None:
     """Make an empty data file in the directory `path` unless there is one; FullError.
 
-    `lock` is that of writers, so that two do not do it at once; BusyError when it does not come
-    in `timeout` seconds.  `is_synced`: the file and its name are on the disk afterwards.
+    `lock`: the writer lock, so that no two processes make it at once; BusyError if it is not free
+    within `timeout` seconds.  `is_synced`: sync the file and its name to the disk.
     """
     target = os.path.join(path, DATA_FILE)
     if os.path.lexists(target):

@@ -1,4 +1,4 @@
-"""Files of IDF tables: read in the map, so that all processes share the pages.
+"""IDF table files: read in the map, so that all processes share their pages.
 
     header      magic "simdbidf" | version u32 | default u32 | documents u64 | n u64 | t u32 |
                 settings bytes u32 | body checksum u64 | zero u64 | head checksum u64
@@ -6,11 +6,11 @@
     directory   uint32[2**t + 1]
     entries     uint64[n]
 
-All numbers are little-endian.  Each part begins at a multiple of 64 bytes, and zeros before it
-belong to the part that they follow.  The checksums are XXH3-64: of directory and entries (the
-body), and of the header, without its last field, and the settings (the head).  So the head
-checksum says which table the file holds, and it is looked at whenever one is opened; the body is
-read whole only where that is asked for.
+All numbers are little-endian.  Each part begins at a multiple of 64 bytes; the zeros between two
+parts belong to the first one.  The checksums are XXH3-64: the body checksum covers directory and
+entries, the head checksum covers the settings and the header without its last field.  The head
+checksum identifies the table and is compared whenever a file is opened; the body is read completely
+only if the caller asks for it.
 """
 
 import mmap
@@ -39,14 +39,14 @@ ALIGNMENT = 64
 assert HEADER.size == ALIGNMENT
 CHECKSUM_BYTES = 8
 ENTRIES_MAX = 2**32 - 1
-# Entries whose order is looked at in one go.
+# Entries whose order is checked at a time.
 CHECKED_ENTRIES = 1 << 20
 
 
 def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
-    """Write a table to the file `path`, whole or not at all; returns its checksum.
+    """Write a table to the file `path`, complete or not at all; return its checksum.
 
-    It is written under the name `temporary`, in the same directory, until it is on the disk.
+    The file is written as `temporary`, in the same directory, until it is on the disk.
     """
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -56,11 +56,11 @@ def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
 
 
 def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
-    """The table in the file `path`, in the map, and its checksum.
+    """Return the table in the file `path`, mapped into memory, and its checksum.
 
-    The header, the settings and the ends of the directory are always checked, which takes as long
-    for a large table as for a small one; `is_verified`: every byte.  NotFoundError, FormatError
-    for another kind of file, CorruptError.
+    Always checks the header, the settings and the ends of the directory, which takes the same time
+    for any size; `is_verified`: check every byte.  NotFoundError, FormatError for another kind of
+    file, CorruptError.
     """
     content = _mapped(path)
     head = _read_head(path, content)
@@ -83,26 +83,26 @@ def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
 
 
 def write_own_idf(directory: str, table: IdfTable) -> int:
-    """Write the table of the database in `directory`; returns its checksum."""
+    """Write the table of the database in `directory`; return its checksum."""
     path = os.path.join(directory, IDF_FILE)
     temporary = os.path.join(directory, IDF_TEMPORARY)
     return write_idf(path, table, temporary=temporary, mode=0o600)
 
 
 def read_own_idf(directory: str, checksum: int, *, is_verified: bool = False) -> IdfTable:
-    """The table of the database in `directory`; CorruptError unless it is the one it should be."""
+    """Return the table of the database in `directory`; CorruptError if its checksum differs."""
     path = os.path.join(directory, IDF_FILE)
     try:
         table, found = read_idf(path, is_verified=is_verified)
     except (FormatError, NotFoundError, InputError) as error:
         raise CorruptError(f"the database has lost its IDF table: {error}") from error
     if found != checksum:
-        raise CorruptError(f"{path} holds another IDF table than the database was made with")
+        raise CorruptError(f"{path} holds another IDF table than the one this database uses")
     return table
 
 
 def problems_of(path: str, checksum: int | None) -> Iterator[str]:
-    """What is wrong with the file of a table; nothing if it is sound and has this checksum."""
+    """Yield what is wrong with a table file; nothing if it is sound and has this checksum."""
     try:
         table, found = read_idf(path, is_verified=True)
     except (CorruptError, FormatError, InputError, NotFoundError) as error:
@@ -125,7 +125,7 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
 
 
 class _Head(NamedTuple):
-    """What the header and the settings say."""
+    """What the header and the settings hold."""
 
     default: int
     document_count: int
@@ -154,7 +154,7 @@ class _Head(NamedTuple):
 
 
 def _write(file: BinaryIO, table: IdfTable) -> int:
-    """Write all parts; returns the head checksum."""
+    """Write all parts; return the head checksum."""
     entries = np.ascontiguousarray(table.entries, "<u8")
     directory = np.ascontiguousarray(table.directory, "<u4")
     settings = codec.pack(dict(table.settings))
@@ -175,10 +175,10 @@ def _write(file: BinaryIO, table: IdfTable) -> int:
 
 
 def _mapped(path: str) -> mmap.mmap:
-    """The file in the map; errors for what cannot be a table."""
+    """Map the file into memory; errors for a file that cannot be a table."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(f"{path} is no regular file, so no IDF table")
+            raise InputError(f"{path} is no regular file, so it cannot be an IDF table")
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size < HEADER.size:
                 raise FormatError(f"{path} is no IDF table: it is shorter than a header")
@@ -190,7 +190,7 @@ def _mapped(path: str) -> mmap.mmap:
 
 
 def _read_head(path: str, content: mmap.mmap) -> _Head:
-    """The header and the settings, after all checks that need no other bytes."""
+    """Read the header and the settings, and check all that needs no other bytes."""
     magic, version, default, documents, entries, bits, settings_bytes, body, zero, checksum = (
         HEADER.unpack_from(content)
     )
@@ -227,5 +227,5 @@ def _zeros_after(size: int) -> bytes:
 
 
 def _aligned(size: int) -> int:
-    """The next multiple of the alignment."""
+    """Round up to the next multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT

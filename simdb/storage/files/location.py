@@ -1,4 +1,4 @@
-"""Where a database may be, and how safe: a directory of its own on a local file system."""
+"""Location: the directory of a database, which must be its own and on a local file system."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from simdb.storage.files.plain import check_regular
 
 Result = TypeVar("Result")
 
-# Their locks and shared memory maps are not those of one machine, and LMDB needs both.
+# LMDB needs locks and shared memory maps of one machine, which these do not give.
 NETWORK_TYPES = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",
     "fuse.sshfs", "gfs2", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
@@ -31,7 +31,7 @@ MOUNTS = "/proc/self/mountinfo"
 
 
 def prepare(path: str, mode: str) -> None:
-    """Make the directory where `mode` allows it; errors for a path that cannot be a database."""
+    """Make the directory if `mode` allows it; raise an error if `path` cannot be a database."""
     if not path:
         raise NotFoundError("the path of the database is empty")
     if os.path.exists(path) and not os.path.isdir(path):
@@ -52,24 +52,24 @@ def prepare(path: str, mode: str) -> None:
 
 
 def is_new(path: str, mode: str) -> bool:
-    """Whether opening by `mode` has to make the database."""
+    """Whether opening with `mode` must create the database."""
     return mode in ("c", "x") and not os.path.lexists(os.path.join(path, DATA_FILE))
 
 
 def _has_data_file(path: str, mode: str) -> bool:
-    """Whether there is a data file; FormatError where it is empty, or one of the files not plain.
+    """Whether there is a data file; FormatError if it is empty, or if a file is not plain.
 
-    LMDB opens both by their names, and would follow a link, or wait for a pipe.
+    LMDB opens the data file and its lock file by name, and would follow a link or wait for a pipe.
     """
     data_file = os.path.join(path, DATA_FILE)
     try:
         check_regular(os.path.join(path, LMDB_LOCK), is_alone=True)
         found = check_regular(data_file, is_alone=mode != "r")
     except (OSError, ValueError):
-        return False  # making the directory tells why
+        return False  # making the directory then raises an error with the reason
     if found is not None and not found.st_size:
         raise FormatError(
-            f"{data_file} is empty, and a data file never is: what it held was cut off.  Restore"
+            f"{data_file} is empty, which a data file never is: its content was cut off.  Restore"
             " the database from a copy, or remove its directory to make a new one"
         )
     return found is not None
@@ -81,7 +81,7 @@ def check_durability(durability: str) -> None:
 
 
 def file_system(path: str) -> str:
-    """The type of the file system that `path` lies on; "" where the system does not tell."""
+    """Return the file system type of `path`; "" if the system does not tell."""
     try:
         with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().splitlines()
@@ -101,9 +101,9 @@ def file_system(path: str) -> str:
 def write_whole(
     path: str, descriptor: int, temporary: str, write: Callable[[BinaryIO], Result]
 ) -> Result:
-    """What `write` gives for the file `path`, which is there whole and on the disk, or not at all.
+    """Write the file `path` with `write`, complete and synced or not at all; return its result.
 
-    Until then it is the file `temporary` in the same directory, open as `descriptor`.
+    Until then the file is called `temporary`, in the same directory, and is open as `descriptor`.
     """
     try:
         with open(descriptor, "wb") as file:
@@ -120,7 +120,7 @@ def write_whole(
 
 
 def sync_directory(path: str) -> None:
-    """Make the names in a directory survive power loss."""
+    """Sync a directory, so that the names in it survive power loss."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -142,5 +142,5 @@ def _make(path: str) -> None:
         raise InputError(f"{path} cannot be made: {error}") from error
     if strangers:
         raise FormatError(
-            f"{path} holds other files ({strangers[0]!r}); a database gets a directory of its own"
+            f"{path} holds other files ({strangers[0]!r}); a database needs a directory of its own"
         )

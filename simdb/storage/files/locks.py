@@ -1,11 +1,11 @@
-"""Advisory locks on files: one may have a lock alone, or many share it.
+"""Locks on files: held by one process alone, or shared by many.
 
-`writer.lock` is held for the length of a write transaction.  LMDB has such a lock, but waits for
-it without end; this one can give up after a time.  Locks of presence (`presence`) are shared by
-every process that has the database open.  The kernel releases all of them when their process dies.
+`writer.lock` is held during a write transaction.  LMDB has a lock for this too, but waits for it
+for ever; this lock can give up after a timeout.  The locks of `presence` are shared by every
+process that has the database open.  The operating system releases all locks of a process that dies.
 
-A lock is on a file, not on its name: who takes a name away and puts another file there has made
-another lock.  `is_in_place` tells.
+A lock belongs to a file, not to its name: if another file takes over the name, it has another lock.
+`FileLock.is_in_place` says whether that has happened.
 """
 
 import errno
@@ -23,12 +23,12 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 class FileLock:
-    """One lock file, opened once; taken and given back as often as needed."""
+    """One lock file, opened once; taken and released as often as needed."""
 
     def __init__(self, path: str, *, is_made: bool = True) -> None:
-        """Open the file at `path`, and make it where missing if `is_made`.
+        """Open the file at `path`; `is_made`: create it if it is missing.
 
-        FormatError unless it is a plain file under one name.
+        FormatError unless it is a plain file with only one name.
         """
         self.path = path
         self.descriptor = -1
@@ -36,35 +36,35 @@ class FileLock:
         self.descriptor = open_regular(path, flags, is_alone=is_made)
 
     def take(self, timeout: float | None) -> None:
-        """Wait for the lock alone; BusyError when `timeout` seconds did not bring it."""
+        """Wait for the lock alone; BusyError after `timeout` seconds."""
         self._wait(fcntl.LOCK_EX, timeout, "writing")
 
     def try_take(self) -> bool:
-        """Take the lock alone if nobody has it."""
+        """Take the lock alone if it is free; return whether that worked."""
         return self._try(fcntl.LOCK_EX)
 
     def share(self, timeout: float | None = None) -> None:
-        """Hold the lock together with others; waits while somebody has it alone."""
+        """Share the lock with others; wait while another process holds it alone."""
         self._wait(fcntl.LOCK_SH, timeout, "replacing the data file")
 
     def release(self) -> None:
-        """Give the lock back; nothing where it was closed."""
+        """Release the lock; do nothing if it was closed."""
         if self.descriptor >= 0:
             fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the file; the lock goes with it, unless a forked child still has it open."""
+        """Close the file, which releases the lock unless a forked child still has it open."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file that is open is the one that has its name."""
+        """Whether the open file is the one that now has its name."""
         return is_same_file(self.path, os.fstat(self.descriptor))
 
     def __del__(self) -> None:
-        """A lock that nobody has any more is given back."""
+        """Close the file when the object is deleted."""
         if hasattr(self, "descriptor"):
             self.close()
 
@@ -90,10 +90,10 @@ class FileLock:
 
 @contextmanager
 def alone(lock: FileLock) -> Iterator[bool]:
-    """Turn a shared lock into one held alone, if nobody shares it; yields whether that worked.
+    """Hold a shared lock alone for a `with` statement, if no other process shares it.
 
-    The lock is shared again afterwards.  Turning it can lose it for a moment, which is harmless:
-    whoever slips in holds it, and then this does not work.
+    Yields whether that worked; the lock is shared again afterwards.  The change can drop the lock
+    for a moment, which is harmless: if another process takes it then, this yields False.
     """
     is_alone = lock.try_take()
     try:
@@ -103,7 +103,7 @@ def alone(lock: FileLock) -> Iterator[bool]:
 
 
 def open_lock(path: str, is_read_only: bool) -> FileLock | None:
-    """The lock file; None where a read-only place does not let us make one."""
+    """Open the lock file; None if the place is read-only and the file is missing."""
     try:
         return FileLock(path)
     except OSError as error:

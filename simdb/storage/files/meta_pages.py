@@ -1,7 +1,14 @@
-"""The two meta pages of the data file, read without LMDB: where its trees begin.
+"""Meta pages: the two first pages of the data file, which say where its trees begin.
 
-Every commit writes one of them, the one of its number's parity, and LMDB takes the newest.  Their
-layout stands in `storage/files/pages.py`.
+They are read here without LMDB. Every commit writes one of them, the one with the parity of its
+transaction number, and LMDB takes the newer one.  The layout is that of LMDB 0.9 (lmdb.h and
+mdb.c), for little-endian machines with 64 bits:
+
+    page        number u64 | pad u16 | flags u16 | lower u16 | upper u16, or count of pages u32
+    meta        magic u32 | version u32 | address u64 | map bytes u64 | free tree | main tree |
+                last page u64 | transaction u64
+    tree        pad u32 | flags u16 | depth u16 | branch pages, leaf pages, overflow pages,
+                entries and root u64 each
 """
 
 import os
@@ -14,19 +21,19 @@ TREE = struct.Struct("<IHHQQQQQ")
 
 MAGIC, VERSION = 0xBEEFC0DE, 1
 META_PAGE = 8
-FREE_FLAGS = 8  # keys of the free tree are integers; its upper flags are those of who made it
+FREE_FLAGS = 8  # the free tree has integer keys; its upper flags are set by LMDB's opener
 META_PAGES = 2
 PAGE_BYTES_LEAST, PAGE_BYTES_MOST = 512, 1 << 16
 MAP_BYTES_MOST = 1 << 62
-TRIES = 5  # another process may commit between the reading of one meta page and the other
+TRIES = 5  # another process may commit between the reads of the two meta pages
 
 
 class Damage(Exception):  # noqa: N818 - never leaves the modules that read pages
-    """What is wrong with the pages."""
+    """A description of damaged pages."""
 
 
 class Tree(NamedTuple):
-    """What the record of a tree says."""
+    """The record of a tree, as stored."""
 
     pad: int
     flags: int
@@ -39,7 +46,7 @@ class Tree(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """What a meta page says."""
+    """A meta page, as stored."""
 
     page_bytes: int
     map_bytes: int
@@ -50,7 +57,7 @@ class Meta(NamedTuple):
 
 
 def last_commit(descriptor: int) -> int | None:
-    """The number of the last commit, by the meta pages; None where these do not agree."""
+    """Return the number of the last commit; None if the two meta pages do not fit together."""
     try:
         numbers = [meta.transaction for meta in _read_metas(descriptor)]
     except (Damage, struct.error):
@@ -59,7 +66,7 @@ def last_commit(descriptor: int) -> int | None:
 
 
 def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
-    """The meta page that LMDB takes; Damage where there is none, or it is older than `least`."""
+    """Return the meta page that LMDB takes; Damage if there is none, or only older than `least`."""
     for attempt in range(TRIES):
         metas = _read_metas(descriptor)
         numbers = [meta.transaction for meta in metas]
@@ -69,17 +76,17 @@ def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
             raise Damage(f"the meta pages are of the transactions {numbers}")
     newest = max(metas, key=lambda meta: meta.transaction)
     if newest.transaction < least:
-        raise Damage(f"the last commit is {newest.transaction}, and {least} has been")
-    # LMDB does not look for the newest again, but takes the one on the page of its number.
+        raise Damage(f"the last commit is {newest.transaction}, but commit {least} was seen before")
+    # Later LMDB does not compare the two, but takes the page that belongs to the number.
     if newest is not metas[newest.transaction % META_PAGES]:
         raise Damage(f"the meta pages are of the transactions {numbers}")
     if newest.last_page >= newest.map_bytes // newest.page_bytes:
-        raise Damage(f"page {newest.last_page} is said to be the last, outside the map")
+        raise Damage(f"the last page is said to be {newest.last_page}, which is outside the map")
     return newest
 
 
 def _are_neighbours(numbers: list[int]) -> bool:
-    """Whether these are the numbers of two commits, one after the other, or of none."""
+    """Whether these are the numbers of two successive commits, or of no commit at all."""
     is_placed = all(number % META_PAGES == at for at, number in enumerate(numbers))
     return not any(numbers) or (abs(numbers[0] - numbers[1]) == 1 and is_placed)
 
@@ -90,7 +97,7 @@ def _read_metas(descriptor: int) -> list[Meta]:
 
 
 def _read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
-    """What meta page `number` says; `page_bytes`: of the other one."""
+    """Read meta page `number`; `page_bytes`: the page size that the other one gives."""
     content = os.pread(descriptor, PAGE.size + META.size, number * page_bytes)
     found, _, flags, _, _ = PAGE.unpack_from(content)
     magic, version, _, map_bytes, free_record, main_record, last_page, transaction = (

@@ -1,11 +1,11 @@
-"""The files of a database, by name; its directory holds nothing else."""
+"""Names of the files of a database; its directory holds nothing else."""
 
 DATA_FILE = "data.mdb"
 LMDB_LOCK = "lock.mdb"  # LMDB's table of readers
 WRITER_LOCK = "writer.lock"
 PRESENCE_LOCK = "presence.lock"
 IDF_FILE = "idf.table"
-# While they are made; each is moved into place when it is whole.
+# Names of unfinished files; each file is moved into place when it is complete.
 NEW_FILE = "data.mdb.new"
 COPY_FILE = "data.mdb.copy"
 IDF_TEMPORARY = "idf.table.new"

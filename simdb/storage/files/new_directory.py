@@ -1,4 +1,4 @@
-"""A new directory that is there whole or not at all: made beside its place, then moved into it."""
+"""New directories: made complete beside their place, then moved into it."""
 
 import errno
 import os
@@ -19,11 +19,11 @@ IMPOSSIBLE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Result:
-    """Call `make` with a directory to fill, move that to `target`, and return what `make` gave.
+    """Call `make` with a directory to fill, move that to `target`, and return the result of `make`.
 
-    `make` leaves everything on the disk and nothing open.  Until it returns the directory is called
-    TARGET.*SUFFIX.  It is removed when `make` fails, and stays when the process is killed.
-    ExistsError when there is something at `target`.
+    `make` must leave everything synced and nothing open.  Until it returns, the directory is called
+    TARGET.*SUFFIX. The directory is removed if `make` fails, and stays if the process is killed.
+    ExistsError if `target` exists.
     """
     place = os.path.abspath(target)
     parent = os.path.dirname(place)
@@ -34,7 +34,7 @@ def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Resu
         try:
             result = make(temporary)
             sync_directory(temporary)
-            _refuse_existing(target, place)  # others may have been quicker
+            _refuse_existing(target, place)  # another process may have been quicker
             os.rename(temporary, place)
             sync_directory(parent)
         except BaseException:
@@ -50,7 +50,7 @@ def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Resu
 
 
 def _remove(directory: str) -> None:
-    """Remove what was begun, even where the process may not open one more file to list it."""
+    """Remove the unfinished directory, even if the process has no free file descriptor left."""
     for name in OWN_FILES:
         with suppress(OSError):
             os.unlink(os.path.join(directory, name))
@@ -61,4 +61,4 @@ def _remove(directory: str) -> None:
 
 def _refuse_existing(target: str, place: str) -> None:
     if os.path.lexists(place):
-        raise ExistsError(f"{target} exists already; a new directory is made")
+        raise ExistsError(f"{target} exists already; give the path of a new directory")

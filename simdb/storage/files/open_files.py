@@ -34,7 +34,7 @@ class OpenFiles:
         return self.writer_lock is not None and self.presence.can_be_alone
 
     def note_opened(self) -> None:
-        """Remember the files, now that LMDB has opened its own; ReplacedError."""
+        """Remember the files after LMDB has opened its own; ReplacedError."""
         self.presence.note_files()
         self.watch.follow(self._data_path)
 

@@ -1,28 +1,23 @@
-"""The pages of the data file, read without LMDB.
+"""Pages: the trees of the data file, checked without LMDB.
 
-LMDB keeps no checksums of its pages and follows what they say: a flipped bit in a page number or
-an offset can send it outside the file, which ends the process, make it write over pages that are in
-use, or meet one of its assertions, which abort the process.  So the pages are walked here, in plain
-reads, before LMDB does: when the database is opened, before anything is dropped, and whenever
-`files/watch.py` sees that somebody else has written the file.  What is held against each other,
-for the last commit:
+LMDB keeps no checksums of its pages and follows what they say.  A flipped bit in a page number or
+an offset can send it outside the file, which ends the process, make it overwrite pages that are in
+use, or abort the process by one of its assertions.  So the pages are walked here, with plain reads,
+before LMDB reads them: when the database is opened, before anything is dropped, and whenever
+`files/watch.py` sees that another program has written the file.  For the last commit the walk
+checks:
 
-* the two meta pages: magic, version, map, neighbouring commits, each on the page of its number;
+* the two meta pages: magic, version, map, successive commits, each on the page of its number;
 * every tree: the number and kind of each page, its nodes side by side and no larger than LMDB makes
-  them, two and more in a branch, in order if `is_whole`, and the counts of pages and entries that
-  its record gives;
-* every value on pages of its own: inside the file, with a head of its number, kind and count of
-  pages, by which LMDB frees them when the value is dropped or written over;
-* the lists of free pages, which LMDB merges as they are: in order, of commits that have been;
+  them, at least two in a branch, in order if `is_whole`, and the counts of pages and entries in the
+  tree's record;
+* every value on pages of its own: inside the file, with a head that has its page number, kind and
+  count of pages, because LMDB frees that many pages when the value is dropped or overwritten;
+* the lists of free pages, which LMDB merges without a check: in order, and of commits that exist;
 * no page used twice.
 
-The layout is that of LMDB 0.9 (lmdb.h and mdb.c), for little-endian machines with 64 bits:
+The layout of pages and trees is in `files/meta_pages.py`; the nodes of a page are:
 
-    page        number u64 | pad u16 | flags u16 | lower u16 | upper u16, or count of pages u32
-    meta        magic u32 | version u32 | address u64 | map bytes u64 | free tree | main tree |
-                last page u64 | transaction u64
-    tree        pad u32 | flags u16 | depth u16 | branch pages, leaf pages, overflow pages,
-                entries and root u64 each
     node        low u16 | high u16 | flags u16 | key bytes u16 | key | data
 """
 
@@ -46,13 +41,13 @@ BIG_DATA, SUB_TREE = 1, 2
 NO_PAGE = 2**64 - 1
 KEY_BYTES_MOST = 511
 NODES_LEAST = {BRANCH: 2, LEAF: 1}
-DEPTH_MAX = 32  # as LMDB's cursors
+DEPTH_MAX = 32  # the limit of LMDB's cursors
 
 
 def problems_of_pages(path: str) -> Iterator[str]:
-    """Everything that is wrong with the pages of the data file `path`; nothing if they are sound.
+    """Yield everything that is wrong with the pages of the data file `path`; nothing if sound.
 
-    Whoever calls it has a transaction open, so that no page is written over meanwhile.
+    The caller has a transaction open, so that no page is overwritten meanwhile.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -66,11 +61,11 @@ def problems_of_pages(path: str) -> Iterator[str]:
 def check_pages(
     descriptor: int, path: str, *, least: int = 0, only: Collection[bytes] | None = None
 ) -> int:
-    """The number of the last commit; CorruptError where LMDB cannot bear its pages.
+    """Return the number of the last commit; CorruptError if its pages could make LMDB crash.
 
-    `descriptor`: the data file `path`, open.  `least`: the number that the last commit has at
-    least.  `only`: names of sub-databases; no others are looked into.  A transaction is open, as
-    for `problems_of_pages`.
+    `descriptor`: the data file `path`, open.  `least`: a commit that the file had before;
+    CorruptError if the last one is older.  `only`: the sub-databases to look into.  The caller has
+    a transaction open, as for `problems_of_pages`.
     """
     with _told(path):
         meta = newest_meta(descriptor, is_whole=False, least=least)
@@ -79,7 +74,7 @@ def check_pages(
 
 
 def check_metas(descriptor: int, path: str, *, least: int) -> None:
-    """The same for the meta pages alone, which needs no transaction."""
+    """Check the meta pages alone; this needs no transaction."""
     with _told(path):
         newest_meta(descriptor, is_whole=False, least=least)
 
@@ -96,14 +91,14 @@ def _told(path: str) -> Iterator[None]:
 
 
 class _Walk:
-    """Visits every page of one commit."""
+    """A visit to every page of one commit."""
 
     def __init__(self, descriptor: int, meta: Meta, is_whole: bool) -> None:
         self._descriptor = descriptor
         self._meta = meta
         self._is_whole = is_whole
         self._page_bytes = meta.page_bytes
-        # As large as LMDB makes nodes: two fit into a page.
+        # The largest node that LMDB makes: two must fit into a page.
         self._node_bytes = ((meta.page_bytes - PAGE.size) // 2 & -2) - 2
         self._file_bytes = os.fstat(descriptor).st_size
         self._seen: set[int] = set()  # pages of trees
@@ -111,13 +106,13 @@ class _Walk:
         self._counts: dict[str, dict[int, int]] = {}  # pages of each kind, by the name of the tree
 
     def walk_all(self, only: Collection[bytes] | None) -> None:
-        """Both trees, those inside the main one that are asked for, and the free pages; Damage."""
+        """Visit both trees, the sub-databases in `only`, and the free pages; Damage."""
         entries: list[tuple[bytes, int, bytes]] = []
         self._walk_tree(self._meta.main, "the main tree", entries)
         for key, flags, value in entries:
             if flags != SUB_TREE:
                 if not self._is_whole:
-                    continue  # LMDB refuses it by itself, and it may be somebody else's database
+                    continue  # LMDB refuses this itself; it may be a database of another program
                 raise Damage(f"the main tree holds a value under {key!r}")
             if len(value) != TREE.size:
                 raise Damage(f"the record of the tree {key!r} has {len(value)} bytes")
@@ -132,21 +127,24 @@ class _Walk:
         self._check_use(np.concatenate([np.empty(0, np.uint64), *listed]))
 
     def _listed(self, key: bytes, flags: int, value: bytes) -> npt.NDArray[np.uint64]:
-        """One list of free pages."""
+        """Return one list of free pages."""
         (count,) = NUMBER.unpack_from(value)
         if flags or len(key) != NUMBER.size or len(value) < NUMBER.size * (count + 1):
             raise Damage("a list of free pages is longer than its value, or none")
         if not 0 < NUMBER.unpack(key)[0] <= self._meta.transaction:
-            raise Damage("a list of free pages is of a commit that has not been")
+            raise Damage("a list of free pages is of a commit that does not exist")
         pages = np.frombuffer(value, "<u8", count, NUMBER.size)
         if (pages[1:] >= pages[:-1]).any():
             raise Damage("a list of free pages is out of order")
         if count and not (pages[-1] >= META_PAGES and pages[0] <= self._meta.last_page):
-            raise Damage(f"a list of free pages has page {pages[0]}, of {self._meta.last_page + 1}")
+            raise Damage(
+                f"a list of free pages has page {pages[0]}, outside the {self._meta.last_page + 1}"
+                " pages of the file"
+            )
         return pages
 
     def _check_use(self, free: npt.NDArray[np.uint64]) -> None:
-        """Damage where a page was taken twice, or is on a list of free pages, too."""
+        """Raise Damage if a page is used twice, or is both used and free."""
         firsts = np.array([first for first, _, _ in self._used], np.uint64)
         counts = np.array([count for _, count, _ in self._used], np.uint64)
         firsts = np.concatenate([firsts, free])
@@ -167,7 +165,7 @@ class _Walk:
         *,
         is_free: bool = False,
     ) -> None:
-        """Visit the pages of a tree; key, flags and data of all its entries go to `entries`."""
+        """Visit the pages of a tree; append key, flags and data of each entry to `entries`."""
         counts = self._counts[name] = {BRANCH: 0, LEAF: 0, OVERFLOW: 0}
         count = 0
         if tree.root != NO_PAGE:
@@ -190,7 +188,7 @@ class _Walk:
         *,
         is_free: bool,
     ) -> int:
-        """How many entries are below a page, whose keys are from `low` on and before `high`."""
+        """Count the entries below a page, whose keys lie from `low` on and before `high`."""
         kind = LEAF if depth == 1 else BRANCH
         if not 0 < depth <= DEPTH_MAX:
             raise Damage(f"{name} has a page at depth {depth}")
@@ -200,7 +198,7 @@ class _Walk:
             self._check_order(number, name, [low, *(node[0] for node in nodes)], high, is_free)
             self._take_leaf(nodes, name, entries, is_free)
             return len(nodes)
-        keys = [low, *(node[0] for node in nodes[1:])]  # LMDB keeps no key in the first node
+        keys = [low, *(node[0] for node in nodes[1:])]  # LMDB stores no key in the first node
         self._check_order(number, name, [low, *keys], high, is_free)
         count = 0
         for at, (_, flags, size, _) in enumerate(nodes):
@@ -214,16 +212,16 @@ class _Walk:
     def _check_order(
         self, number: int, name: str, keys: list[bytes], high: bytes | None, is_free: bool
     ) -> None:
-        """Damage unless the second of `keys` is not before the first, and all others follow.
+        """Raise Damage unless the second of `keys` is not before the first, and the rest ascend.
 
-        LMDB can bear other keys, and what was written under them is found when it is read; but not
-        among the free pages.
+        In other trees LMDB survives unordered keys, and simdb notices them when it reads the
+        values; in the tree of free pages it does not.
         """
         if not self._is_whole and not is_free:
             return
         bounded = keys if high is None else [*keys, high]
         if is_free:
-            bounded = [key[::-1] for key in bounded]  # these are little-endian numbers
+            bounded = [key[::-1] for key in bounded]  # the keys are little-endian numbers
         is_ordered = bounded[0] <= bounded[1] and all(
             left < right for left, right in pairwise(bounded[1:])
         )
@@ -245,7 +243,7 @@ class _Walk:
                 raise Damage(f"{name} has a tree under {key!r}")
 
     def _nodes(self, number: int, kind: int, name: str) -> list[tuple[bytes, int, int, bytes]]:
-        """Key, flags, size of the data or number of the page below, and data of every node."""
+        """Return the nodes of a page: key, flags, size of the data or page below, and data."""
         if number in self._seen:
             raise Damage(f"page {number} is used twice, by {name}")
         self._seen.add(number)
@@ -256,13 +254,13 @@ class _Walk:
         found, _, flags, lower, upper = PAGE.unpack_from(page)
         count = (lower - PAGE.size) // 2
         if found != number or flags != kind or lower % 2 or count < NODES_LEAST[kind]:
-            raise Damage(f"page {number} of {name} is not what it should be")
+            raise Damage(f"page {number} of {name} has a wrong number, kind or count of nodes")
         if lower > upper or upper > len(page):
-            raise Damage(f"page {number} of {name} is full beyond its end")
+            raise Damage(f"page {number} of {name} holds more than fits into it")
         nodes, spans = [], []
         for start in struct.unpack_from(f"<{count}H", page, PAGE.size):
             if start < upper or start % 2 or start + NODE.size > len(page):
-                raise Damage(f"page {number} of {name} has a node outside")
+                raise Damage(f"page {number} of {name} has a node outside of the page")
             low, high, flags, key_bytes = NODE.unpack_from(page, start)
             size = low | high << 16
             held = 0 if kind == BRANCH else NUMBER.size if flags & BIG_DATA else size
@@ -278,14 +276,14 @@ class _Walk:
         at = upper
         for start, stop in spans:
             if start != at:
-                raise Damage(f"page {number} of {name} has nodes that lie upon each other")
+                raise Damage(f"page {number} of {name} has nodes that overlap or leave a gap")
             at = stop
         if at != len(page):
             raise Damage(f"page {number} of {name} has nodes that do not fill it")
         return nodes
 
     def _big(self, data: bytes, size: int, name: str, is_free: bool) -> bytes:
-        """A value on pages of its own; read only for the free pages."""
+        """Check a value on pages of its own; return its content only for the free pages."""
         (first,) = NUMBER.unpack(data)
         count = -(-(PAGE.size + size) // self._page_bytes)
         self._use(first, count, name)
@@ -300,8 +298,8 @@ class _Walk:
         return os.pread(self._descriptor, size, start + PAGE.size) if is_free else b""
 
     def _use(self, first: int, count: int, name: str) -> None:
-        """Take pages; none may be taken twice."""
+        """Note pages as used; Damage if they lie outside the file."""
         last_page = self._meta.last_page
         if not META_PAGES <= first <= first + count - 1 <= last_page:
-            raise Damage(f"{name} has page {first}, of {last_page + 1}")
+            raise Damage(f"{name} has page {first}, outside the {last_page + 1} pages of the file")
         self._used.append((first, count, name))

@@ -1,7 +1,7 @@
-"""Plain files, and nothing else: no links, pipes, devices or directories under their names.
+"""Plain files: opened only if the name is no link, pipe, device or directory.
 
-A directory may come from a stranger.  A link in it would lead out of it, to a file that opening
-overwrites or makes; a pipe would never answer.
+A directory may come from a stranger.  A link in it would lead to a file elsewhere, which opening
+would create or overwrite; a pipe would never answer.
 """
 
 import errno
@@ -12,12 +12,12 @@ from simdb.errors import FormatError
 
 
 def open_regular(path: str, flags: int, *, is_alone: bool) -> int:
-    """A descriptor of the plain file at `path`; OSError of the system, FormatError otherwise.
+    """Open the plain file at `path` and return its descriptor; FormatError, OSError.
 
-    `is_alone`: it may have no second name either, since it will be written.
+    `is_alone`: the file may have no second name, because it will be written.
     """
     try:
-        # Without O_NONBLOCK a pipe would wait for its other end.
+        # Without O_NONBLOCK, opening a pipe waits for its other end.
         wanted = flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = os.open(path, wanted, 0o600)
     except OSError as error:
@@ -33,7 +33,7 @@ def open_regular(path: str, flags: int, *, is_alone: bool) -> int:
 
 
 def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
-    """What the system says of the plain file at `path`, None where there is none; FormatError."""
+    """Return the status of the plain file at `path`, None if there is none; FormatError."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
 
 
 def is_same_file(path: str, before: os.stat_result) -> bool:
-    """Whether the file that was described by `before` still has the name `path`."""
+    """Whether the file with the status `before` still has the name `path`."""
     try:
         now = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

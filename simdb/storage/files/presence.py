@@ -1,17 +1,17 @@
-"""Presence: who has a database open, and that all of them mean the same files.
+"""Presence: which processes have a database open, and that all of them use the same files.
 
-Whoever has a database open shares two locks.  One is on `presence.lock`, which also says which data
-file is meant: who comes first writes that down.  The other is on the data file itself, which nobody
-can take away from under its users.  Only a process that can have both alone may put another file in
-the place of the data file.
+Every process that has a database open shares two locks.  One is on `presence.lock`, in which the
+first process also writes which data file it uses.  The other is on the data file itself, because
+that lock cannot be taken away from its users.  Only a process that holds both locks alone may
+replace the data file.
 
-Names can be taken away, and given to other files, at any time: by `mv`, by a restored backup, by a
-cleaner of temporary files.  LMDB does not notice, and its table of readers would then join what
-does not belong together: numbers of transactions of one file with the pages of another.  So:
+Files can be renamed, removed or replaced at any time: by `mv`, by a restored backup, by a cleaner
+of temporary files.  LMDB does not notice, and its reader table would then mix two databases: the
+transaction numbers of one file with the pages of another.  So:
 
-* who opens compares the data file that is there with the one that the others have open;
-* who opens and finds no lock files does not go on while others have the data file open;
-* who commits compares every file with the one that it opened, just before it is acknowledged.
+* a process that opens compares the data file with the one that the other processes have open;
+* a process that finds no lock files does not open while others have the data file open;
+* a writer compares every file with the one that it opened, just before its commit is acknowledged.
 """
 
 import os
@@ -26,22 +26,22 @@ from simdb.storage.files.pauses import pauses
 from simdb.storage.files.plain import check_regular, is_same_file
 from simdb.storage.translation import translate
 
-# Who makes the lock files does so at once.
+# A process that creates the lock files does so at once.
 WAIT_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 0.01
 IDENTITY_BYTES_MAX = 64
-# Many times longer than a tick of the clock by which the system notes that a name was changed.
+# Many times longer than a tick of the clock for the change times of a directory.
 MOMENT_NANOSECONDS = 200_000_000
 
 
 class Presence:
-    """The right of this process to have a database open, and the files that it means."""
+    """The locks that show that this process has a database open, and the files that it uses."""
 
     def __init__(self, path: str, *, is_read_only: bool, timeout: float | None) -> None:
-        """Share the database in the directory `path`, which has a data file.
+        """Share the locks of the directory `path`, which has a data file.
 
-        Waits up to `timeout` seconds while another process puts another data file in place.
-        FormatError for files that are not plain, ReplacedError where others have other files open.
+        Waits up to `timeout` seconds while another process replaces the data file.  FormatError for
+        files that are not plain, ReplacedError if other processes have other files open.
         """
         self._path = path
         self._timeout = timeout
@@ -60,18 +60,18 @@ class Presence:
 
     @property
     def can_be_alone(self) -> bool:
-        """Whether there are locks to tell; a read-only place may have none."""
+        """Whether there is a presence lock; a read-only place may have none."""
         return self._lock is not None
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of the data file that is open, on the disk."""
+        """Bytes that the open data file takes on the disk."""
         return os.fstat(self._data.descriptor).st_blocks * 512
 
     def note_files(self) -> None:
-        """Remember the lock files, now that LMDB has opened its own; ReplacedError.
+        """Remember the lock files, after LMDB has opened its own; ReplacedError.
 
-        Also that the data file, which LMDB opened by its name, is the one that was meant.
+        Also checks that the data file, which LMDB opened by name, is the one that was locked.
         """
         for name in (LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK):
             found = check_regular(self._name(name), is_alone=True)
@@ -82,7 +82,7 @@ class Presence:
     def check(self) -> None:
         """Raise ReplacedError unless every file is the one that was opened.
 
-        CorruptError when the data file is shorter than before.
+        CorruptError if the data file is shorter than before.
         """
         if not self._is_untouched():
             for name in self._files:
@@ -91,10 +91,10 @@ class Presence:
         self._check_length()
 
     def check_readable(self) -> None:
-        """Raise ReplacedError when another data file shares LMDB's table of readers with ours.
+        """Raise ReplacedError if another data file now shares LMDB's reader table with ours.
 
-        Where the table is another one as well, or the data file is gone, ours is by itself, and
-        what it holds can be read.  CorruptError when it is shorter than before.
+        If the reader table was replaced as well, or if the data file is gone, the open file can
+        still be read safely.  CorruptError if it is shorter than before.
         """
         if not self._is_untouched():
             try:
@@ -108,14 +108,14 @@ class Presence:
         self._check_length()
 
     def is_of(self, path: str) -> bool:
-        """Whether the data file that is open has the name `path`."""
+        """Whether the open data file has the name `path`."""
         return is_same_file(path, self._files[DATA_FILE])
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Keep all others out for a `with` statement; yields whether that worked.
+        """Hold both locks alone for a `with` statement; yield whether that worked.
 
-        BusyError afterwards where somebody else, who came in meanwhile, stays alone for long.
+        BusyError afterwards if another process has come in meanwhile and stays alone for long.
         """
         if self._lock is None:
             yield False
@@ -129,9 +129,9 @@ class Presence:
                     taken.share()
 
     def follow(self) -> None:
-        """Mean the data file that is in place now; only who is alone may put another one there."""
+        """Use the data file that is in place now; only a process that is alone may replace it."""
         if self._data.is_in_place:
-            return  # nothing was put there; a second lock on this file would wait for ours
+            return  # nothing was replaced; a second lock on this file would wait for ours
         new = FileLock(self._name(DATA_FILE), is_made=False)
         new.share()
         old, self._data = self._data, new
@@ -141,13 +141,13 @@ class Presence:
         old.close()
 
     def close(self) -> None:
-        """Let go of all locks; again is fine."""
+        """Close all locks; a second call does nothing."""
         self._data.close()
         if self._lock is not None:
             self._lock.close()
 
     def _entered(self, is_read_only: bool) -> bool:
-        """Whether both locks are shared; errors of the system in our words."""
+        """Try to share both locks, and translate errors of the system; return whether it worked."""
         try:
             return self._try_enter(is_read_only)
         except Error:
@@ -156,7 +156,7 @@ class Presence:
             translate(error, self._path)
 
     def _try_enter(self, is_read_only: bool) -> bool:
-        """Share both locks; False where that can be different in a moment."""
+        """Try to share both locks; return False if the next try may work."""
         try:
             self._data = FileLock(self._name(DATA_FILE), is_made=False)
         except FileNotFoundError as error:
@@ -170,23 +170,23 @@ class Presence:
                 self._write_identity()
             self._lock.share(self._timeout)
         if not self._data.is_in_place:
-            return False  # it was put in place a moment ago
+            return False  # another file was put in place a moment ago
         if self._lock is not None and self._is_of_others():
             raise ReplacedError(
-                f"{self._name(DATA_FILE)} was put in place while other processes, or handles of"
-                " this one, have the file before it open; close these, then open it again"
+                f"{self._name(DATA_FILE)} was replaced while other processes, or other handles in"
+                " this process, have the old file open; close those, then open it again"
             )
         self._data.share(self._timeout)
         return True
 
     def _lacks_locks(self) -> bool:
-        """Whether lock files are missing that would be made anew."""
+        """Whether lock files are missing that opening would create."""
         names = (LMDB_LOCK, PRESENCE_LOCK)
         is_whole = all(os.path.lexists(self._name(name)) for name in names)
         return not is_whole and os.access(self._path, os.W_OK)
 
     def _write_identity(self) -> None:
-        """Say which data file is meant, unless that is what stands there."""
+        """Write which data file is used, unless the lock file says so already."""
         assert self._lock is not None
         if self._written_identity() != self._identity():
             os.ftruncate(self._lock.descriptor, 0)
@@ -195,7 +195,7 @@ class Presence:
                 written += os.pwrite(self._lock.descriptor, identity[written:], written)
 
     def _is_of_others(self) -> bool:
-        """Whether those who are here mean another data file."""
+        """Whether the other processes use another data file."""
         return self._written_identity() not in (b"", self._identity())
 
     def _written_identity(self) -> bytes:
@@ -210,7 +210,7 @@ class Presence:
         return os.path.join(self._path, name)
 
     def _state_of(self, name: str) -> os.stat_result:
-        """What the system says of a file; ReplacedError unless it is the one that was opened."""
+        """Return the status of a file; ReplacedError unless it is the one that was opened."""
         try:
             now = os.lstat(self._name(name))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -224,12 +224,12 @@ class Presence:
         if size < self._size_bytes:
             raise CorruptError(
                 f"{self._name(DATA_FILE)} was cut off from {self._size_bytes} to {size} bytes while"
-                " it is open; restore it from a copy"
+                " it was open; restore it from a copy"
             )
         self._size_bytes = size
 
     def _is_untouched(self) -> bool:
-        """Whether no name in the directory has changed since all files were looked at."""
+        """Whether no name in the directory has changed since all files were checked."""
         try:
             found = os.stat(self._path)
         except OSError:
@@ -237,9 +237,10 @@ class Presence:
         return (found.st_mtime_ns, found.st_ino, found.st_dev) == self._trusted
 
     def _trust(self) -> None:
-        """Remember when a name was last changed, now that all files were looked at.
+        """Remember the change time of the directory, after all files were checked.
 
-        Not where that was a moment ago: the clock of the system may not have gone on since.
+        Do not if it changed a moment ago: another change in the same tick of the clock would not
+        show.
         """
         found = os.stat(self._path)
         if abs(time.time_ns() - found.st_mtime_ns) > MOMENT_NANOSECONDS:
@@ -248,6 +249,6 @@ class Presence:
     def _replaced(self, name: str) -> ReplacedError:
         what = "replaced" if os.path.lexists(self._name(name)) else "removed"
         return ReplacedError(
-            f"{self._name(name)} was {what} while the database is open; nothing is written any"
-            " more.  Close the database in every process, then open it again"
+            f"{self._name(name)} was {what} while the database was open, so nothing more is"
+            " written.  Close the database in every process, then open it again"
         )
