@@ -1,7 +1,7 @@
-"""The check: does the stored database keep its promises?
+"""The check: whether the stored database is consistent.
 
-Without `deep` the small values are read and everything is held against the manifest.  With it every
-byte is read: each value's checksum, the order of every table, its directory, and whether all
+Without `deep` it reads the small values and compares everything with the manifest.  With `deep` it
+reads every byte: the checksum of each value, the order and directory of each table, and whether all
 tables hold exactly the live documents of the columns.
 """
 
@@ -30,17 +30,17 @@ from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Source, Table, header_
 from simdb.values import BARE, EMPTY
 
 RESTORE = (
-    "restore the database from a copy or a dump, or give up what cannot be read:"
+    "restore the database from a copy or a dump, or drop what cannot be read:"
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
-REBUILD = "make it anew from the stored columns: rebuild(), simdb rebuild"
+REBUILD = "build it again from the stored columns: rebuild(), simdb rebuild"
 U32 = npt.NDArray[np.uint32]
 
 
 def check_values(
     environment: Environment, transaction: Any, names: list[bytes]
 ) -> Iterator[Finding]:
-    """One finding for every stored value whose checksum differs."""
+    """Yield a finding for every stored value whose checksum differs."""
     for name in names:
         try:
             handle = environment.subdatabase(name)
@@ -53,7 +53,7 @@ def check_values(
 
 
 def check_presence(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
-    """Findings where values of runs are missing, or not as long as the manifest says."""
+    """Yield findings if values of runs are missing or do not have the manifest's length."""
     for run in contents.runs:
         for table in range(tables):
             yield from _tried(layout.table_name(table), partial(run.table, table, source))
@@ -65,7 +65,7 @@ def check_presence(contents: Contents, source: Source, tables: int) -> Iterator[
 
 
 def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
-    """Findings where the manifest's counters differ from what is stored."""
+    """Yield findings if the manifest's counters differ from the stored documents."""
     manifest = contents.manifest
     states = _all_states(contents, source)
     every = np.arange(len(states), dtype=np.uint32)
@@ -84,14 +84,14 @@ def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
 
 
 def check_idf(directory: str, checksum: int | None) -> Iterator[Finding]:
-    """Findings where the IDF table is not the one that belongs to the database, or not sound."""
+    """Yield findings if the IDF table is another one than the options name, or damaged."""
     if checksum is not None:
         for problem in problems_of(os.path.join(directory, IDF_FILE), checksum):
             yield Finding(IDF_FILE, problem, RESTORE)
 
 
 def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[Finding]:
-    """Findings where a run's tables are not sorted, or hold other documents than its columns."""
+    """Yield findings if tables of a run are unsorted, or differ from its columns."""
     for run in contents.runs:
         for table in range(keying.table_count):
             name = layout.table_name(table)
@@ -100,7 +100,7 @@ def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[F
 
 
 def check_strays(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
-    """Findings for stored values that belong to no run: nobody would ever read or remove them."""
+    """Yield findings for stored values of no run, which would never be read or removed."""
     expected = {each for run in contents.runs for each in run_keys(run, tables, source.width)}
     for name in (*layout.table_names(tables), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
         for key, _ in source.every(name):
@@ -110,7 +110,7 @@ def check_strays(contents: Contents, source: Source, tables: int) -> Iterator[Fi
 
 
 def check_delta(contents: Contents) -> Iterator[Finding]:
-    """Findings where the documents of the delta have ids that cannot be, or hashes of others."""
+    """Yield findings if ids of the delta cannot be decoded, or if their hashes differ."""
     batch = contents.loose.batch
     try:
         hashes = kernel.encode_ids(kernel.decode_ids(batch.offsets, batch.content))[2]
@@ -118,20 +118,20 @@ def check_delta(contents: Contents) -> Iterator[Finding]:
         yield Finding("delta", str(error), RESTORE)
         return
     if not np.array_equal(hashes, batch.hashes):
-        yield Finding("delta", "has hashes that are not those of its ids", REBUILD)
+        yield Finding("delta", "has hashes that do not fit its ids", REBUILD)
 
 
 def check_metadata(
     environment: Environment, transaction: Any, contents: Contents
 ) -> Iterator[Finding]:
-    """Findings where metadata stands under ordinals that are not there, or out of order."""
+    """Yield findings if metadata have ordinals that do not exist or are out of order."""
     handle = environment.subdatabase(layout.METADATA)
     last = -1
     for key, value in values_from(transaction, handle):
         try:
             for ordinal, packed in decode_block(key, value):
                 if not last < ordinal < contents.manifest.next_ordinal:
-                    message = f"metadata of ordinal {ordinal} stands after that of {last}"
+                    message = f"metadata of ordinal {ordinal} comes after that of {last}"
                     yield Finding("metadata", message, RESTORE)
                 last = ordinal
                 codec.unpack(packed, f"metadata of ordinal {ordinal}")
@@ -155,7 +155,7 @@ def _tried(name: bytes, fetch: Callable[[], Any]) -> Iterator[Finding]:
 
 
 def _remedy(name: bytes) -> str:
-    """What helps against damage in a sub-database: tables can be made anew."""
+    """Return the advice for damage in a sub-database: tables can be built again."""
     is_derived = name in (layout.IDS, layout.CLUSTERS) or layout.is_table_name(name)
     return REBUILD if is_derived else RESTORE
 
@@ -163,14 +163,14 @@ def _remedy(name: bytes) -> str:
 def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
-    except (CorruptError, ValueError) as error:  # the kernel refuses damaged columns so
+    except (CorruptError, ValueError) as error:  # the kernel raises ValueError on damaged columns
         yield Finding(name.decode(), str(error), _remedy(name))
 
 
 def _check_table(
     run: Run, number: int, source: Source, keying: Keying, contents: Contents
 ) -> Iterator[Finding]:
-    """The table against the columns."""
+    """Compare a table of keys with the columns."""
     table = run.table(number, source)
     place = f"{layout.table_name(number).decode()} run {run.info.number}"
     yield from _check_sorted(place, table, source.header_offset)
@@ -188,7 +188,7 @@ def _check_table(
 
 
 def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
-    """The table of ids against the ids of the columns."""
+    """Compare the table of ids with the ids in the columns."""
     table = run.id_table(source)
     place = f"ids run {run.info.number}"
     yield from _check_sorted(place, table, ID_HEADER_OFFSET)
@@ -224,7 +224,7 @@ def _check_members(
     run: Run,
     contents: Contents,
 ) -> Iterator[Finding]:
-    """Whether the entries are those of the columns; deleted documents may be missing."""
+    """Compare entries with the columns; entries of deleted documents may be missing."""
     start = np.uint32(run.info.start)
     inside = (table.ordinals >= start) & (table.ordinals < run.info.stop)
     if not inside.all():

@@ -1,13 +1,12 @@
-"""The form of every stored value: a 48-byte header and then an array or a msgpack object.
+"""The codec: the form of every stored value, a 48-byte header and then an array or an object.
 
     magic "smdb" | kind (4 bytes) | version u32 | zero u32 | count u64 | payload bytes u64 |
     checksum u64 | zero u64 | payload
 
-All integers are little-endian, and so are arrays.  The checksum is XXH3-64 over header and
-payload, seeded by the key under which the value is stored: LMDB does not notice flipped bits, and
-a value found under another key is as wrong as a changed one.  The header has 48 bytes because
-LMDB puts large values at 16 bytes after the start of a page, so that arrays lie at a multiple of
-64 bytes, where a cache line starts.
+Integers and arrays are little-endian; objects are msgpack.  The checksum is XXH3-64 over header and
+payload, seeded by the key of the value: LMDB does not notice flipped bits, and a value under
+another key is as wrong as a changed one.  The header has 48 bytes because LMDB puts large values 16
+bytes after the start of a page, so that arrays begin at a multiple of 64 bytes, a cache line.
 """
 
 import math
@@ -27,17 +26,17 @@ HEADER = struct.Struct("<4s4sIIQQQQ")
 HEADER_BYTES = HEADER.size
 assert HEADER_BYTES == 48
 # LMDB keeps values of up to half a page inside leaf pages: at any address, and moved whenever a
-# neighbour changes, so that a pointer to them is good for one transaction only.  Larger values
-# have pages of their own, which stay.  Half of the largest page there is would do.
+# neighbour changes, so that a pointer to them is valid in one transaction only.  Larger values have
+# pages of their own, which stay.  Half of the largest possible page would be enough.
 SMALL_BYTES = 1 << 16
-# Objects of up to this size cannot say anything that takes much memory.
+# An object of up to this size cannot claim lengths that take much memory.
 SMALL_OBJECT_BYTES = 1 << 12
 
 U8 = npt.NDArray[np.uint8]
 
 
 def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[Any]:
-    """An array not yet filled, in memory that has room for the header before it."""
+    """Allocate an array, not yet filled, with room for the header in front of it."""
     kind = np.dtype(dtype)
     count = shape if isinstance(shape, int) else math.prod(shape)
     buffer = np.empty(HEADER_BYTES + count * kind.itemsize, np.uint8)
@@ -45,7 +44,7 @@ def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[
 
 
 def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
-    """The stored form of an array from `allocate` (completed in place), or of a copy of another."""
+    """Return the stored form of `array`: in place if it comes from `allocate`, else a copy."""
     buffer = _buffer_before(array)
     if buffer is None:
         buffer = np.empty(HEADER_BYTES + array.nbytes, np.uint8)
@@ -58,10 +57,10 @@ def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
 def decode_array(
     kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
 ) -> npt.NDArray[Any]:
-    """The array inside a stored value, not copied unless it is small; read-only.
+    """Return the array in a stored value, read-only, and not copied unless it is small.
 
-    Rows of a two-dimensional array come flat: the caller knows their length.  `verify`: also
-    compare the checksum, which reads every byte.
+    A two-dimensional array comes flat: the caller knows the length of its rows.  `verify`: compare
+    the checksum too, which reads every byte.
     """
     count, payload_bytes = _checked_header(kind, key, value)
     if verify:
@@ -77,66 +76,68 @@ def decode_array(
 
 
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
-    """The stored form of plain types: None, bool, int, float, str, bytes, list, dict."""
+    """Return the stored form of an object of plain types.
+
+    These are None, bool, int, float, str, bytes, list and dict.
+    """
     return encode_bytes(kind, key, 1, pack(value))
 
 
 def encode_bytes(kind: bytes, key: bytes, count: int, payload: bytes) -> bytes:
-    """The stored form of `count` entries that are bytes already; quick where they are few."""
+    """Return the stored form of `count` entries that are bytes already; fast for few bytes."""
     return _header(kind, key, count, payload) + payload
 
 
 def decode_object(kind: bytes, key: bytes, value: Any) -> Any:
-    """The opposite; the checksum is always compared."""
+    """Return the object in a stored value; always compares the checksum."""
     _checked_header(kind, key, value)
     verify_value(key, value)
     return unpack(bytes(memoryview(value)[HEADER_BYTES:]), name(kind, key))
 
 
 def unpack(payload: bytes, place: str) -> Any:
-    """A msgpack object; anything else is a CorruptError that names `place`."""
+    """Unpack a msgpack object; CorruptError that names `place` if that fails."""
     try:
         if len(payload) > SMALL_OBJECT_BYTES:
             _walk(payload)
         return msgpack.unpackb(payload, raw=False, strict_map_key=False)
     except (ValueError, TypeError, MemoryError, msgpack.exceptions.UnpackException) as error:
-        # A list as the key of a map is a TypeError.
+        # A list as the key of a map raises TypeError.
         raise CorruptError(f"{place} is no readable object: {error}") from error
 
 
 def pack(value: Any) -> bytes:
-    """Plain types as msgpack; TypeError, ValueError or OverflowError for anything else."""
+    """Pack plain types as msgpack; TypeError, ValueError or OverflowError for other types."""
     return bytes(msgpack.packb(value, use_bin_type=True))
 
 
 def pack_exactly(value: Any) -> bytes:
-    """`value` as `pack` does it, but TypeError for a tuple and for a subclass of a plain type."""
+    """Pack `value` like `pack`, but raise TypeError for a tuple or a subclass of a plain type."""
     return bytes(msgpack.packb(value, use_bin_type=True, strict_types=True))
 
 
 def verify_value(key: bytes, value: Any) -> None:
-    """Raise CorruptError unless the bytes of `value` are those that were written under `key`."""
+    """Raise CorruptError unless the bytes of `value` are the ones written under `key`."""
     view = memoryview(value)
     if len(view) < HEADER_BYTES:
         raise CorruptError(f"the value under {key.hex()} has only {len(view)} bytes")
     magic, kind, version, zero, count, payload_bytes, checksum, last = HEADER.unpack_from(view)
     if payload_bytes != len(view) - HEADER_BYTES or zero or last:
-        raise CorruptError(f"{name(kind, key)} is not as long as it says")
+        raise CorruptError(f"{name(kind, key)} has another length than its header says")
     payload = view[HEADER_BYTES:]
     if checksum != _checksum(key, (magic, kind, version, count, payload_bytes), payload):
         raise CorruptError(f"{name(kind, key)} is not what was written: its checksum differs")
 
 
 def name(kind: bytes, key: bytes) -> str:
-    """What a value is called in a message."""
+    """Name a value for a message."""
     return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"
 
 
 def _walk(payload: bytes) -> None:
-    """Raise ValueError unless the object is whole, before anything is made of it.
+    """Raise ValueError unless the object is complete, before anything is built from it.
 
-    Lists that say that they are long, one inside the other, would be allocated before the first
-    entry that is missing is noticed.
+    Nested lists that claim to be long would be allocated before the first missing entry is noticed.
     """
     unpacker = msgpack.Unpacker(None, max_buffer_size=len(payload), strict_map_key=False)
     unpacker.feed(payload)
@@ -156,30 +157,35 @@ def _checksum(key: bytes, said: tuple[bytes, bytes, int, int, int], payload: Any
 
 
 def _checked_header(kind: bytes, key: bytes, value: Any) -> tuple[int, int]:
-    """Count and payload bytes, after the checks that cost nothing."""
+    """Return count and payload bytes, after the checks that take no time."""
     view = memoryview(value)
     if len(view) < HEADER_BYTES:
         raise CorruptError(f"{name(kind, key)} has only {len(view)} bytes")
     magic, found, version, _, count, payload_bytes, _, _ = HEADER.unpack_from(view)
     if magic != MAGIC or found != kind:
-        raise CorruptError(f"{name(kind, key)} starts with {bytes(magic + found)!r} instead")
+        raise CorruptError(
+            f"{name(kind, key)} starts with {bytes(magic + found)!r}, not {MAGIC + kind!r}"
+        )
     if version > FORMAT_VERSION:
         raise FormatError(
             f"{name(kind, key)} has format version {version}; this simdb reads up to"
             f" {FORMAT_VERSION}: open the database with a newer simdb"
         )
     if payload_bytes != len(view) - HEADER_BYTES:
-        raise CorruptError(f"{name(kind, key)} says {payload_bytes} bytes, not {len(view)}")
+        raise CorruptError(
+            f"the header of {name(kind, key)} says {payload_bytes} bytes, but"
+            f" {len(view) - HEADER_BYTES} follow it"
+        )
     return count, payload_bytes
 
 
 def _address(array: npt.NDArray[Any]) -> int:
-    """Where an array begins; `ctypes.data` takes several times longer."""
+    """Return the address of an array; `ctypes.data` takes several times longer."""
     return int(array.__array_interface__["data"][0])
 
 
 def _buffer_before(array: npt.NDArray[Any]) -> U8 | None:
-    """The whole memory of an array from `allocate`: the header's room and the array; else None."""
+    """Return the whole memory of an array from `allocate`, header room included; else None."""
     base = array
     while isinstance(base.base, np.ndarray):
         base = base.base

@@ -1,7 +1,7 @@
-"""What a transaction sees: the manifest, the live runs, the delta and the tombstones.
+"""Contents: what a transaction sees, that is manifest, runs, delta and tombstones.
 
-`load` starts from what an older transaction saw and reads only what has changed since, so that
-the reader after a commit of one document reads one document.
+`load` starts from the contents of an older transaction and reads only what has changed since, so
+that after a commit of one document a reader reads one document.
 """
 
 from dataclasses import replace
@@ -27,10 +27,10 @@ from simdb.storage.runs.run import Run
 
 
 class Contents(NamedTuple):
-    """One state of the database; `loose` is the delta, `dead` None while nothing is deleted.
+    """One state of the database; `loose` is the delta, `dead` is None while nothing is deleted.
 
-    `buffer` is what `loose` is a view of; only `load` appends to it.  `calibration`: as stored, in
-    plain types, None while there is none.
+    `loose` is a view of `buffer`, to which only `load` appends.  `calibration`: plain types, as
+    stored; None while there is none.
     """
 
     transaction_number: int
@@ -46,16 +46,16 @@ class Contents(NamedTuple):
 def create(
     environment: Environment, transaction: Any, options: Options, resources: Resources
 ) -> bool:
-    """Write the values of a new, empty database; False, and nothing, where there is one.
+    """Write the values of a new, empty database; return False if there is one already.
 
-    FormatError where something else was there before.
+    FormatError if the environment was used for something else before.
     """
     if transaction.stat()["entries"]:
         return False
     if environment.last_number:
         raise FormatError(
-            f"{environment.path} is an LMDB directory of something else, which is empty now; a"
-            " database gets a directory of its own"
+            f"{environment.path} is an LMDB directory of another program, although it is empty"
+            " now; a database needs a directory of its own"
         )
     environment.create_subdatabases(all_names(options), transaction)
     meta = environment.subdatabase(layout.META)
@@ -72,14 +72,14 @@ def create(
 
 
 def all_names(options: Options) -> list[bytes]:
-    """Every sub-database of a database with these options."""
+    """Name every sub-database of a database with these options."""
     return layout.all_names(options.table_count, keeps_clusters=options.keeps_clusters)
 
 
 def put_options(environment: Environment, transaction: Any, options: Options) -> None:
-    """Store the options, and the IDF table in its file before they name it.
+    """Store the options, after the IDF table that they name was written to its file.
 
-    Nobody else may do the same: that is what the write transaction is for.
+    The caller's write transaction keeps other processes from doing the same.
     """
     idf = options.sketch.idf
     checksum = None if idf is None else write_own_idf(environment.path, idf)
@@ -90,7 +90,10 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
 
 
 def attach(environment: Environment) -> Options:
-    """Open the sub-databases and read the options; FormatError when it is none, or a newer one."""
+    """Open the sub-databases and return the options.
+
+    FormatError if this is no database, or if its format is newer.
+    """
     environment.attach([layout.META])
     with environment.reading() as transaction:
         options = read_options(environment, transaction)
@@ -99,7 +102,7 @@ def attach(environment: Environment) -> Options:
 
 
 def read_resources(environment: Environment) -> Resources:
-    """What packages gave the database when it was created; nothing where an older simdb made it."""
+    """Return the stored data of packages; empty if an older simdb made the database."""
     with environment.reading() as transaction:
         meta = environment.subdatabase(layout.META)
         value = get_value(transaction, meta, layout.RESOURCES_KEY)
@@ -110,19 +113,19 @@ def read_resources(environment: Environment) -> Resources:
 
 
 def read_options(environment: Environment, transaction: Any) -> Options:
-    """The stored options, with the IDF table in the map; FormatError, CorruptError."""
+    """Return the stored options, with the IDF table mapped; FormatError, CorruptError."""
     stored, checksum = _stored_options(environment, transaction)
     idf = None if checksum is None else read_own_idf(environment.path, checksum)
     return decode_options(stored, idf)
 
 
 def idf_checksum(environment: Environment, transaction: Any) -> int | None:
-    """Which IDF table belongs to the database; None while it has none."""
+    """Return the checksum of the database's IDF table; None if it has none."""
     return _stored_options(environment, transaction)[1]
 
 
 def read_manifest(environment: Environment, transaction: Any) -> Manifest:
-    """The manifest that `transaction` sees."""
+    """Return the manifest that `transaction` sees."""
     handle = environment.subdatabase(layout.MANIFEST)
     value = get_value(transaction, handle, layout.MANIFEST_KEY)
     if value is None:
@@ -130,8 +133,8 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
     manifest = decode_manifest(value)
     if manifest.next_ordinal * layout.DOCUMENT_BYTES_LEAST > environment.used_bytes:
         raise CorruptError(
-            f"{environment.path} has no room for the {manifest.next_ordinal} documents of its"
-            " manifest"
+            f"{environment.path} is too small for the {manifest.next_ordinal} documents that its"
+            " manifest counts"
         )
     return manifest
 
@@ -139,7 +142,7 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
 def _stored_options(
     environment: Environment, transaction: Any
 ) -> tuple[dict[str, Any], int | None]:
-    """The options as they are stored, and the checksum of the IDF table."""
+    """Return the options in their stored form, and the checksum of the IDF table."""
     meta = environment.subdatabase(layout.META)
     value = get_value(transaction, meta, layout.FORMAT_KEY)
     if value is None:
@@ -169,7 +172,7 @@ def load(
     keying: Keying,
     previous: Contents | None,
 ) -> Contents:
-    """What `transaction` sees; `width` is the bytes of a vector."""
+    """Return what `transaction` sees; `width` is the bytes of a vector."""
     manifest = read_manifest(environment, transaction)
     if previous is not None and previous.generation != environment.generation:
         previous = None
@@ -179,7 +182,7 @@ def load(
     loose = buffer.view()
     if loose.stop != manifest.next_ordinal:
         raise CorruptError(
-            f"the delta ends at ordinal {loose.stop}, the manifest at {manifest.next_ordinal}"
+            f"the delta ends at ordinal {loose.stop}, but the manifest says {manifest.next_ordinal}"
         )
     return Contents(
         transaction.id(),
@@ -194,7 +197,7 @@ def load(
 
 
 def put_calibration(environment: Environment, transaction: Any, stored: dict[str, Any]) -> None:
-    """Store a calibration, in plain types, in the place of the one before."""
+    """Store a calibration, in plain types, in place of the old one."""
     meta = environment.subdatabase(layout.META)
     key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
     transaction.put(key, codec.encode_object(kind, key, stored), db=meta)
@@ -227,7 +230,7 @@ def _load_delta(
     keying: Keying,
     previous: Contents | None,
 ) -> Loose:
-    """The delta, with what is new since `previous` appended to its buffer where that goes on."""
+    """Return the delta: the buffer of `previous` with later documents appended, or a new one."""
     goes_on = (
         previous is not None
         and previous.manifest.delta_version == manifest.delta_version

@@ -1,21 +1,21 @@
-"""Every sub-database: its name, the form of its keys and what its values are.
+"""Layout: every sub-database, the form of its keys, and the content of its values.
 
     meta        b"format", b"options", b"resources"     objects: version, options, of packages
-                b"calibration"                          object: what similar documents have shown
+                b"calibration"                          object: statistics of similar documents
     manifest    b"manifest"                             object: counters and the live runs
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
     ids         run u32 | column u8                     the same, sorted by the hash of the id
-    documents   run u32 | column u8 | segment u32       arrays by ordinal: see COLUMNS
+    documents   run u32 | column u8 | segment u32       arrays by ordinal: see COLUMN_KINDS
     volatility  run u32 | column u8 | segment u32       vectors by ordinal
     delta       first ordinal u32                       documents of one commit, not yet sealed
     metadata    first ordinal u32                       metadata of some documents of one commit
     deleted     chunk u32                               a bit for each of CHUNK_ORDINALS ordinals
     clusters    chunk u32                               clusters of MEMBER_ORDINALS ordinals; only
-                                                        where the options ask to keep them
+                                                        if the options maintain clusters
 
-Numbers in keys are big-endian, so that LMDB's order is theirs.  A run of table NN lies in two to
-three values that are as long as the run; what is found by ordinal is cut into segments of
-SEGMENT_ORDINALS, counted from the first ordinal of the run.
+Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
+values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
+counted from the first ordinal of the run.
 """
 
 import struct
@@ -39,7 +39,7 @@ RESOURCES_KEY = b"resources"
 CALIBRATION_KEY = b"calibration"
 MANIFEST_KEY = b"manifest"
 
-# Kinds of values, four bytes each, as they stand in the header.
+# Kinds of values: four bytes in the header of the value.
 FORMAT_KIND = b"form"
 OPTIONS_KIND = b"opti"
 RESOURCES_KIND = b"reso"
@@ -54,7 +54,7 @@ CLUSTERS_KIND = b"clus"
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
 TABLE_KINDS = {KEYS: b"keys", ORDINALS: b"ords", DIRECTORY: b"dire"}
 
-# Columns by ordinal; `id` is the bytes of the ids of a segment, `offset` where each starts.
+# Columns by ordinal; ID holds the bytes of the ids of a segment, OFFSET the start of each.
 FINGERPRINT, STATE, OFFSET, ID, VECTOR = 0, 1, 2, 3, 4
 COLUMN_KINDS = {
     FINGERPRINT: b"fing",
@@ -66,16 +66,16 @@ COLUMN_KINDS = {
 
 COLUMN_TYPES = {FINGERPRINT: "<u8", STATE: "u1", OFFSET: "<u4", ID: "u1", VECTOR: "u1"}
 
-# Of any document there are a fingerprint, a state and an offset, in a run as in the delta.
+# Every document has a fingerprint, a state and an offset, in a run and in the delta.
 DOCUMENT_BYTES_LEAST = 8 + 1 + 4
-# 64 MiB of vectors to a value: PROTOTYPE measurements put the best reuse of freed pages there,
-# and id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
+# 64 MiB of vectors in a value: LMDB reuses freed pages best at about this size (measured), and the
+# id bytes of a segment stay far below the 4 GiB that LMDB and uint32 offsets allow.
 SEGMENT_ORDINALS = 1 << 20
-# Of any value, and of the offsets inside one: LMDB and the format keep lengths in 32 bits.
+# Limit of a value, and of the offsets inside it: LMDB and the format keep lengths in 32 bits.
 VALUE_BYTES_MAX = 2**32 - 1
-# 2 KiB to a value, which LMDB keeps inside a leaf page.
+# 2 KiB in a value, which LMDB keeps inside a leaf page.
 CHUNK_ORDINALS = 1 << 14
-# 8 bytes each: with headers, two values fill a leaf page of 4 KiB.
+# 8 bytes for each ordinal: with headers, two values fill a leaf page of 4 KiB.
 MEMBER_ORDINALS = 240
 
 _RUN_COLUMN = struct.Struct(">IB")
@@ -100,24 +100,24 @@ def column_name(column: int) -> bytes:
 
 
 def table_names(table_count: int) -> list[bytes]:
-    """Those of all block permutations."""
+    """Name the sub-databases of all tables of keys."""
     return [table_name(table) for table in range(table_count)]
 
 
 def all_names(table_count: int, *, keeps_clusters: bool) -> list[bytes]:
-    """Every sub-database of a database with so many tables."""
+    """Name every sub-database of a database with `table_count` tables."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
     kept = [CLUSTERS] if keeps_clusters else []
     return [*singles, *kept, *table_names(table_count)]
 
 
 def table_key(run: int, column: int) -> bytes:
-    """Key of one column of one run of a table."""
+    """Make the key of one column of one run of a table."""
     return _RUN_COLUMN.pack(run, column)
 
 
 def segment_key(run: int, column: int, segment: int) -> bytes:
-    """Key of one segment of a column by ordinal."""
+    """Make the key of one segment of a column by ordinal."""
     return _RUN_COLUMN_SEGMENT.pack(run, column, segment)
 
 
@@ -130,12 +130,12 @@ def segment_key_parts(key: bytes) -> tuple[int, int, int]:
 
 
 def number_key(number: int) -> bytes:
-    """Key that is an ordinal or a chunk number."""
+    """Make a key from an ordinal or a chunk number."""
     return _NUMBER.pack(number)
 
 
 def key_number(key: bytes) -> int:
-    """The opposite; also the run number of a longer key.  CorruptError for a shorter one."""
+    """Return the number in a key; of a longer key the run number.  CorruptError if too short."""
     if len(key) < _NUMBER.size:
         raise CorruptError(f"the key {key.hex()} is too short for a number")
     return int(_NUMBER.unpack_from(key)[0])

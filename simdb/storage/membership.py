@@ -1,11 +1,12 @@
-"""Kept clusters: for every document the number of its cluster and the member that follows it.
+"""Membership: for every document, the number of its cluster and the next member of it.
 
-The members of a cluster form a ring, in which each names the next and the last one the first.  So
-two clusters become one by exchanging what follows one member of each, and all members are found
-from any.  Numbers start at 1; a document that is in no cluster of two and more has 0 and 0.
+The members of a cluster form a ring: each names the next member, and the last one names the first.
+So two clusters are united by exchanging the next members of one document of each, and all members
+can be found from any of them.  Numbers start at 1; a document without a cluster of at least two
+members has 0 and 0.
 
-A value holds MEMBER_ORDINALS ordinals, after the header: numbers u32[k] | following u32[k].  Where
-none of them is in a cluster there is no value.
+A value covers MEMBER_ORDINALS ordinals, after the header: numbers u32[k] | following u32[k].  A
+chunk without any member has no value.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from simdb.storage.runs.run import Source
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS
 NUMBERS, FOLLOWING = 0, 1
-# Room for ordinals to come; memory that nobody has written to takes none.
+# Room for later ordinals; memory that was never written takes no space.
 SPARE_CHUNKS = 1 << 10
 
 NOBODY = np.zeros((2, SIZE), np.uint32)
@@ -30,14 +31,14 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Membership:
-    """The stored clusters that `source` sees, and changes to them that are not written yet.
+    """The stored clusters that `source` sees, and changes to them that are not yet written.
 
-    Chunks are read when they are first asked for: many at once into an array that has a place for
-    all, which alone is changed; those that a walk from member to member comes by are kept apart.
+    Chunks are read when they are first needed.  Arrays of ordinals read them into one array with a
+    place for every chunk, and only that array is changed; walks along a ring read them into a dict.
     """
 
     def __init__(self, source: Source) -> None:
-        """No changes yet."""
+        """Start without changes."""
         self._source = source
         self._values: U32 = np.zeros(0, np.uint32)  # [chunk, 2, SIZE]
         self._is_read = np.zeros(0, np.bool_)
@@ -49,23 +50,23 @@ class Membership:
         self._source = source
 
     def written(self) -> None:
-        """All changes are stored."""
+        """Note that all changes are stored."""
         self._is_changed[:] = False
 
     def numbers(self, ordinals: U32) -> U32:
-        """The number of each document's cluster, 0 where it is in none."""
+        """Return the number of each document's cluster; 0 if it is in none."""
         places = self._places(ordinals)
         return self._values[places + NUMBERS * SIZE]
 
     def following(self, ordinals: U32) -> U32:
-        """The next member of each document's cluster; 0 where it is in none."""
+        """Return the next member of each document's cluster; 0 if it is in none."""
         places = self._places(ordinals)
         return self._values[places + FOLLOWING * SIZE]
 
     def write(
         self, ordinals: U32, *, numbers: U32 | None = None, following: U32 | None = None
     ) -> None:
-        """Change what is kept of some documents, no two the same; None stays."""
+        """Change number, follower or both of some distinct documents; None changes nothing."""
         places = self._places(ordinals)
         for row, values in ((NUMBERS, numbers), (FOLLOWING, following)):
             if values is not None:
@@ -74,7 +75,7 @@ class Membership:
                 self._is_changed[ordinals[changed] // np.uint32(SIZE)] = True
 
     def replace(self, numbers: U32, following: U32) -> None:
-        """Forget all clusters for new ones: both of all ordinals."""
+        """Replace all clusters: `numbers` and `following` have an entry for every ordinal."""
         self._make_room(-(-len(numbers) // SIZE))
         for number, _ in self._stored():
             self._is_changed[number] = True
@@ -84,13 +85,13 @@ class Membership:
         self.write(members, numbers=numbers[members], following=following[members])
 
     def follower(self, ordinal: int) -> int:
-        """The next member after one."""
+        """Return the next member after one document."""
         return self._one(FOLLOWING, ordinal)
 
     def ring(self, ordinal: int, *, most: int) -> list[int] | None:
-        """The members of a document's cluster from itself on; None if they are more than `most`.
+        """Return the members of a document's cluster, itself first; None if more than `most`.
 
-        CorruptError when they are no ring.
+        CorruptError if they form no ring.
         """
         number = self._one(NUMBERS, ordinal)
         members = [ordinal]
@@ -107,9 +108,9 @@ class Membership:
         return members
 
     def members(self, ordinal: int, count: int) -> U32:
-        """All members of a document's cluster, ascending; `count`: number of ordinals.
+        """Return all members of a document's cluster, ascending; `count`: number of ordinals.
 
-        Far along the ring of a large cluster it is faster to look at all documents.
+        In a large cluster it scans all documents after a while, which is faster than the walk.
         """
         number = self._one(NUMBERS, ordinal)
         members, following = [ordinal], self.follower(ordinal)
@@ -122,7 +123,7 @@ class Membership:
         return np.array(sorted(members), np.uint32)
 
     def whole(self, count: int) -> tuple[U32, U32]:
-        """The number and the follower of every ordinal below `count`: uint32[count] both."""
+        """Return the number and the follower of every ordinal below `count`: uint32[count] both."""
         room = -(-count // SIZE)
         self._make_room(room)
         if not self._is_read[:room].all():
@@ -131,7 +132,7 @@ class Membership:
         return both[:, NUMBERS].reshape(-1)[:count], both[:, FOLLOWING].reshape(-1)[:count]
 
     def changes(self) -> Iterator[tuple[bytes, Any]]:
-        """Keys and values to store; None for one to remove."""
+        """Yield keys and values to store; the value None means that the key is to be removed."""
         changed = np.flatnonzero(self._is_changed)
         chunks = self._chunks[changed]
         has_members = np.asarray(chunks[:, NUMBERS].any(axis=1)).tolist()
@@ -145,7 +146,7 @@ class Membership:
         return self._values.reshape(-1, 2, SIZE)
 
     def _places(self, ordinals: U32) -> npt.NDArray[np.int64]:
-        """Where the numbers of documents stand in `_values`, once their chunks are read."""
+        """Return the positions in `_values` of the documents' numbers, with their chunks read."""
         which = (ordinals // np.uint32(SIZE)).astype(np.int64)
         if len(which):
             self._make_room(int(which.max()) + 1)
@@ -180,7 +181,7 @@ class Membership:
     def _read_all(self, room: int) -> None:
         for number, chunk in self._stored():
             if number >= room:
-                raise CorruptError(f"chunk {number} of the clusters is not where ordinals are")
+                raise CorruptError(f"chunk {number} of the clusters lies beyond the last ordinal")
             if not self._is_read[number]:
                 self._chunks[number] = chunk
         self._is_read[:] = True
@@ -193,14 +194,14 @@ class Membership:
 
 
 def rings(members: U32, offsets: npt.NDArray[np.int64]) -> U32:
-    """What follows each of `members`, when every group of them becomes a ring."""
+    """Return the follower of each of `members`, if each group between `offsets` becomes a ring."""
     following = np.roll(members, -1)
     following[offsets[1:] - 1] = members[offsets[:-1]]
     return following
 
 
 def groups_of(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Positions in order of their labels, and offsets of the groups: int64[n], int64[c + 1]."""
+    """Group equal labels: positions sorted by label int64[n], group offsets int64[c + 1]."""
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]
     is_first = np.ones(len(labels), np.bool_)

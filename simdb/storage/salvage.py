@@ -1,8 +1,8 @@
-"""Surveys: what of a damaged database can still be read, and what cannot.
+"""Salvage: what can still be read from a damaged database, and what cannot.
 
-Every stored value is verified by itself.  Tables are not looked at, since they can be made anew
-from the columns; without a manifest the runs are found by their columns: later ones have larger
-numbers and follow the others.
+Every stored value is verified by itself.  Tables are not read, because they can be built again from
+the columns.  Without a manifest the runs are found by their columns: later runs have larger numbers
+and follow the earlier ones.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ from simdb.values import ORDINALS_MAX, WEIGHTED
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that cannot be read: what, and the ordinals start .. stop that it concerns.
+    """Something that cannot be read, and the ordinals start .. stop that it concerns.
 
-    `takes_documents`: whether these documents are lost with it, or only what was kept of them.
+    `takes_documents`: whether these documents are lost with it, or only data beside them.
     """
 
     message: str
@@ -40,7 +40,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Consecutive documents that can be read, the ordinals start .. stop, or only their ids."""
+    """Consecutive documents start .. stop that can be read completely, or only their ids."""
 
     start: int
     stop: int
@@ -49,10 +49,10 @@ class Part:
 
 @dataclass(slots=True)
 class Survey:
-    """All that can be read, and all that cannot.
+    """Everything that can be read, and everything that cannot.
 
-    `parts` are those of whose documents everything is there, `named` those of which at least the
-    ids are.  `is_dead` bool by ordinal.  `notes` say what was lost and can be made anew.
+    `parts` can be read completely; of `named` at least the ids can be read.  `is_dead` is bool by
+    ordinal.  `notes` name what was lost but can be built again.
     """
 
     manifest: Manifest
@@ -65,7 +65,7 @@ class Survey:
 
 
 def survey(environment: Environment, source: Source) -> Survey:
-    """Look at everything but the tables."""
+    """Read and verify everything except the tables."""
     try:
         manifest = read_manifest(environment, source.transaction)
         found = Survey(manifest, manifest.next_ordinal)
@@ -82,16 +82,16 @@ def survey(environment: Environment, source: Source) -> Survey:
 
 
 def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
-    """(ordinal, packed metadata) of all blocks that can be read."""
+    """Yield (ordinal, packed metadata) from all blocks that can be read."""
     for key, value in source.every(layout.METADATA):
         try:
             yield from _readable_block(key, value)
         except CorruptError:
-            continue  # the survey has named it
+            continue  # `survey` has reported the block
 
 
 def ids_of(segment: Segment) -> list[Any]:
-    """The ids of a segment; CorruptError for what is none."""
+    """Return the ids of a segment; CorruptError if they cannot be decoded."""
     offsets = segment.columns[layout.OFFSET].astype(np.int64)
     content = segment.columns[layout.ID]
     if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):
@@ -121,7 +121,7 @@ def _look_at_run(found: Survey, run: Run, source: Source) -> None:
 
 
 def _only_ids(run: Run, number: int, source: Source) -> Segment:
-    """A segment that has only the columns of its ids."""
+    """Return a segment that has only the columns of its ids."""
     columns = {}
     for column in (layout.OFFSET, layout.ID):
         run.verify_column(column, number, source)
@@ -152,12 +152,12 @@ def _look_at_delta(found: Survey, source: Source) -> None:
 
 
 def _numbered(found: Survey, source: Source, name: bytes) -> Iterator[tuple[bytes, Any]]:
-    """The values of a sub-database whose keys are numbers; others are lost."""
+    """Yield the values of a sub-database whose keys are numbers; report other keys as lost."""
     for key, value in source.every(name):
         if len(key) == layout.NUMBER_BYTES:
             yield key, value
         else:
-            message = f"{name.decode()} has a value under {key.hex()}, which is no key of it"
+            message = f"{name.decode()} has a value under {key.hex()}, which cannot be its key"
             found.losses.append(Loss(message, 0, 0))
 
 
@@ -176,18 +176,18 @@ def _look_at_tombstones(found: Survey, source: Source) -> None:
             bits = decode_chunk(key, value)
             if start > found.next_ordinal:
                 raise CorruptError(
-                    f"{codec.name(layout.DELETED_KIND, key)} is not where it belongs"
+                    f"{codec.name(layout.DELETED_KIND, key)} lies beyond the last ordinal"
                 )
             every = np.arange(stop - start, dtype=np.uint32)
             found.is_dead[start:stop] = is_deleted(bits, every)
         except (CorruptError, FormatError) as error:
-            message = f"{error}; which documents of {start} .. {stop} are deleted is not known"
+            message = f"{error}; deletions among the documents {start} .. {stop} are not known"
             found.losses.append(Loss(message, min(start, stop), stop))
     count = int(np.count_nonzero(found.is_dead))
     if count != found.manifest.deleted_count and not found.losses:
         wanted = found.manifest.deleted_count
         found.notes.append(
-            f"the manifest counts {wanted} deleted documents, the tombstones {count}"
+            f"the manifest counts {wanted} deleted documents, but the tombstones {count}"
         )
 
 
@@ -218,7 +218,7 @@ def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
 
 
 def _guessed_manifest(source: Source) -> Manifest:
-    """A manifest of the runs whose columns are there; CorruptError when that cannot be known."""
+    """Make a manifest from the stored columns; CorruptError if they do not tell enough."""
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
     for key, value in source.every(layout.DOCUMENTS):
@@ -239,8 +239,8 @@ def _guessed_manifest(source: Source) -> Manifest:
         rows.append(RunInfo(run, at, stop, 0, 0, weighted[run]))
         at = stop
     if at > ORDINALS_MAX:
-        raise CorruptError(f"the runs have {at} documents, more than there can be")
-    # No counter can be greater than the number of commits, so readers take these for new.
+        raise CorruptError(f"the runs have {at} documents, more than {ORDINALS_MAX}")
+    # No stored counter exceeds the number of commits, so readers see that these have changed.
     commits = int(source.transaction.id()) + 1
     return replace(
         Manifest(),

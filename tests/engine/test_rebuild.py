@@ -206,7 +206,7 @@ def test_deletions_that_are_lost_bring_no_document_back(path):
     flip(path, layout.DELETED, b"dead")
 
     with simdb.open(path, "w") as database:
-        with pytest.raises(simdb.CorruptError, match="are deleted is not known"):
+        with pytest.raises(simdb.CorruptError, match="are not known"):
             database.rebuild()
         report = database.rebuild(drop_damaged=True)
 

@@ -121,7 +121,7 @@ def test_a_column_that_is_too_short_is_found_without_deep(damaged):
     key = run_key(damaged, layout.KEYS)
     rewrite(damaged, layout.table_name(0), b"keys", key, lambda keys: keys[:-1], "<u8")
 
-    assert "39 entries, the manifest says 40" in findings(damaged, deep=False)[0]
+    assert "39 entries, but the manifest says 40" in findings(damaged, deep=False)[0]
 
 
 def test_metadata_of_documents_that_are_not_there_is_found(damaged):
@@ -212,7 +212,7 @@ def test_hashes_of_other_ids_in_the_delta_are_found(damaged):
 
     rewrite(damaged, layout.DELTA, b"delt", layout.number_key(40), change, "u1")
 
-    assert any("hashes that are not those" in finding for finding in findings(damaged))
+    assert any("hashes that do not fit" in finding for finding in findings(damaged))
 
 
 def test_a_calibration_that_is_none_is_found_without_deep(damaged):

@@ -143,7 +143,7 @@ def test_more_documents_than_the_file_has_room_for_take_no_memory(opened):
     larger = replace(run, stop=count, entry_count=count)
     put_manifest(opened, runs=(larger,), delta_start=count, next_ordinal=count, deleted_count=1)
 
-    with pytest.raises(simdb.CorruptError, match="has no room for the 4294967295 documents"):
+    with pytest.raises(simdb.CorruptError, match="is too small for the 4294967295 documents"):
         asked(opened)
 
 
@@ -182,6 +182,6 @@ def test_ids_that_do_not_follow_each_other_are_corrupt(opened):
 
     with (
         simdb.open(opened.path) as again,
-        pytest.raises(simdb.CorruptError, match="do not follow each other"),
+        pytest.raises(simdb.CorruptError, match="do not ascend from 0"),
     ):
         again.compact()

@@ -1,1 +1,1 @@
-"""Records: the values beside the runs, from the documents of one commit to tombstones."""
+"""Records: the stored values beside the runs, such as delta, manifest, metadata, tombstones."""

@@ -1,6 +1,6 @@
-"""The documents of one commit, column by column, and their stored form in the delta.
+"""Batches: the documents of one commit, column by column, and their stored form in the delta.
 
-A value of the delta is this, after the header:
+A value of the delta holds, after the header:
 
     document count u32 | vector width u32 | fingerprints u64[n] | hashes of ids u64[n] |
     offsets of ids u32[n + 1] | states u8[n] | vectors u8[n, width] | bytes of ids
@@ -23,10 +23,10 @@ _COUNTS = struct.Struct("<II")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Consecutive documents, column by column; all of length n.
+    """Consecutive documents, column by column; every column has n entries.
 
-    `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids,
-    whose stored forms are content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
+    `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids.
+    The stored form of id i is content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
     """
 
     fingerprints: npt.NDArray[np.uint64]
@@ -41,7 +41,7 @@ class Batch:
         return len(self.fingerprints)
 
     def part(self, start: int, stop: int) -> "Batch":
-        """The documents start .. stop."""
+        """Return the documents start .. stop."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
         return Batch(
             self.fingerprints[start:stop],
@@ -54,7 +54,7 @@ class Batch:
 
 
 def concatenate(batches: Sequence[Batch]) -> Batch:
-    """The documents of all `batches` (at least one), in order."""
+    """Join the documents of all `batches` (at least one), in order."""
     if len(batches) == 1:
         return batches[0]
     lengths = [np.diff(each.offsets) for each in batches]
@@ -69,7 +69,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
 
 
 def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.uint32]:
-    """Offsets within one stored value; FullError naming `what` where its bytes are too many."""
+    """Narrow offsets to uint32; FullError naming `what` if its bytes exceed one stored value."""
     if offsets[-1] > layout.VALUE_BYTES_MAX:
         raise FullError(
             f"{what} have {offsets[-1]} bytes, more than the {layout.VALUE_BYTES_MAX} of one stored"
@@ -79,7 +79,7 @@ def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.
 
 
 def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
-    """The value under which the delta keeps `batch`."""
+    """Return the value of the delta for `batch`."""
     parts: list[Any] = [
         np.frombuffer(_COUNTS.pack(len(batch), batch.vectors.shape[1]), np.uint8),
         batch.fingerprints,
@@ -96,7 +96,7 @@ def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
 
 
 def decode_batch(key: bytes, value: Any) -> Batch:
-    """The opposite; the checksum is compared, and the arrays lie in the value."""
+    """Return the batch in a value of the delta; compares the checksum, and copies no arrays."""
     payload = codec.decode_array(layout.DELTA_KIND, key, value, np.uint8, verify=True)
     place = codec.name(layout.DELTA_KIND, key)
     if len(payload) < _COUNTS.size:

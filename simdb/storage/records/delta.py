@@ -1,7 +1,7 @@
-"""Documents that are in no run yet: the delta, and what a transaction has staged.
+"""The delta: documents that are in no run yet, committed or only staged by a transaction.
 
-`Loose` grows at its end and never changes what it holds, so an older `LooseView` of it stays true
-while newer documents are appended; that makes a commit of one document cost one document.
+A `Loose` grows at its end and never changes what it holds, so an older `LooseView` of it stays
+valid while documents are appended; so the commit of one document costs one document.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +16,7 @@ LEAST_CAPACITY = 64
 
 
 class Keying(Protocol):
-    """Which keys the tables of a database store."""
+    """The rule that gives every document its keys in the tables of a database."""
 
     @property
     def table_count(self) -> int:
@@ -25,18 +25,18 @@ class Keying(Protocol):
     def searchable(
         self, fingerprints: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.uint64]:
-        """What the keys of documents are made of: uint64[n], or uint64[n, k]."""
+        """Return the data from which keys are made: uint64[n], or uint64[n, k]."""
 
     def write_keys(
         self, searchable: npt.NDArray[np.uint64], keys: npt.NDArray[np.uint64], table: int
     ) -> None:
-        """Write the key of each in one table to `keys`."""
+        """Write the key of each document in `table` to `keys`."""
 
 
 class LooseView(NamedTuple):
-    """The documents with ordinals start .. start + len(batch) and those of them to search.
+    """The documents of the delta, with the ordinals start .. start + len(batch).
 
-    `searchable` uint64 (see `Keying`) and `ordinals` uint32 of those with features.
+    `searchable` uint64 (see `Keying`) and `ordinals` uint32 cover the documents with features only.
     """
 
     start: int
@@ -46,30 +46,30 @@ class LooseView(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The ordinal after the last one."""
+        """The ordinal after the last document."""
         return self.start + len(self.batch)
 
 
 def as_loose(start: int, batch: Batch, keying: Keying) -> LooseView:
-    """The documents of `batch`, the first of them with the ordinal `start`."""
+    """Return the documents of `batch` as a view; the first one has the ordinal `start`."""
     ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
     if not (batch.states == EMPTY).any():
         searchable = keying.searchable(batch.fingerprints, batch.vectors)
         return LooseView(start, batch, searchable, ordinals)
-    kept = batch.states != EMPTY
-    searchable = keying.searchable(batch.fingerprints[kept], batch.vectors[kept])
-    return LooseView(start, batch, searchable, ordinals[kept])
+    has_features = batch.states != EMPTY
+    searchable = keying.searchable(batch.fingerprints[has_features], batch.vectors[has_features])
+    return LooseView(start, batch, searchable, ordinals[has_features])
 
 
 class Loose:
-    """Columns that grow at the end.
+    """The columns of the delta, which grow at the end.
 
-    What is appended is written behind the end first, and then one assignment moves the end: an
-    exception in between, at whatever instruction, leaves everything as it was.
+    New entries are written behind the end first, and then one assignment moves the end: an
+    exception in between, at any instruction, leaves everything as it was.
     """
 
     def __init__(self, start: int, width: int, keying: Keying) -> None:
-        """None yet; the first to be appended gets the ordinal `start`."""
+        """Start empty; the first appended document gets the ordinal `start`."""
         self.start = start
         self._keying = keying
         none = keying.searchable(np.empty(0, np.uint64), np.empty((0, width), np.uint8))
@@ -90,11 +90,11 @@ class Loose:
         return self._ends[0]
 
     def append(self, batch: Batch) -> None:
-        """Add documents at the end."""
+        """Append the documents of `batch`."""
         self.extend(as_loose(self.start + len(self), batch, self._keying))
 
     def extend(self, loose: LooseView) -> None:
-        """Add documents at the end that have these ordinals already."""
+        """Append the documents of a view that already has the next ordinals."""
         batch = loose.batch
         count, content, searchable = self._ends
         assert loose.start == self.start + count
@@ -113,7 +113,7 @@ class Loose:
         )
 
     def view(self) -> LooseView:
-        """What it holds now."""
+        """Return a view of the present documents."""
         count, content, searchable = self._ends
         batch = Batch(
             self._fingerprints.until(count),
@@ -129,7 +129,7 @@ class Loose:
 
 
 class _Column:
-    """An array with room at its end; until() gives a slice that later writes leave alone."""
+    """An array with room at its end; later writes do not touch the slices that `until` returned."""
 
     __slots__ = ("_array",)
 
@@ -138,7 +138,7 @@ class _Column:
         self._array: npt.NDArray[Any] = np.empty(shape, dtype)
 
     def put(self, end: int, values: npt.NDArray[Any]) -> None:
-        """Write behind the first `end` entries, which stay."""
+        """Write behind the first `end` entries, which do not change."""
         needed = end + len(values)
         if needed > len(self._array):
             shape = (max(needed, 2 * len(self._array)), *self._array.shape[1:])
@@ -148,5 +148,5 @@ class _Column:
         self._array[end:needed] = values
 
     def until(self, end: int) -> npt.NDArray[Any]:
-        """The first `end` entries."""
+        """Return the first `end` entries."""
         return self._array[:end]

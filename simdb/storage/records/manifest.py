@@ -12,9 +12,9 @@ from simdb.storage import codec, layout
 class RunInfo:
     """A sealed run: its number and the ordinals start .. stop that it covers.
 
-    `entry_count` of them stand in each table of fingerprints and `id_count` in the table of ids;
-    the others are deleted, or empty and therefore only among the ids.  `weighted_count` have a
-    volatility vector; where none has, no vectors are stored.
+    `entry_count` of these documents are in each table of keys and `id_count` in the table of ids;
+    the others are deleted, or have no features and so are in the table of ids only.
+    `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
     """
 
     number: int
@@ -33,12 +33,12 @@ class RunInfo:
 class Manifest:
     """The state of the database after a commit.
 
-    Runs are in order of ordinals and cover 0 .. `delta_start` without gaps; the delta holds
-    delta_start .. next_ordinal.  `delta_version` changes when the delta is emptied and
-    `deleted_version` when a document is deleted, so that a reader knows what it may keep.
-    `document_count`, `empty_count` and `bare_count` are of live documents.  `calibration` changes
-    when a calibration is stored; 0 while there is none.  `cluster_count` clusters are kept, and the
-    next one gets the number `last_cluster` + 1.
+    Runs are sorted by ordinal and cover 0 .. `delta_start` without gaps; the delta holds
+    `delta_start` .. `next_ordinal`.  `delta_version` changes when the delta is emptied and
+    `deleted_version` when a document is deleted, so that a reader knows which data it can still
+    use.  `document_count`, `empty_count` and `bare_count` count live documents.  `calibration`
+    changes when a calibration is stored; it is 0 before the first.  `cluster_count` clusters are
+    maintained, and the next one gets the number `last_cluster` + 1.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -64,12 +64,12 @@ class Manifest:
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
-# Fields that are younger than the format are stored only where they say something.
+# Fields that are younger than the format are stored only if they are not 0.
 YOUNGER = ("cluster_count", "last_cluster")
 
 
 def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
-    """The manifest once `count` documents have new ordinals, from 0, and all stand in `runs`."""
+    """Return the manifest after `count` documents got new ordinals from 0, all in `runs`."""
     return replace(
         manifest,
         runs=runs,
@@ -83,7 +83,7 @@ def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Man
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Its stored form."""
+    """Return the stored form of a manifest."""
     fields = {
         name: getattr(manifest, name) for name in Manifest.__dataclass_fields__ if name != "runs"
     }
@@ -96,7 +96,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(value: Any) -> Manifest:
-    """The opposite; CorruptError unless it describes a possible state."""
+    """Return the stored manifest; CorruptError unless it describes a possible state."""
     stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
     with expecting("the manifest"):
         fields = dict(a_map(stored))
@@ -110,16 +110,23 @@ def decode_manifest(value: Any) -> Manifest:
         if run.start != at or run.stop <= at:
             raise CorruptError(f"run {run.number} covers {run.start}..{run.stop}, not from {at}")
         if max(run.entry_count, run.id_count, run.weighted_count) > len(run):
-            raise CorruptError(f"run {run.number} of {len(run)} documents has more in a table")
+            raise CorruptError(
+                f"run {run.number} has {len(run)} documents, but more entries in a table"
+            )
         if run.number >= manifest.next_run:
-            raise CorruptError(f"run {run.number} is there before run {manifest.next_run} is made")
+            raise CorruptError(
+                f"run {run.number} exists, but the next run has the number {manifest.next_run}"
+            )
         at = run.stop
     if len({run.number for run in rows}) != len(rows):
-        raise CorruptError("two runs have one number")
+        raise CorruptError("two runs have the same number")
     if max(manifest.document_count, manifest.deleted_count) > manifest.next_ordinal:
-        raise CorruptError(f"more is counted than the {manifest.next_ordinal} documents there are")
+        raise CorruptError(
+            f"the manifest counts {manifest.document_count} live and {manifest.deleted_count}"
+            f" deleted documents, more than its {manifest.next_ordinal} ordinals"
+        )
     if at != manifest.delta_start or at > manifest.next_ordinal:
-        raise CorruptError(f"the runs end at {at} and the delta starts at {manifest.delta_start}")
+        raise CorruptError(f"the runs end at {at}, but the delta starts at {manifest.delta_start}")
     return manifest
 
 

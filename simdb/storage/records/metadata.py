@@ -1,14 +1,14 @@
-"""Metadata of documents: msgpack objects by ordinal, a few hundred documents to a value.
+"""Metadata of documents: msgpack objects by ordinal, a few hundred documents in a value.
 
-A value holds those of the documents of one commit that have any, after the header:
+A value holds the metadata of some documents of one commit, after the header:
 
     count u32 | ordinals u32[k] | offsets u32[k + 1] | msgpack objects
 
-and stands under its first ordinal.  Commits never overlap, so the value for an ordinal is the last
-one whose key is not greater.
+Its key is its first ordinal.  The values of two commits never overlap, so the value for an ordinal
+is the last one whose key is not greater.
 
-What is stored comes back equal.  msgpack packs more than that: tuples as lists, and tuples as keys,
-which nobody can unpack.
+Stored metadata come back equal. msgpack accepts more than that: it packs tuples as lists, and
+tuples as keys, which it then cannot unpack.
 """
 
 import math
@@ -30,18 +30,21 @@ BLOCK_BYTES = 1 << 16
 METADATA_BYTES_MAX = 1 << 30
 
 PLAIN = "use None, bool, int, float, str, bytes, list and dict"
-# Metadata of so many documents are looked at together, which takes a tenth of the time.
+# Metadata of this many documents are checked together, which takes a tenth of the time.
 CHECKED_TOGETHER = 64
 
 _COUNT = struct.Struct("<I")
-# Of what packs exactly only NaN may come back unequal, and as a key it must not be; msgpack
-# writes floats so.
+# If a value packs exactly, only a NaN in it comes back unequal, and a NaN must not be a key.
+# msgpack writes a NaN in these two forms.
 _NAN = (b"\xcb\x7f\xf8", b"\xcb\xff\xf8")
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, BufferError)
 
 
 def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[int, bytes]]:
-    """Position and stored form of all metadata but None; `name(position)` is for messages."""
+    """Pack all metadata except None; return (position, packed metadata) of each.
+
+    `name(position)` names the document in messages.
+    """
     every: list[tuple[int, bytes]] = []
     for start in range(0, len(values), CHECKED_TOGETHER):
         part = [
@@ -59,7 +62,7 @@ def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[
 
 
 def pack_metadata(metadata: Any, what: str) -> bytes:
-    """`metadata` as it is stored; InputError naming `what` unless it will come back equal."""
+    """Pack `metadata` for storage; InputError naming `what` unless it will come back equal."""
     try:
         packed = _packed(metadata, what)
     except InputError:
@@ -72,7 +75,7 @@ def pack_metadata(metadata: Any, what: str) -> bytes:
 
 
 def check_packed(packed: bytes, what: str) -> None:
-    """Raise CorruptError naming `what` unless it is what `pack_metadata` makes of some object."""
+    """Raise CorruptError naming `what` unless `pack_metadata` could have made `packed`."""
     metadata = codec.unpack(packed, what)
     try:
         _packed(metadata, what)
@@ -81,7 +84,7 @@ def check_packed(packed: bytes, what: str) -> None:
 
 
 def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any]]:
-    """Keys and values for (ordinal, packed metadata), in order of ordinals."""
+    """Yield keys and values for (ordinal, packed metadata), in order of ordinals."""
     for group in grouped(entries):
         key = layout.number_key(group[0][0])
         array = np.frombuffer(pack_block(group), np.uint8)
@@ -89,7 +92,7 @@ def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any
 
 
 def grouped(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    """(ordinal, packed metadata) in groups that make a block each."""
+    """Group (ordinal, packed metadata) so that each group fills one block."""
     group: list[tuple[int, bytes]] = []
     size = 0
     for ordinal, packed in entries:
@@ -103,7 +106,7 @@ def grouped(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, by
 
 
 def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
-    """The metadata of one document, None where it has none."""
+    """Return the metadata of one document; None if it has none."""
     block = value_at_or_before(transaction, handle, layout.number_key(ordinal))
     if block is None:
         return None
@@ -114,19 +117,22 @@ def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
 
 
 def read_all(transaction: Any, handle: Any) -> Iterator[tuple[int, bytes]]:
-    """(ordinal, packed metadata) of every document that has any, by ordinal."""
+    """Yield (ordinal, packed metadata) of every document that has any, by ordinal."""
     for key, value in values_from(transaction, handle):
         yield from decode_block(key, value)
 
 
 def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
-    """(ordinal, packed metadata) of one stored value; the checksum is compared."""
+    """Return (ordinal, packed metadata) from one stored value; compares the checksum."""
     payload = codec.decode_array(layout.METADATA_KIND, key, value, np.uint8, verify=True)
     return unpack_block(payload, codec.name(layout.METADATA_KIND, key))
 
 
 def unpack_block(payload: npt.NDArray[np.uint8], place: str) -> list[tuple[int, bytes]]:
-    """(ordinal, packed metadata) of a block without its header; CorruptError naming `place`."""
+    """Return (ordinal, packed metadata) from a block without header; CorruptError.
+
+    `place` names the block in messages.
+    """
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")
     (count,) = _COUNT.unpack_from(payload.data)
@@ -145,7 +151,7 @@ def unpack_block(payload: npt.NDArray[np.uint8], place: str) -> list[tuple[int, 
 
 
 def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
-    """The opposite."""
+    """Return the block of (ordinal, packed metadata), without header."""
     ordinals = np.array([ordinal for ordinal, _ in entries], np.uint32)
     every = offsets_of([len(packed) for _, packed in entries])
     offsets = stored_offsets(every, f"the metadata of {len(entries)} documents")
@@ -154,7 +160,7 @@ def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
 
 
 def _packed(metadata: Any, what: str) -> bytes:
-    """`metadata` as msgpack; InputError unless it comes back equal."""
+    """Pack `metadata` as msgpack; InputError unless it comes back equal."""
     try:
         packed = codec.pack_exactly(metadata)
     except TypeError:
@@ -168,12 +174,12 @@ def _packed(metadata: Any, what: str) -> bytes:
 
 
 def _is_sure(packed: bytes) -> bool:
-    """Whether what was packed exactly comes back equal for certain."""
+    """Whether `packed`, which was packed exactly, comes back equal for certain."""
     return len(packed) <= METADATA_BYTES_MAX and _NAN[0] not in packed and _NAN[1] not in packed
 
 
 def _comes_back(value: Any, packed: bytes) -> bool:
-    """Whether unpacking gives something equal; NaN equals nothing."""
+    """Whether unpacking gives an equal value; NaN is equal to nothing."""
     try:
         return bool(codec.unpack(packed, "metadata") == value)
     except CorruptError:
@@ -181,15 +187,15 @@ def _comes_back(value: Any, packed: bytes) -> bool:
 
 
 def _check_parts(value: Any, place: str, what: str) -> None:
-    """Raise InputError that names the first part of a metadata that does not come back equal.
+    """Raise InputError naming the first part of the metadata that does not come back equal.
 
-    NaN does so, and bytes-like objects as the bytes that they hold.
+    NaN as a value is allowed, and so are bytes-like objects, which come back as bytes.
     """
     if isinstance(value, dict):
         for key, part in value.items():
             if not _comes_back(key, codec.pack(key)):
                 found = f"{key!r:.80} is a {type(key).__name__} as a key"
-                raise _refusal(what, f"{found}, which nobody can look up again; use a str", place)
+                raise _refusal(what, f"{found}, which cannot be looked up again; use a str", place)
             _check_parts(part, f"{place}[{key!r:.80}]", what)
     elif isinstance(value, list):
         for at, part in enumerate(value):
@@ -201,7 +207,7 @@ def _check_parts(value: Any, place: str, what: str) -> None:
         return
     elif isinstance(value, str | int | float) and not _comes_back(value, codec.pack(value)):
         found = f"{value!r:.80} is a {type(value).__name__}"
-        raise _refusal(what, f"{found}, which would come back as another; {PLAIN}", place)
+        raise _refusal(what, f"{found}, which would come back as another type; {PLAIN}", place)
 
 
 def _refusal(what: str, why: str, place: str) -> InputError:

@@ -1,7 +1,7 @@
 """Tombstones: a bit for every deleted ordinal, stored in chunks of `CHUNK_ORDINALS`.
 
-In memory they are one bitmap that is never changed: deleting makes a copy.  It has room for
-ordinals yet to come, whose bits are 0, so that inserting does not touch it.
+In memory they are one bitmap that is never changed: a deletion makes a copy.  The bitmap has spare
+room of zeros for later ordinals, so that an insertion does not change it.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ Bitmap = npt.NDArray[np.uint8]
 
 
 def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap:
-    """The bitmap of all ordinals below `ordinal_count`, and some room."""
+    """Return the bitmap of all ordinals below `ordinal_count`, with spare room."""
     bitmap = np.zeros(_capacity(ordinal_count), np.uint8)
     for key, value in values_from(transaction, handle):
         chunk = layout.key_number(key)
         bits = decode_chunk(key, value)
         start = chunk * CHUNK_BYTES
         if start + CHUNK_BYTES > len(bitmap):
-            raise CorruptError(f"chunk {chunk} of the tombstones is not where ordinals are")
+            raise CorruptError(f"chunk {chunk} of the tombstones lies beyond the last ordinal")
         bitmap[start : start + CHUNK_BYTES] = bits
     return bitmap
 
@@ -37,7 +37,7 @@ def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap
 def with_deleted(
     bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32], ordinal_count: int
 ) -> Bitmap:
-    """A copy in which `ordinals` are deleted too."""
+    """Return a copy of the bitmap in which `ordinals` are deleted too."""
     copied = np.zeros(_capacity(ordinal_count), np.uint8)
     if bitmap is not None:
         copied[: len(bitmap)] = bitmap[: len(copied)]
@@ -46,14 +46,14 @@ def with_deleted(
 
 
 def with_room(bitmap: Bitmap | None, ordinal_count: int) -> Bitmap | None:
-    """The bitmap itself if it covers `ordinal_count` ordinals, else a longer copy."""
+    """Return the bitmap itself if it covers `ordinal_count` ordinals, else a longer copy."""
     if bitmap is None or len(bitmap) * 8 >= ordinal_count:
         return bitmap
     return with_deleted(bitmap, np.empty(0, np.uint32), ordinal_count)
 
 
 def encode_chunks(bitmap: Bitmap, ordinals: npt.NDArray[np.uint32]) -> Iterator[tuple[bytes, Any]]:
-    """Keys and values of the chunks in which `ordinals` lie."""
+    """Yield keys and values of the chunks that contain `ordinals`."""
     for chunk in np.unique(ordinals // layout.CHUNK_ORDINALS):
         key = layout.number_key(int(chunk))
         start = int(chunk) * CHUNK_BYTES
@@ -62,7 +62,7 @@ def encode_chunks(bitmap: Bitmap, ordinals: npt.NDArray[np.uint32]) -> Iterator[
 
 
 def decode_chunk(key: bytes, value: Any) -> Bitmap:
-    """Read one stored chunk: a bit for each of its ordinals; CorruptError."""
+    """Return the bits of one stored chunk; CorruptError."""
     bits = codec.decode_array(layout.DELETED_KIND, key, value, np.uint8, verify=True)
     if len(bits) != CHUNK_BYTES:
         raise CorruptError(
@@ -72,20 +72,20 @@ def decode_chunk(key: bytes, value: Any) -> Bitmap:
 
 
 def is_deleted(bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Whether each of `ordinals` is deleted."""
+    """Return for each of `ordinals` whether it is deleted."""
     if bitmap is None:
         return np.zeros(len(ordinals), np.bool_)
     return is_set(bitmap, ordinals)
 
 
 def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> npt.NDArray[np.uint32]:
-    """The ordinals of start .. stop that are not deleted."""
+    """Return the ordinals of start .. stop that are not deleted."""
     ordinals = np.arange(start, stop, dtype=np.uint32)
     return ordinals if bitmap is None else ordinals[~is_deleted(bitmap, ordinals)]
 
 
 def live_count(bitmap: Bitmap | None, stop: int) -> int:
-    """How many of the ordinals below `stop` are not deleted."""
+    """Count the ordinals below `stop` that are not deleted."""
     if bitmap is None:
         return stop
     count = stop

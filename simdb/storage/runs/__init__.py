@@ -1,1 +1,1 @@
-"""Runs: the immutable sorted tables and columns, read in the map, and how they are merged."""
+"""Runs: the sorted, immutable parts of the database and how they are written and merged."""

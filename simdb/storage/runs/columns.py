@@ -1,8 +1,8 @@
-"""Columns by ordinal across all runs and the loose documents, fetched piece by piece.
+"""Columns by ordinal across all runs and the delta, fetched segment by segment.
 
-LMDB touches every page of a value that it hands out, so the first answer after opening a large
-database should fetch only the segments in which its matches lie.  `Gathered` keeps a kernel object
-over the pieces that were needed so far, and makes it anew when another one is.
+LMDB touches every page of a value that it returns, so the first answer after opening a large
+database should fetch only the segments that contain its matches.  `Gathered` keeps a kernel object
+over the segments that were needed so far, and makes it again when it needs another segment.
 """
 
 from bisect import bisect_right
@@ -19,36 +19,36 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Piece:
-    """One segment of a run, or the loose documents."""
+    """One segment of a run, or the whole delta."""
 
     def __init__(self, start: int, run: Run | None, number: int, loose: Segment | None) -> None:
-        """Segment `number` of `run`, or `loose`; `start` is its first ordinal."""
+        """Refer to segment `number` of `run`, or to `loose`; `start` is its first ordinal."""
         self.start = start
         self._run = run
         self._number = number
         self._loose = loose
 
     def column(self, column: int, source: Source) -> npt.NDArray[Any]:
-        """One of its columns."""
+        """Return one column of the segment."""
         if self._run is not None:
             return self._run.column(column, self._number, source)
         assert self._loose is not None
         return self._loose.columns[column]
 
     def searchable(self, first: int, source: Source) -> Table | None:
-        """Its documents with features from the ordinal `first` on; None for loose ones, or none."""
+        """Return its documents with features from the ordinal `first` on; None for the delta."""
         if self._run is None or self._run.segment_range(self._number)[1] <= first:
             return None
         return self._run.searchable(self._number, first, source)
 
 
 class Pieces(Sequence[Piece]):
-    """All pieces, in order of ordinals."""
+    """The segments of all runs, and the delta, in order of ordinals."""
 
     def __init__(self, runs: Sequence[Run], loose: LooseView, segment: int | None = None) -> None:
-        """The runs follow each other, and the loose documents follow them.
+        """Take runs that follow each other, and the delta that follows them.
 
-        `segment`: only that one of each run.
+        `segment`: take only the segment with this number of each run.
         """
         self._pieces = [
             Piece(run.segment_range(number)[0], run, number, None)
@@ -61,45 +61,45 @@ class Pieces(Sequence[Piece]):
         self._starts = [piece.start for piece in self._pieces]
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of segments."""
         return len(self._pieces)
 
     def __getitem__(self, number: Any) -> Any:
-        """One piece."""
+        """Return one segment."""
         return self._pieces[number]
 
     def __iter__(self) -> Iterator[Piece]:
-        """Each in turn."""
+        """Iterate over the segments."""
         return iter(self._pieces)
 
     def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
-        """The documents with features of each piece of a run, from the ordinal `first` on."""
+        """Yield each segment's documents with features, from the ordinal `first` on; runs only."""
         for piece in self._pieces:
             table = piece.searchable(first, source)
             if table is not None:
                 yield table
 
     def which(self, ordinals: U32) -> npt.NDArray[np.int64]:
-        """The number of the piece in which each ordinal lies."""
+        """Return the number of the segment that contains each ordinal."""
         return np.searchsorted(self._starts, ordinals, side="right") - 1
 
     def which_one(self, ordinal: int) -> int:
-        """The number of the piece in which one ordinal lies."""
+        """Return the number of the segment that contains one ordinal."""
         return bisect_right(self._starts, ordinal) - 1
 
 
 class Gathered:
-    """A kernel object over the pieces that somebody has asked for."""
+    """A kernel object over the segments that were needed so far."""
 
     def __init__(self, pieces: Pieces, make: Callable[[Sequence[Piece], Source], Any]) -> None:
-        """`make` makes the object over some pieces."""
+        """Start without segments; `make` makes the object over a list of segments."""
         self._pieces = pieces
         self._make = make
         self._held: tuple[frozenset[int], Any] = (frozenset(), None)
         self._whole: Any = None  # the object once it is over all pieces
 
     def over(self, source: Source, ordinals: U32 | None) -> Any:
-        """The object, over the pieces of these ordinals at least, or over all."""
+        """Return the object, over at least the segments of these ordinals; None means all."""
         if self._whole is not None:
             return self._whole
         if ordinals is None:
@@ -107,7 +107,7 @@ class Gathered:
         return self._with(source, np.unique(self._pieces.which(ordinals)).tolist())
 
     def over_one(self, source: Source, ordinal: int) -> Any:
-        """The object, over the piece of one ordinal at least."""
+        """Return the object, over at least the segment of one ordinal."""
         if self._whole is not None:
             return self._whole
         held, made = self._held
@@ -119,7 +119,7 @@ class Gathered:
         if made is None or not held.issuperset(numbers):
             held = held.union(numbers)
             made = self._make([self._pieces[number] for number in sorted(held)], source)
-            # One assignment, so that another thread sees either the old or the new.
+            # One assignment, so that another thread sees either the old pair or the new one.
             self._held = (held, made)
             if len(held) == len(self._pieces):
                 self._whole = made

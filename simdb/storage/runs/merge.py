@@ -1,9 +1,9 @@
-"""Writing runs: one run from one or several neighbours, value by value.
+"""Merging: one run written from several neighbours, value by value.
 
-Tables are merged pair by pair, columns by ordinal are put together segment by segment, and only
+Tables are merged pair by pair and columns by ordinal are joined segment by segment, so that only
 what is being written is in memory beside the sources.  Deleted documents leave the tables.  Their
-places in the columns stay, so that ordinals keep their meaning, unless `renumber` is asked for:
-then the remaining documents get new ordinals without gaps.
+places in the columns stay, so that ordinals keep their meaning, unless `renumber` is given: then
+the remaining documents get new ordinals without gaps.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ def write_run(
     dead: Bitmap | None,
     renumber: bool = False,
 ) -> RunInfo:
-    """Write `runs`, which follow each other, as run `number`; returns its row of the manifest.
+    """Write `runs`, which follow each other, as run `number`; return its row of the manifest.
 
     `put(sub-database, key, value)` stores one value.
     """
@@ -63,7 +63,7 @@ def write_run(
 def _weighted_count(
     runs: Sequence[Run], source: Source, kept: npt.NDArray[np.uint32] | None
 ) -> int:
-    """How many documents have a volatility vector, of all or of those `kept`."""
+    """Count the documents with a volatility vector, among all or among the ordinals `kept`."""
     if kept is None:
         return sum(run.info.weighted_count for run in runs)
     states = [
@@ -76,10 +76,10 @@ def _weighted_count(
 
 
 def merge_tables(tables: Sequence[Table]) -> Table:
-    """The entries of all `tables`, sorted; the directory is not made.
+    """Merge the entries of all `tables`, sorted; the directory is left empty.
 
-    Among equal keys the order of the tables is kept, so only neighbours are merged: each time
-    those two that cost least.
+    Equal keys keep the order of their tables, so only neighbours are merged, each time the pair
+    that costs least.
     """
     left = list(tables)
     while len(left) > 1:
@@ -94,7 +94,7 @@ def merge_tables(tables: Sequence[Table]) -> Table:
 
 
 def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) -> Run:
-    """One run in memory from several that follow each other; nothing is left out."""
+    """Merge runs that follow each other into one run in memory; nothing is left out."""
     tables = [
         _merged([run.table(table, source) for run in runs], None, None, source.header_offset)
         for table in range(table_count)
@@ -112,7 +112,7 @@ def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) ->
 
 
 def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
-    """Sub-database and key of every value of a run."""
+    """Yield sub-database and key of every value of a run."""
     number = run.info.number
     for name in [*layout.table_names(table_count), layout.IDS]:
         for column in layout.TABLE_KINDS:
@@ -124,7 +124,7 @@ def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, by
 
 
 def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
-    """Only the documents at the positions `chosen`, ascending, of a part."""
+    """Return a segment with only the documents at the ascending positions `chosen`."""
     offsets = part.columns[layout.OFFSET]
     lengths = offsets[1:].astype(np.int64) - offsets[:-1]
     is_kept = np.zeros(len(part), np.bool_)
@@ -161,7 +161,7 @@ def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors
 
 
 def joined(parts: list[Segment], start: int) -> Segment:
-    """One segment from parts that follow each other."""
+    """Join parts that follow each other into one segment."""
     lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
     every = offsets_of(np.concatenate(lengths))
     offsets = stored_offsets(every, f"the ids of {len(every) - 1} documents")
@@ -179,7 +179,7 @@ def _merged(
     kept: npt.NDArray[np.uint32] | None,
     header_offset: int,
 ) -> Table:
-    """All entries of `tables` that are not dead, sorted; ordinals renumbered by `kept`."""
+    """Merge the entries of `tables` that are not dead; renumber the ordinals by `kept`."""
     if dead is not None:
         tables = [_without(table, dead) for table in tables]
     merged = merge_tables(tables)
@@ -199,7 +199,7 @@ def _without(table: Table, dead: Bitmap) -> Table:
 
 
 def _aligned_segments(runs: Sequence[Run], source: Source) -> Iterator[Segment]:
-    """The documents of `runs` in segments counted from the first ordinal of all."""
+    """Yield the documents of `runs` in segments counted from the first ordinal of all."""
     start, stop = runs[0].info.start, runs[-1].info.stop
     for first in range(start, stop, layout.SEGMENT_ORDINALS):
         last = min(first + layout.SEGMENT_ORDINALS, stop)
@@ -209,7 +209,7 @@ def _aligned_segments(runs: Sequence[Run], source: Source) -> Iterator[Segment]:
 def _kept_segments(
     runs: Sequence[Run], source: Source, kept: npt.NDArray[np.uint32]
 ) -> Iterator[Segment]:
-    """The documents `kept` (ordinals, ascending), renumbered from 0, in segments."""
+    """Yield the documents `kept` (ordinals, ascending), renumbered from 0, in segments."""
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
         parts = []
@@ -220,7 +220,7 @@ def _kept_segments(
 
 
 def _slices(runs: Sequence[Run], source: Source, start: int, stop: int) -> Iterator[Segment]:
-    """The parts of stored segments that cover the ordinals start .. stop."""
+    """Yield the parts of stored segments that cover the ordinals start .. stop."""
     for run in runs:
         for number in range(run.segment_count):
             first, last = run.segment_range(number)

@@ -1,8 +1,8 @@
-"""Pages of the map: had before they are used, and given back when that is over.
+"""The page cache: read ahead what will be scanned, and release what was scanned.
 
-A file that is mapped may be larger than the memory.  What is to be searched is read in one go
-instead of page by page, and what was searched leaves the memory of the process; the system keeps
-it for others as long as it has room.
+A mapped file may be larger than the memory.  A column that will be scanned is read at once and not
+page by page, and a scanned column leaves the memory of the process; the system keeps the pages for
+later as long as it has room.
 """
 
 import ctypes
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Of madvise(2).  POPULATE_READ waits until all is there; systems that do not know it only begin.
+# Of madvise(2).  POPULATE_READ waits until all pages are read; WILL_NEED, for systems without it,
+# only starts reading.
 WILL_NEED, DO_NOT_NEED, POPULATE_READ = 3, 4, 22
 
 _MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix" else None
@@ -21,7 +22,7 @@ _PAGE_BYTES = mmap.PAGESIZE
 
 
 def is_mapped(array: npt.NDArray[Any]) -> bool:
-    """Whether `array`, decoded from a stored value, lies in the map and is no copy."""
+    """Whether `array`, decoded from a stored value, lies in the map and is not a copy."""
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -29,21 +30,21 @@ def is_mapped(array: npt.NDArray[Any]) -> bool:
 
 
 def fetch(array: npt.NDArray[Any]) -> None:
-    """Have all pages of an array in memory, or on the way to it."""
+    """Read all pages of an array into memory, or start reading them."""
     if array.nbytes >= _PAGE_BYTES and not _advise(array, POPULATE_READ):
         _advise(array, WILL_NEED)
 
 
 def give_back(array: npt.NDArray[Any]) -> None:
-    """Take the pages of an array in the map out of this process; its content stays readable.
+    """Release the pages of a mapped array from this process; its content stays readable.
 
-    Never for an array that is not in the map: `is_mapped`.
+    Do not call this for an array that is not in the map, see `is_mapped`.
     """
     _advise(array, DO_NOT_NEED)
 
 
 def _advise(array: npt.NDArray[Any], advice: int) -> bool:
-    """Tell the system about the whole pages of an array; whether it listened."""
+    """Give the system advice about the whole pages of an array; return whether it accepted."""
     start = -(-array.ctypes.data // _PAGE_BYTES) * _PAGE_BYTES
     stop = (array.ctypes.data + array.nbytes) // _PAGE_BYTES * _PAGE_BYTES
     if _MADVISE is None or start >= stop:

@@ -1,9 +1,9 @@
 """Runs: the immutable part of the database, in memory or in LMDB's map.
 
-A run covers consecutive ordinals.  It has the tables of keys that `Keying` says, one of the hashes
-of ids, all sorted, and columns by ordinal cut into segments.  In the map nothing
-is copied; since LMDB touches every page of a value that it hands out, values are fetched once,
-when first asked for, and kept as long as the run is live (its pages stay where they are).
+A run covers consecutive ordinals.  It has the tables of keys that `Keying` defines, a table of the
+hashes of ids, all sorted, and columns by ordinal cut into segments.  Mapped values are not copied.
+LMDB touches every page of a value that it returns, so a value is fetched once, when it is first
+needed, and kept as long as the run is live; its pages stay where they are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs import page_cache
 from simdb.values import EMPTY, WEIGHTED
 
-# More would make the directory larger than what it points into is worth: 2 entries to a header.
+# The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
-# That of the ids, which are asked for less often: two to four entries to a header.
+# The header offset of the table of ids, which is probed less often: two to four entries a header.
 ID_HEADER_OFFSET = -1
 
 
 class Table(NamedTuple):
-    """One sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32."""
+    """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1]."""
 
     keys: npt.NDArray[np.uint64]
     ordinals: npt.NDArray[np.uint32]
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 class Segment:
     """Consecutive documents from the ordinal `start` on, column by column (see `layout`).
 
-    fingerprints uint64[k], states uint8[k], offsets uint32[k + 1] into the bytes of the ids,
+    Fingerprints uint64[k], states uint8[k], offsets uint32[k + 1] into the bytes of the ids, and
     volatility vectors uint8[k, width].
     """
 
@@ -55,7 +55,7 @@ class Segment:
         return len(self.columns[layout.STATE])
 
     def part(self, start: int, stop: int) -> "Segment":
-        """The documents at the positions start .. stop."""
+        """Return the documents at the positions start .. stop."""
         offsets = self.columns[layout.OFFSET][start : stop + 1]
         parts = {column: array[start:stop] for column, array in self.columns.items()}
         parts[layout.OFFSET] = offsets - offsets[0]
@@ -64,7 +64,7 @@ class Segment:
 
 
 def as_segment(start: int, batch: Batch) -> Segment:
-    """Documents as one segment, the first of them with the ordinal `start`; FullError."""
+    """Return a batch as one segment; its first document has the ordinal `start`.  FullError."""
     return Segment(
         start,
         {
@@ -78,7 +78,7 @@ def as_segment(start: int, batch: Batch) -> Segment:
 
 
 class Source:
-    """Where the values of stored runs are fetched from: a transaction that sees them."""
+    """A read transaction, from which the values of stored runs are fetched."""
 
     __slots__ = ("_environment", "_is_lent", "header_offset", "holder", "width")
 
@@ -87,9 +87,9 @@ class Source:
     ) -> None:
         """Begin a read transaction; `width` is the bytes of a volatility vector.
 
-        `header_offset`: how wide the directories of tables of fingerprints are, see `header_bits`.
-        `inside`: a write transaction to read what it has written; whoever began it ends it, and
-        nothing may be written while what was fetched is in use.
+        `header_offset`: sets the width of the directories of tables of keys, see `header_bits`.
+        `inside`: a write transaction whose own changes are read; its owner ends it, and must write
+        nothing while fetched arrays are in use.
         """
         self._environment = environment
         self.width = width
@@ -104,11 +104,14 @@ class Source:
 
     @property
     def transaction(self) -> Any:
-        """The transaction of LMDB; None after `end`, and in a forked child."""
+        """The LMDB transaction; None after `end`, and in a forked child."""
         return None if self.holder is None else self.holder.transaction
 
     def end(self) -> None:
-        """End the transaction, again is fine; nothing that was fetched may be used after it."""
+        """End the transaction; a second call does nothing.
+
+        Arrays that were fetched through it may not be used any more.
+        """
         holder, self.holder = self.holder, None
         if holder is not None and not self._is_lent:
             self._environment.end(holder)
@@ -120,18 +123,18 @@ class Source:
             raise ClosedError("the snapshot or transaction that this comes from has ended")
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
-        """The array stored under `key` of a sub-database; CorruptError when it is missing."""
+        """Return the array stored under `key` of a sub-database; CorruptError if it is missing."""
         return codec.decode_array(kind, key, self.value(name, kind, key), dtype)
 
     def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
-        """The bytes stored under `key` of a sub-database; CorruptError when there are none."""
+        """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
         value = self.find(name, key)
         if value is None:
             raise CorruptError(f"{codec.name(kind, key)} is missing from {name.decode()}")
         return value
 
     def find(self, name: bytes, key: bytes) -> Any:
-        """The bytes stored under `key` of a sub-database; None when there are none."""
+        """Return the bytes stored under `key` of a sub-database; None if there are none."""
         return get_value(self.transaction, self._environment.subdatabase(name), key)
 
     def handle(self, name: bytes) -> Any:
@@ -139,12 +142,12 @@ class Source:
         return self._environment.subdatabase(name)
 
     def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
-        """Every key of a sub-database, in order, and the bytes stored under it."""
+        """Yield every key of a sub-database, in order, with the bytes stored under it."""
         return values_from(self.transaction, self._environment.subdatabase(name))
 
 
 class Run:
-    """A run; parts that were not given are fetched when they are asked for."""
+    """A run, whose missing parts are fetched when they are first needed."""
 
     def __init__(
         self,
@@ -153,7 +156,7 @@ class Run:
         id_table: Table | None = None,
         segments: Sequence[Segment] | None = None,
     ) -> None:
-        """Give all parts for a run in memory, none for one that is stored."""
+        """Give all parts for a run in memory, and none for a stored run."""
         self.info = info
         self._tables: dict[int, Table] = dict(enumerate(tables or ()))
         self._id_table = id_table
@@ -162,16 +165,16 @@ class Run:
             for number, segment in enumerate(segments or ())
             for column, array in segment.columns.items()
         }
-        self._mapped: list[npt.NDArray[Any]] = []  # fetched, and not copied
+        self._mapped: list[npt.NDArray[Any]] = []  # fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
 
     def give_back(self) -> None:
-        """Take what was fetched out of the memory of this process until it is used again."""
+        """Release the fetched arrays from the memory of this process until they are used again."""
         for array in self._mapped:
             page_cache.give_back(array)
 
     def table(self, number: int, source: Source) -> Table:
-        """The table of one block permutation."""
+        """Return table `number`."""
         if number not in self._tables:
             name = layout.table_name(number)
             self._tables[number] = self._fetch_table(
@@ -180,7 +183,7 @@ class Run:
         return self._tables[number]
 
     def id_table(self, source: Source) -> Table:
-        """The table of hashes of ids."""
+        """Return the table of hashes of ids."""
         if self._id_table is None:
             self._id_table = self._fetch_table(
                 layout.IDS, self.info.id_count, source, ID_HEADER_OFFSET
@@ -188,7 +191,7 @@ class Run:
         return self._id_table
 
     def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
-        """One column of one segment."""
+        """Return one column of one segment."""
         array = self._columns.get((column, number))
         if array is None:
             array = self._fetch_column(column, number, source)
@@ -196,20 +199,21 @@ class Run:
         return array
 
     def segment(self, number: int, source: Source) -> Segment:
-        """All columns of one segment; CorruptError where the ids do not follow each other."""
+        """Return all columns of one segment; CorruptError if the ids' offsets do not ascend."""
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in layout.COLUMN_KINDS}
         offsets = columns[layout.OFFSET]
         if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             raise CorruptError(
-                f"the ids of segment {number} of run {self.info.number} do not follow each other"
+                f"the offsets of the ids of segment {number} of run {self.info.number} do not"
+                " ascend from 0"
             )
         return Segment(start, columns)
 
     def searchable(self, number: int, first: int, source: Source) -> Table:
-        """The documents with features of one segment, by ordinal from `first` on.
+        """Return the documents with features of one segment, from the ordinal `first` on.
 
-        Their fingerprints stand under one header, as they are compared one by one.
+        They are in order of ordinals, under one header, because they are compared one by one.
         """
         segment_start, stop = self.segment_range(number)
         start = max(first, segment_start)
@@ -219,14 +223,14 @@ class Run:
             ordinals = np.arange(start, stop, dtype=np.uint32)
             fingerprints = self.column(layout.FINGERPRINT, number, source)[inside]
             if self.info.entry_count < len(self.info):
-                kept = self.column(layout.STATE, number, source)[inside] != EMPTY
-                fingerprints, ordinals = fingerprints[kept], ordinals[kept]
+                has_features = self.column(layout.STATE, number, source)[inside] != EMPTY
+                fingerprints, ordinals = fingerprints[has_features], ordinals[has_features]
             directory = np.array([0, len(ordinals)], np.uint32)
             table = self._searchable[(number, start)] = Table(fingerprints, ordinals, directory)
         return table
 
     def verify_column(self, column: int, number: int, source: Source) -> None:
-        """Raise CorruptError unless a column of a segment is stored, and as it was written."""
+        """Raise CorruptError unless a column of a segment is stored and its checksum is right."""
         if column == layout.VECTOR and (source.width == 0 or self.info.weighted_count == 0):
             return
         name = layout.column_name(column)
@@ -240,7 +244,7 @@ class Run:
         return -(-len(self.info) // layout.SEGMENT_ORDINALS)
 
     def segment_range(self, number: int) -> tuple[int, int]:
-        """The ordinals start .. stop of one segment."""
+        """Return the ordinals start .. stop of one segment."""
         start = self.info.start + number * layout.SEGMENT_ORDINALS
         return start, min(start + layout.SEGMENT_ORDINALS, self.info.stop)
 
@@ -252,7 +256,7 @@ class Run:
             if len(array) != count:
                 raise CorruptError(
                     f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
-                    f" the manifest says {count}"
+                    f" but the manifest says {count}"
                 )
             parts.append(self._noted(array))
         key = layout.table_key(self.info.number, layout.DIRECTORY)
@@ -301,10 +305,10 @@ def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: i
 
 
 def header_bits(entry_count: int, header_offset: int) -> int:
-    """Width of the directory of a table: floor(log2 n) + `header_offset`, within its limits.
+    """Return the width t of a table's directory: floor(log2 n) + `header_offset`, limited.
 
-    That is t of PSM (Sood & Loguinov 2011, section 4.3), which gives its table T' = 1 + 2^(t - d)
-    times the memory of the fingerprints, d = log2 n.
+    It is the t of PSM (Sood & Loguinov 2011, section 4.3), whose table takes T' = 1 + 2^(t - d)
+    times the memory of the fingerprints, with d = log2 n.  PSM calls the directory a header table.
     """
     return min(max(entry_count.bit_length() - 1 + header_offset, 0), HEADER_BITS_MAX)
 
@@ -316,7 +320,7 @@ def make_table(
     *,
     is_sorted: bool = False,
 ) -> Table:
-    """Sort both columns in place unless they are, and make the directory, see `header_bits`."""
+    """Sort both columns in place unless sorted, and make the directory (see `header_bits`)."""
     if not is_sorted:
         kernel.sort(keys, ordinals)
     bits = header_bits(len(keys), header_offset)
@@ -326,7 +330,7 @@ def make_table(
 
 
 def seal(loose: LooseView, keying: Keying, number: int, header_offset: int) -> Run:
-    """A run in memory of all that `loose` holds; `header_offset`: see `header_bits`."""
+    """Make a run in memory of all documents of the delta; `header_offset`: see `header_bits`."""
     batch = loose.batch
     tables = []
     for table in range(keying.table_count):
@@ -346,7 +350,10 @@ def seal(loose: LooseView, keying: Keying, number: int, header_offset: int) -> R
 
 
 def _cut(start: int, batch: Batch) -> Iterator[Segment]:
-    """Any number of documents as segments; all of them may have more bytes of ids than one."""
+    """Cut any number of documents into segments.
+
+    All segments together may have more bytes of ids than one value can hold.
+    """
     for first in range(0, len(batch), layout.SEGMENT_ORDINALS):
         stop = min(first + layout.SEGMENT_ORDINALS, len(batch))
         yield as_segment(start + first, batch.part(first, stop))

@@ -1,12 +1,12 @@
-"""Documents as a dump has them: some thousands to a frame, without anything that can be derived.
+"""Documents in a dump: some thousands in a frame, without anything that can be derived.
 
 A frame of documents:
 
     count u32 | vector width u32 | fingerprints u64[n] | offsets of ids u32[n + 1] | states u8[n] |
     vectors u8[n, width] | stored forms of ids
 
-Documents are numbered from 0 in order of insertion.  Their metadata follows in frames that are
-like the stored blocks (see `metadata`), with these numbers in the place of ordinals.
+Documents are numbered from 0 in order of insertion.  Their metadata follow in frames with the
+layout of stored metadata blocks (see `metadata`), with these numbers in place of ordinals.
 """
 
 import struct
@@ -27,11 +27,11 @@ _COUNTS = struct.Struct("<II")
 
 
 def pack_documents(segment: Segment) -> bytes:
-    """The payload of a frame."""
+    """Return the payload of a frame."""
     columns = segment.columns
     offsets = columns[layout.OFFSET]
     is_weighted = columns[layout.STATE] == WEIGHTED
-    # Those of other documents mean nothing, and equal databases shall have equal dumps.
+    # Vectors of documents without weights have no meaning; zeros give equal databases equal dumps.
     vectors = np.where(is_weighted[:, None], columns[layout.VECTOR], np.uint8(0))
     parts: list[tuple[npt.NDArray[Any], str]] = [
         (columns[layout.FINGERPRINT], "<u8"),
@@ -45,12 +45,12 @@ def pack_documents(segment: Segment) -> bytes:
 
 
 def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
-    """The documents of a frame, their ids decoded, checked and hashed; CorruptError."""
+    """Return the documents of a frame, with ids decoded, checked and hashed; CorruptError."""
     if len(payload) < _COUNTS.size:
         raise CorruptError(f"{place} has no counts")
     count, found = _COUNTS.unpack_from(payload)
     if found != width:
-        raise CorruptError(f"{place} has vectors of {found} bytes, the options say {width}")
+        raise CorruptError(f"{place} has vectors of {found} bytes, but the options say {width}")
     at = _COUNTS.size
     columns = []
     for kind, length in (("<u8", count), ("<u4", count + 1), ("u1", count), ("u1", count * width)):
@@ -65,7 +65,9 @@ def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
     if offsets[0] != 0 or offsets[-1] != len(content) or (np.diff(offsets) < 0).any():
         raise CorruptError(f"{place} has offsets of ids that do not fit their bytes")
     if (states > WEIGHTED).any():
-        raise CorruptError(f"{place} has documents of a state that there is not")
+        raise CorruptError(
+            f"{place} has a document of state {states.max()}; the last state is {WEIGHTED}"
+        )
     ids = kernel.decode_ids(offsets, content)
     return Batch(
         fingerprints.astype(np.uint64),
@@ -78,6 +80,6 @@ def unpack_documents(payload: bytearray, width: int, place: str) -> Batch:
 
 
 def parts_of(segment: Segment, count: int) -> Iterator[Segment]:
-    """A segment in parts of so many documents."""
+    """Yield a segment in parts of `count` documents."""
     for start in range(0, len(segment), count):
         yield segment.part(start, min(start + count, len(segment)))

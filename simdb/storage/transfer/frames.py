@@ -1,11 +1,11 @@
-"""Frames: a stream of checked pieces, which a dump is made of.
+"""Frames: the checked parts of a stream; a dump is made of them.
 
     magic "simdbdmp" | version u32 | zero u32, then frames, the last one of the kind "end "
     frame: kind (4 bytes) | number u32 | payload bytes u64 | checksum u64 | payload
 
-All integers are little-endian.  Frames are numbered from 0.  The checksum is XXH3-64 over the
-payload, seeded by that over the 16 bytes before it, so a frame that is changed, missing, doubled
-or out of place is noticed, and so is a stream that ends before its end.
+All integers are little-endian.  Frames are numbered from 0.  The checksum is XXH3-64 of the
+payload, seeded by the XXH3-64 of the 16 bytes before it, so a reader notices a frame that is
+changed, missing, doubled or out of place, and a stream that ends too early.
 """
 
 import os
@@ -27,12 +27,12 @@ SEEDED_BYTES = FRAME.size - 8
 END = b"end "
 # The largest thing in a frame is the metadata of one document.
 FRAME_BYTES_MAX = METADATA_BYTES_MAX + (1 << 20)
-# What a length that cannot be held against a file makes us allocate before its bytes have come.
+# Bytes allocated at a time for a frame from a pipe, whose length cannot be compared with a file.
 PART_BYTES = 1 << 20
 
 
 class FrameWriter:
-    """Writes frames one after the other; counts `size_bytes`."""
+    """A writer of frames to a stream; `size_bytes` counts what was written."""
 
     def __init__(self, stream: BinaryIO) -> None:
         """Write the head of the stream."""
@@ -49,7 +49,7 @@ class FrameWriter:
         self._number += 1
 
     def _put(self, content: bytes) -> None:
-        """Write all of it, also where the stream takes parts of what it is given."""
+        """Write all of `content`, even if the stream takes only parts at a time."""
         self.size_bytes += len(content)
         view = memoryview(content)
         while view:
@@ -58,10 +58,10 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Reads frames; FormatError for another kind of stream, CorruptError for a damaged one."""
+    """A reader of frames; FormatError for another kind of stream, CorruptError for damage."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
-        """Read the head; `name` of the stream for messages."""
+        """Read the head; `name` is the name of the stream in messages."""
         self._stream = stream
         self._name = name
         self._number = 0
@@ -81,11 +81,11 @@ class FrameReader:
 
     @property
     def place(self) -> str:
-        """The frame that was read last, for messages."""
+        """Name of the last frame that was read, for messages."""
         return f"{self._name}, frame {self._number - 1}"
 
     def frames(self) -> Iterator[tuple[bytes, bytearray]]:
-        """Kind and payload of each frame up to the last, whose kind is `END`."""
+        """Yield kind and payload of each frame, including the last one of the kind `END`."""
         kind = b""
         while kind != END:
             kind, payload = self._frame()
@@ -104,7 +104,7 @@ class FrameReader:
             raise CorruptError(f"{self._name} is damaged in the head of {where}")
         if self._left is not None and size > self._left - self._at:
             raise CorruptError(
-                f"{self._name} is cut off or damaged in {where}: that says {size} bytes, and"
+                f"{self._name} is cut off or damaged in {where}: its head says {size} bytes, but"
                 f" {self._left - self._at} are left"
             )
         payload = self._read(size)
@@ -116,7 +116,7 @@ class FrameReader:
         return kind, payload
 
     def _read(self, count: int) -> bytearray:
-        """So many bytes, or fewer at the end of the stream."""
+        """Read `count` bytes, or fewer at the end of the stream."""
         content = bytearray()
         while len(content) < count:
             part = self._stream.read(min(count - len(content), PART_BYTES))
@@ -132,7 +132,7 @@ def _checksum(seeded: bytes, payload: bytes | bytearray) -> int:
 
 
 def _bytes_left(stream: BinaryIO) -> int | None:
-    """Bytes of a regular file from where the stream stands; None for anything else."""
+    """Return the bytes from the position of the stream to the end of a regular file, else None."""
     try:
         state = os.fstat(stream.fileno())
         return state.st_size - stream.tell() if stat.S_ISREG(state.st_mode) else None
