@@ -55,7 +55,7 @@ FOLDERS = {
         "environment.copy", "environment.environment", "environment.registry",
         "records.batch", "records.delta", "records.manifest", "records.metadata",
         "records.tombstones",
-        "runs.page_cache", "runs.run", "runs.columns", "runs.merge",
+        "runs.page_cache", "runs.run", "runs.seal", "runs.columns", "runs.merge",
         "transfer.frames", "transfer.documents",
         "membership", "contents", "salvage", "check",
     ],

@@ -25,8 +25,7 @@ from simdb.storage.files.names import IDF_FILE
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import is_deleted
-from simdb.storage.runs.merge import run_keys
-from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits
+from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits, run_keys
 from simdb.values import BARE, EMPTY
 
 RESTORE = (

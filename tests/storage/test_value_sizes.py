@@ -10,7 +10,8 @@ from simdb.storage import layout
 from simdb.storage.records.batch import Batch, encode_batch
 from simdb.storage.records.delta import as_loose
 from simdb.storage.runs.merge import joined
-from simdb.storage.runs.run import as_segment, seal
+from simdb.storage.runs.run import as_segment
+from simdb.storage.runs.seal import seal
 
 GIB = 2**30
 

@@ -5,7 +5,7 @@ import os
 import simdb
 from simdb.storage import layout
 from simdb.storage.environment import registry
-from simdb.storage.runs.merge import run_keys
+from simdb.storage.runs.run import run_keys
 
 TINY = simdb.Options(delta_documents=4, growth=2)
 

@@ -25,7 +25,7 @@ from simdb.storage.membership import groups_of
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Loose, as_loose
 from simdb.storage.records.tombstones import with_deleted
-from simdb.storage.runs.run import seal
+from simdb.storage.runs.seal import seal
 from simdb.values import EMPTY, WEIGHTED, Sketches
 
 # So many documents and fewer are compared with each other; more get tables of their own.

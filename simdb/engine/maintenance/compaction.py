@@ -30,7 +30,8 @@ from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.records.metadata import encode_blocks, read_all
 from simdb.storage.records.tombstones import live_ordinals
 from simdb.storage.runs.merge import write_run
-from simdb.storage.runs.run import Source, seal
+from simdb.storage.runs.run import Source
+from simdb.storage.runs.seal import seal
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096

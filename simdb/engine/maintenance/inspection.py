@@ -32,8 +32,7 @@ from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.records.tombstones import live_count
-from simdb.storage.runs.merge import run_keys
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run, Source, run_keys
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"

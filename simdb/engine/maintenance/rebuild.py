@@ -35,8 +35,16 @@ from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Keying, Loose
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
-from simdb.storage.runs.merge import joined, put_segment, put_table, taken
-from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Segment, Source, make_table
+from simdb.storage.runs.merge import joined, taken
+from simdb.storage.runs.run import (
+    ID_HEADER_OFFSET,
+    Run,
+    Segment,
+    Source,
+    make_table,
+    put_segment,
+    put_table,
+)
 from simdb.storage.salvage import Part, Survey, ids_of, sound_metadata, survey
 from simdb.storage.transfer.documents import parts_of
 from simdb.values import BARE, EMPTY, WEIGHTED

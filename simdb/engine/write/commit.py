@@ -23,8 +23,8 @@ from simdb.storage.records.batch import encode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo, encode_manifest
 from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
-from simdb.storage.runs.merge import run_keys, write_run
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.merge import write_run
+from simdb.storage.runs.run import Run, Source, run_keys
 
 # Where values are removed when runs are sealed and merged, beside the tables.
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})

@@ -26,7 +26,8 @@ from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Loose, as_loose
 from simdb.storage.records.tombstones import Bitmap, with_deleted, with_room
 from simdb.storage.runs.merge import merge_in_memory
-from simdb.storage.runs.run import Run, Source, seal
+from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.seal import seal
 from simdb.values import BARE, EMPTY, ORDINALS_MAX
 
 

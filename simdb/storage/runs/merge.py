@@ -6,7 +6,7 @@ places in the columns stay, so that ordinals keep their meaning, unless `renumbe
 the remaining documents get new ordinals without gaps.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,18 @@ from simdb.storage import codec, layout
 from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, live_ordinals
-from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Segment, Source, Table, make_table
+from simdb.storage.runs.run import (
+    ID_HEADER_OFFSET,
+    Put,
+    Run,
+    Segment,
+    Source,
+    Table,
+    make_table,
+    put_segment,
+    put_table,
+)
 from simdb.values import WEIGHTED, offsets_of
-
-Put = Callable[[bytes, bytes, Any], None]
 
 
 def write_run(
@@ -111,18 +119,6 @@ def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) ->
     return Run(info, tables, id_table, list(_aligned_segments(runs, source)))
 
 
-def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield sub-database and key of every value of a run."""
-    number = run.info.number
-    for name in [*layout.table_names(table_count), layout.IDS]:
-        for column in layout.TABLE_KINDS:
-            yield name, layout.table_key(number, column)
-    for segment in range(run.segment_count):
-        for column in layout.COLUMN_KINDS:
-            if column != layout.VECTOR or (width and run.info.weighted_count):
-                yield layout.column_name(column), layout.segment_key(number, column, segment)
-
-
 def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
     """Return a segment with only the documents at the ascending positions `chosen`."""
     offsets = part.columns[layout.OFFSET]
@@ -136,28 +132,6 @@ def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
     }
     starts = stored_offsets(offsets_of(lengths[chosen]), f"the ids of {len(chosen)} documents")
     return Segment(part.start, {**columns, layout.OFFSET: starts})
-
-
-def put_table(name: bytes, number: int, table: Table, put: Put) -> None:
-    """Write a table of run `number`."""
-    columns: dict[int, npt.NDArray[Any]] = {
-        layout.KEYS: table.keys,
-        layout.ORDINALS: table.ordinals,
-        layout.DIRECTORY: table.directory,
-    }
-    for column, array in columns.items():
-        key = layout.table_key(number, column)
-        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
-
-
-def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
-    """Write segment `at` of run `number`."""
-    for column, array in segment.columns.items():
-        if column == layout.VECTOR and not has_vectors:
-            continue
-        name = layout.column_name(column)
-        key = layout.segment_key(number, column, at)
-        put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
 
 
 def joined(parts: list[Segment], start: int) -> Segment:

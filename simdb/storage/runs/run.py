@@ -1,12 +1,15 @@
 """Runs: the immutable part of the database, in memory or in LMDB's map.
 
 A run covers consecutive ordinals.  It has the tables of keys that `Keying` defines, a table of the
-hashes of ids, all sorted, and columns by ordinal cut into segments.  Mapped values are not copied.
-LMDB touches every page of a value that it returns, so a value is fetched once, when it is first
-needed, and kept as long as the run is live; its pages stay where they are.
+hashes of ids, all sorted, and columns by ordinal cut into segments.  This module alone packs and
+unpacks the stored values of a run.
+
+Mapped values are not copied.  LMDB touches every page of a value that it returns, so a value is
+fetched once, when it is first needed, and kept as long as the run is live; its pages stay where
+they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,11 +23,11 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder
 from simdb.storage.environment.reading import get_value, values_from
 from simdb.storage.records.batch import Batch, stored_offsets
-from simdb.storage.records.delta import Keying, LooseView
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs import page_cache
-from simdb.values import EMPTY, WEIGHTED
+from simdb.values import EMPTY
 
+Put = Callable[[bytes, bytes, Any], None]
 # The widest directory: a wider one would cost more memory than it saves time.
 HEADER_BITS_MAX = 28
 # The header offset of the table of ids, which is probed less often: two to four entries a header.
@@ -329,37 +332,35 @@ def make_table(
     return Table(keys, ordinals, directory)
 
 
-def seal(loose: LooseView, keying: Keying, number: int, header_offset: int) -> Run:
-    """Make a run in memory of all documents of the delta; `header_offset`: see `header_bits`."""
-    batch = loose.batch
-    tables = []
-    for table in range(keying.table_count):
-        keys = codec.allocate(np.uint64, len(loose.searchable))
-        keying.write_keys(loose.searchable, keys, table)
-        ordinals = _allocated(loose.ordinals, np.uint32)
-        tables.append(make_table(keys, ordinals, header_offset))
-    every = np.arange(loose.start, loose.stop, dtype=np.uint32)
-    id_table = make_table(
-        _allocated(batch.hashes, np.uint64), _allocated(every, np.uint32), ID_HEADER_OFFSET
-    )
-    segments = list(_cut(loose.start, batch))
-    weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
-    entry_count = len(loose.searchable)
-    info = RunInfo(number, loose.start, loose.stop, entry_count, len(batch), weighted_count)
-    return Run(info, tables, id_table, segments)
+def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield sub-database and key of every value of a run."""
+    number = run.info.number
+    for name in [*layout.table_names(table_count), layout.IDS]:
+        for column in layout.TABLE_KINDS:
+            yield name, layout.table_key(number, column)
+    for segment in range(run.segment_count):
+        for column in layout.COLUMN_KINDS:
+            if column != layout.VECTOR or (width and run.info.weighted_count):
+                yield layout.column_name(column), layout.segment_key(number, column, segment)
 
 
-def _cut(start: int, batch: Batch) -> Iterator[Segment]:
-    """Cut any number of documents into segments.
+def put_table(name: bytes, number: int, table: Table, put: Put) -> None:
+    """Write a table of run `number`."""
+    columns: dict[int, npt.NDArray[Any]] = {
+        layout.KEYS: table.keys,
+        layout.ORDINALS: table.ordinals,
+        layout.DIRECTORY: table.directory,
+    }
+    for column, array in columns.items():
+        key = layout.table_key(number, column)
+        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
 
-    All segments together may have more bytes of ids than one value can hold.
-    """
-    for first in range(0, len(batch), layout.SEGMENT_ORDINALS):
-        stop = min(first + layout.SEGMENT_ORDINALS, len(batch))
-        yield as_segment(start + first, batch.part(first, stop))
 
-
-def _allocated(values: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    copied = codec.allocate(dtype, len(values))
-    copied[...] = values
-    return copied
+def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
+    """Write segment `at` of run `number`."""
+    for column, array in segment.columns.items():
+        if column == layout.VECTOR and not has_vectors:
+            continue
+        name = layout.column_name(column)
+        key = layout.segment_key(number, column, at)
+        put(name, key, codec.encode_array(layout.COLUMN_KINDS[column], key, array))
