@@ -20,7 +20,7 @@ from simdb.storage.environment.reading import get_value, values_from
 from simdb.storage.environment.status import engine_version
 from simdb.storage.files.idf_file import read_own_idf, write_own_idf
 from simdb.storage.records.batch import decode_batch
-from simdb.storage.records.delta import Keying, Loose, LooseView
+from simdb.storage.records.delta import Delta, DeltaView, Keying
 from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.run import Run
@@ -37,9 +37,9 @@ class Contents(NamedTuple):
     generation: int
     manifest: Manifest
     runs: tuple[Run, ...]
-    loose: LooseView
+    loose: DeltaView
     dead: npt.NDArray[np.uint8] | None
-    buffer: Loose
+    buffer: Delta
     calibration: dict[str, Any] | None
 
 
@@ -229,7 +229,7 @@ def _load_delta(
     width: int,
     keying: Keying,
     previous: Contents | None,
-) -> Loose:
+) -> Delta:
     """Return the delta: the buffer of `previous` with later documents appended, or a new one."""
     goes_on = (
         previous is not None
@@ -239,7 +239,7 @@ def _load_delta(
     if goes_on and previous is not None:
         buffer = previous.buffer
     else:
-        buffer = Loose(manifest.delta_start, width, keying)
+        buffer = Delta(manifest.delta_start, width, keying)
     at = buffer.start + len(buffer)
     if at == manifest.next_ordinal:
         return buffer

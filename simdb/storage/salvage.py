@@ -48,7 +48,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Survey:
+class Salvage:
     """Everything that can be read, and everything that cannot.
 
     `parts` can be read completely; of `named` at least the ids can be read.  `is_dead` is bool by
@@ -64,13 +64,13 @@ class Survey:
     is_dead: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
 
-def survey(environment: Environment, source: Source) -> Survey:
-    """Read and verify everything except the tables."""
+def salvage(environment: Environment, source: Source) -> Salvage:
+    """Verify everything except the tables; return what can be read, and what cannot."""
     try:
         manifest = read_manifest(environment, source.transaction)
-        found = Survey(manifest, manifest.next_ordinal)
+        found = Salvage(manifest, manifest.next_ordinal)
     except (CorruptError, FormatError) as error:
-        found = Survey(_guessed_manifest(source))
+        found = Salvage(_guessed_manifest(source))
         found.notes.append(f"{error}; the runs were found by their columns")
     for info in found.manifest.runs:
         _look_at_run(found, Run(info), source)
@@ -87,7 +87,7 @@ def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
         try:
             yield from _readable_block(key, value)
         except CorruptError:
-            continue  # `survey` has reported the block
+            continue  # `salvage` has reported the block
 
 
 def ids_of(segment: Segment) -> list[Any]:
@@ -99,7 +99,7 @@ def ids_of(segment: Segment) -> list[Any]:
     return kernel.decode_ids(offsets, content)
 
 
-def _look_at_run(found: Survey, run: Run, source: Source) -> None:
+def _look_at_run(found: Salvage, run: Run, source: Source) -> None:
     for number in range(run.segment_count):
         start, stop = run.segment_range(number)
         before = len(found.losses)
@@ -129,7 +129,7 @@ def _only_ids(run: Run, number: int, source: Source) -> Segment:
     return Segment(run.segment_range(number)[0], columns)
 
 
-def _look_at_delta(found: Survey, source: Source) -> None:
+def _look_at_delta(found: Salvage, source: Source) -> None:
     at = found.manifest.delta_start
     for key, value in _numbered(found, source, layout.DELTA):
         start = layout.key_number(key)
@@ -151,7 +151,7 @@ def _look_at_delta(found: Survey, source: Source) -> None:
     found.next_ordinal = max(found.next_ordinal, at)
 
 
-def _numbered(found: Survey, source: Source, name: bytes) -> Iterator[tuple[bytes, Any]]:
+def _numbered(found: Salvage, source: Source, name: bytes) -> Iterator[tuple[bytes, Any]]:
     """Yield the values of a sub-database whose keys are numbers; report other keys as lost."""
     for key, value in source.every(name):
         if len(key) == layout.NUMBER_BYTES:
@@ -161,13 +161,13 @@ def _numbered(found: Survey, source: Source, name: bytes) -> Iterator[tuple[byte
             found.losses.append(Loss(message, 0, 0))
 
 
-def _close_gap(found: Survey, start: int, stop: int) -> None:
+def _close_gap(found: Salvage, start: int, stop: int) -> None:
     if start < stop:
         message = f"the delta has no readable documents from ordinal {start} to {stop}"
         found.losses.append(Loss(message, start, stop))
 
 
-def _look_at_tombstones(found: Survey, source: Source) -> None:
+def _look_at_tombstones(found: Salvage, source: Source) -> None:
     found.is_dead = np.zeros(found.next_ordinal, np.bool_)
     for key, value in _numbered(found, source, layout.DELETED):
         start = layout.key_number(key) * layout.CHUNK_ORDINALS
@@ -191,7 +191,7 @@ def _look_at_tombstones(found: Survey, source: Source) -> None:
         )
 
 
-def _look_at_metadata(found: Survey, source: Source) -> None:
+def _look_at_metadata(found: Salvage, source: Source) -> None:
     broken: tuple[int, str] | None = None
     for key, value in _numbered(found, source, layout.METADATA):
         start = layout.key_number(key)
@@ -204,7 +204,7 @@ def _look_at_metadata(found: Survey, source: Source) -> None:
     _note_metadata(found, broken, found.next_ordinal)
 
 
-def _note_metadata(found: Survey, broken: tuple[int, str] | None, stop: int) -> None:
+def _note_metadata(found: Salvage, broken: tuple[int, str] | None, stop: int) -> None:
     if broken is not None:
         message = f"{broken[1]}; documents of {broken[0]} .. {stop} lose their metadata"
         found.losses.append(Loss(message, broken[0], stop, takes_documents=False))

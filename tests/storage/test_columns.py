@@ -11,7 +11,7 @@ from simdb import kernel
 from simdb.index.permutation import Permutations
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch, decode_batch, encode_batch
-from simdb.storage.records.delta import Loose
+from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
 from simdb.storage.records.metadata import BLOCK_BYTES, decode_block, encode_blocks
 from simdb.storage.records.tombstones import (
@@ -62,7 +62,7 @@ def test_a_batch_comes_back_as_it_was(rows, width):
 def test_a_batch_is_the_sum_of_its_parts(rows, cut):
     batch = make_batch([bits for bits, _ in rows], [id for _, id in rows], 32)
     cut = min(cut, len(rows))
-    loose = Loose(100, 32, Permutations(4, 1))
+    loose = Delta(100, 32, Permutations(4, 1))
 
     loose.append(batch.part(0, cut))
     before = loose.view()

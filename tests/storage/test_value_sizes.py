@@ -8,7 +8,7 @@ from simdb.errors import FullError
 from simdb.index.permutation import Permutations
 from simdb.storage import layout
 from simdb.storage.records.batch import Batch, encode_batch
-from simdb.storage.records.delta import as_loose
+from simdb.storage.records.delta import delta_view
 from simdb.storage.runs.merge import joined
 from simdb.storage.runs.run import as_segment
 from simdb.storage.runs.seal import seal
@@ -33,7 +33,7 @@ def test_more_than_four_gibibytes_of_ids_are_sealed_whole(monkeypatch, many_giga
     monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 3)
     keying = Permutations(4, 1)
 
-    run = seal(as_loose(0, many_gigabytes, keying), keying, 0, -1)
+    run = seal(delta_view(0, many_gigabytes, keying), keying, 0, -1)
 
     segments = [run.segment(number, None) for number in range(run.segment_count)]
     assert [len(each) for each in segments] == [3, 3, 3, 1]

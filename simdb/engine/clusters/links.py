@@ -23,7 +23,7 @@ from simdb.plan.problem import Criterion
 from simdb.storage import layout
 from simdb.storage.membership import groups_of
 from simdb.storage.records.batch import Batch
-from simdb.storage.records.delta import Loose, as_loose
+from simdb.storage.records.delta import Delta, delta_view
 from simdb.storage.records.tombstones import with_deleted
 from simdb.storage.runs.seal import seal
 from simdb.values import EMPTY, WEIGHTED, Sketches
@@ -124,11 +124,11 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
         sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
         np.empty(0, np.uint8),
     )  # fmt: skip
-    loose = as_loose(0, batch, state.keying)
+    loose = delta_view(0, batch, state.keying)
     runs = []
     if count > COMPARED_MAX:
         runs.append(seal(loose, state.keying, -1, state.source.header_offset))
-        loose = Loose(count, state.width, state.keying).view()
+        loose = Delta(count, state.width, state.keying).view()
     among = state.over(View(runs, loose, None, state.kind, None))
     for couples in find_links(among, criterion):
         yield couples.left, couples.right

@@ -33,7 +33,7 @@ from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
-from simdb.storage.records.delta import Keying, Loose
+from simdb.storage.records.delta import Delta, Keying
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.runs.merge import joined, taken
 from simdb.storage.runs.run import (
@@ -45,7 +45,7 @@ from simdb.storage.runs.run import (
     put_segment,
     put_table,
 )
-from simdb.storage.salvage import Part, Survey, ids_of, sound_metadata, survey
+from simdb.storage.salvage import Part, Salvage, ids_of, salvage, sound_metadata
 from simdb.storage.transfer.documents import parts_of
 from simdb.values import BARE, EMPTY, WEIGHTED
 
@@ -79,7 +79,7 @@ def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
     """What was done; `MapFull` when the map has no room for it."""
     source = store.source()
     try:
-        found = survey(store.environment, source)
+        found = salvage(store.environment, source)
         if found.losses and not drop_damaged:
             raise _refusal(found)
         found.notes += _other_damage(store, source)
@@ -102,7 +102,7 @@ def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
         source.end()
 
 
-def _refusal(found: Survey) -> CorruptError:
+def _refusal(found: Salvage) -> CorruptError:
     shown = "; ".join(loss.message for loss in found.losses[:SHOWN_LOSSES])
     more = len(found.losses) - SHOWN_LOSSES
     others = f"; and {more} more" if more > 0 else ""
@@ -144,7 +144,7 @@ def _sound_calibration(source: Source) -> dict[str, Any] | None:
     return None if _calibration_problem(source) is not None else _stored_calibration(source)
 
 
-def _kept(found: Survey) -> U32:
+def _kept(found: Salvage) -> U32:
     """The ordinals of all documents that stay."""
     is_kept = np.zeros(found.next_ordinal, np.bool_)
     for part in found.parts:
@@ -155,7 +155,7 @@ def _kept(found: Survey) -> U32:
     return np.flatnonzero(is_kept & ~found.is_dead).astype(np.uint32)
 
 
-def _dropped(found: Survey, kept: U32) -> tuple[list[Any], int]:
+def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
     """The ids of the documents that go, where known, and how many are not known."""
     is_lost = ~found.is_dead
     is_lost[kept] = False
@@ -169,7 +169,7 @@ def _dropped(found: Survey, kept: U32) -> tuple[list[Any], int]:
     return ids, int(np.count_nonzero(is_lost))
 
 
-def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
+def _write(writer: Writer, source: Source, found: Salvage, kept: U32) -> None:
     store = writer.store
     store.environment.check_pages()
     manifest = found.manifest
@@ -198,7 +198,7 @@ def _write(writer: Writer, source: Source, found: Survey, kept: U32) -> None:
     )
 
 
-def _write_run(writer: Writer, found: Survey, kept: U32) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
+def _write_run(writer: Writer, found: Salvage, kept: U32) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
     """Write one run of the documents `kept`; returns its row and the states of all."""
     number = found.manifest.next_run
     weighted_count = _weighted_count(found.parts, kept)
@@ -282,7 +282,7 @@ def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: 
     return writer.put_calibration(manifest, covering(stored, covered))
 
 
-def _readable_clusters(store: Store, source: Source, found: Survey, kept: U32) -> U32 | None:
+def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) -> U32 | None:
     """The number of each kept document's cluster; None where they are to be made anew.
 
     Clusters that the documents alone decide always are, and so are those that lose a member.
@@ -311,7 +311,7 @@ def _write_clusters(
     written = store.source(inside=writer.transaction)
     if numbers is None:
         count = rows[0].stop if rows else 0
-        loose = Loose(count, store.width, store.keying).view()
+        loose = Delta(count, store.width, store.keying).view()
         stored = _sound_calibration(written)
         calibration = None if stored is None else decode_calibration(stored)
         view = View([Run(info) for info in rows], loose, None, store.kind, calibration)

@@ -3,7 +3,7 @@
 A run that fits is one chunk.  A larger one is cut where its sorted tables are: a chunk is a window
 of the directory entries of all tables, and what begins there lies together in the file.  Where all
 volatility vectors are measured the segments of the run are the chunks, and so they are for
-documents that a plan compares one by one.  Loose documents are in memory anyway and come last.
+documents that a plan compares one by one.  Delta documents are in memory anyway and come last.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.state import State
 from simdb.plans import Plan
-from simdb.storage.records.delta import Loose
+from simdb.storage.records.delta import Delta
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.run import Run, Source
 
@@ -68,7 +68,7 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     if chunk.run is None:
         yield state.only([], state.loose)
         return
-    nothing = Loose(state.loose.stop, state.width, state.keying).view()
+    nothing = Delta(state.loose.stop, state.width, state.keying).view()
     part = state.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
     try:
         if chunk.window is not None:

@@ -13,7 +13,7 @@ from simdb import kernel
 from simdb.bits import ALL_BITS, is_set
 from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.index.bands import Bands
-from simdb.storage.records.delta import LooseView
+from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.run import Table, make_table
 from simdb.values import offsets_of
@@ -37,7 +37,7 @@ class BandTables:
         self,
         bands: Bands,
         runs: Sequence[Sequence[Table]],
-        loose: LooseView,
+        loose: DeltaView,
         dead: Bitmap | None,
         windows: Sequence[tuple[int, int]] | None,
     ) -> None:
@@ -140,7 +140,7 @@ class BandTables:
         return _coupled(found[0], found[1])
 
     def _find_loose(self, keys: U64, after: U32 | None) -> U64:
-        """Loose documents with one of these keys; see `_coupled`."""
+        """Delta documents with one of these keys; see `_coupled`."""
         if not len(self._loose.ordinals):
             return np.empty(0, np.uint64)
         if len(keys) < SORTING_QUERIES:
@@ -188,7 +188,7 @@ def _prepared(
     return kernel.Tables([ALL_BITS], rows, nothing, dead, windows)
 
 
-def _sort(loose: LooseView, bands: Bands, band: int) -> Table:
+def _sort(loose: DeltaView, bands: Bands, band: int) -> Table:
     keys = np.empty(len(loose.ordinals), np.uint64)
     bands.write_keys(loose.searchable, keys, band)
     return make_table(keys, loose.ordinals.copy(), 0)

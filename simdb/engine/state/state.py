@@ -23,10 +23,10 @@ from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
-from simdb.storage.records.delta import Keying, LooseView
+from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.metadata import read_all, read_metadata
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.columns import Pieces
+from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run, Source
 from simdb.values import WEIGHTED, offsets_of
 
@@ -112,7 +112,7 @@ class State:
     def only(
         self,
         runs: Sequence[Run],
-        loose: LooseView,
+        loose: DeltaView,
         *,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
@@ -126,7 +126,7 @@ class State:
         return self.view.runs
 
     @property
-    def loose(self) -> LooseView:
+    def loose(self) -> DeltaView:
         """The delta, and what is staged and not sealed."""
         return self.view.loose
 
@@ -136,7 +136,7 @@ class State:
         return self.view.dead
 
     @property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> ColumnParts:
         """The columns of all documents, piece by piece."""
         return self.view.pieces
 

@@ -25,7 +25,7 @@ from simdb.storage.environment import registry
 from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.membership import Membership
-from simdb.storage.records.delta import Loose
+from simdb.storage.records.delta import Delta
 from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
 
@@ -166,7 +166,7 @@ class Store:
 
     def empty_view(self) -> View:
         """A view of nothing, which points nowhere."""
-        return View([], Loose(0, self.width, self.keying).view(), None, self.kind, None)
+        return View([], Delta(0, self.width, self.keying).view(), None, self.kind, None)
 
     def begin_write(self) -> WriteRight:
         """Become the only writer, for a `with` statement; BusyError after the timeout."""

@@ -21,9 +21,9 @@ from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
 from simdb.signatures import Signature
 from simdb.storage import layout
-from simdb.storage.records.delta import Keying, LooseView
+from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
-from simdb.storage.runs.columns import Gathered, Piece, Pieces
+from simdb.storage.runs.columns import ColumnPart, ColumnParts, LazyKernel
 from simdb.storage.runs.run import Run, Source
 from simdb.values import Fingerprint, Sketches
 
@@ -37,7 +37,7 @@ class View:
     def __init__(
         self,
         runs: Sequence[Run],
-        loose: LooseView,
+        loose: DeltaView,
         dead: Bitmap | None,
         kind: "Kind",
         calibration: Calibration | None,
@@ -60,9 +60,9 @@ class View:
         self.id_tables: Any = None
         self.windows = None if window is None else [window]
         self.is_segment = segment is not None
-        self.pieces = Pieces(self.runs, loose, segment)
-        self.identifiers = Gathered(self.pieces, _make_identifiers)
-        self.vectors = Gathered(self.pieces, partial(_make_vectors, kind))
+        self.pieces = ColumnParts(self.runs, loose, segment)
+        self.identifiers = LazyKernel(self.pieces, _make_identifiers)
+        self.vectors = LazyKernel(self.pieces, partial(_make_vectors, kind))
         self.unweighted: Bitmap | None = None
 
     @property
@@ -86,7 +86,7 @@ class View:
     def only(
         self,
         runs: Sequence[Run],
-        loose: LooseView,
+        loose: DeltaView,
         *,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
@@ -149,7 +149,7 @@ class Kind(Protocol):
         """Return the stored signature of one of some documents; None if there are fingerprints."""
 
 
-def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:
+def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
     return kernel.Identifiers(
         [
             (piece.start, piece.column(layout.OFFSET, source), piece.column(layout.ID, source))
@@ -158,6 +158,6 @@ def _make_identifiers(pieces: Sequence[Piece], source: Source) -> Any:
     )
 
 
-def _make_vectors(kind: "Kind", pieces: Sequence[Piece], source: Source) -> Any:
+def _make_vectors(kind: "Kind", pieces: Sequence[ColumnPart], source: Source) -> Any:
     segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
     return kind.make_vectors(source.width, segments)

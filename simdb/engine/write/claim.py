@@ -20,7 +20,7 @@ from simdb.engine.write.staging import Staging
 from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
 from simdb.storage.records.batch import Batch
-from simdb.storage.records.delta import Loose
+from simdb.storage.records.delta import Delta
 from simdb.values import Matches, Sketches, offsets_of
 
 GROUP_DOCUMENTS = 512
@@ -62,7 +62,7 @@ def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) 
     """The matches of the documents of a group among themselves; ordinals are positions in it."""
     if len(part) == 1:
         return no_rows(1)
-    loose = Loose(0, state.width, state.keying)
+    loose = Delta(0, state.width, state.keying)
     loose.append(part)
     among = state.over(View([], loose.view(), None, state.kind, None))
     exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, EXHAUSTIVE)

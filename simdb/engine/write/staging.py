@@ -23,7 +23,7 @@ from simdb.storage import codec
 from simdb.storage.contents import Contents
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
-from simdb.storage.records.delta import Loose, as_loose
+from simdb.storage.records.delta import Delta, delta_view
 from simdb.storage.records.tombstones import Bitmap, with_deleted, with_room
 from simdb.storage.runs.merge import merge_in_memory
 from simdb.storage.runs.run import Run, Source
@@ -55,7 +55,7 @@ class Staging:
         self._source = source
         self._view: View | None = None
         # The delta and the new documents in one, made when a query needs them so.
-        self._joined: Loose | None = None
+        self._joined: Delta | None = None
         # New documents that are in no run, and the ordinal of the first of them.
         self._batches: list[Batch] = []
         self.new_count = 0
@@ -176,7 +176,7 @@ class Staging:
         if self.loose_count:
             keying = self._store.keying
             # The number is given when the run is written.
-            loose = as_loose(self._loose_start, concatenate(self._loose_batches()), keying)
+            loose = delta_view(self._loose_start, concatenate(self._loose_batches()), keying)
             run = seal(loose, keying, -1, self._store.options.header_offset)
             sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
             # Nothing can come between these: a document is loose, or in a run, and never both.
@@ -209,9 +209,9 @@ class Staging:
         merged = merge_in_memory(sealed[start:], self._source, table_count=tables)
         return [*sealed[:start], merged]
 
-    def _join(self) -> Loose:
+    def _join(self) -> Delta:
         if self._joined is None:
-            joined = Loose(self._loose_start, self._store.width, self._store.keying)
+            joined = Delta(self._loose_start, self._store.width, self._store.keying)
             if self._has_base_loose:
                 joined.extend(self._base.loose)
             for batch in self._batches:

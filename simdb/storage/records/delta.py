@@ -1,6 +1,6 @@
 """The delta: documents that are in no run yet, committed or only staged by a transaction.
 
-A `Loose` grows at its end and never changes what it holds, so an older `LooseView` of it stays
+A `Delta` grows at its end and never changes what it holds, so an older `DeltaView` of it stays
 valid while documents are appended; so the commit of one document costs one document.
 """
 
@@ -33,7 +33,7 @@ class Keying(Protocol):
         """Write the key of each document in `table` to `keys`."""
 
 
-class LooseView(NamedTuple):
+class DeltaView(NamedTuple):
     """The documents of the delta, with the ordinals start .. start + len(batch).
 
     `searchable` uint64 (see `Keying`) and `ordinals` uint32 cover the documents with features only.
@@ -50,18 +50,18 @@ class LooseView(NamedTuple):
         return self.start + len(self.batch)
 
 
-def as_loose(start: int, batch: Batch, keying: Keying) -> LooseView:
+def delta_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
     """Return the documents of `batch` as a view; the first one has the ordinal `start`."""
     ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
     if not (batch.states == EMPTY).any():
         searchable = keying.searchable(batch.fingerprints, batch.vectors)
-        return LooseView(start, batch, searchable, ordinals)
+        return DeltaView(start, batch, searchable, ordinals)
     has_features = batch.states != EMPTY
     searchable = keying.searchable(batch.fingerprints[has_features], batch.vectors[has_features])
-    return LooseView(start, batch, searchable, ordinals[has_features])
+    return DeltaView(start, batch, searchable, ordinals[has_features])
 
 
-class Loose:
+class Delta:
     """The columns of the delta, which grow at the end.
 
     New entries are written behind the end first, and then one assignment moves the end: an
@@ -91,28 +91,28 @@ class Loose:
 
     def append(self, batch: Batch) -> None:
         """Append the documents of `batch`."""
-        self.extend(as_loose(self.start + len(self), batch, self._keying))
+        self.extend(delta_view(self.start + len(self), batch, self._keying))
 
-    def extend(self, loose: LooseView) -> None:
+    def extend(self, delta: DeltaView) -> None:
         """Append the documents of a view that already has the next ordinals."""
-        batch = loose.batch
+        batch = delta.batch
         count, content, searchable = self._ends
-        assert loose.start == self.start + count
+        assert delta.start == self.start + count
         self._fingerprints.put(count, batch.fingerprints)
         self._states.put(count, batch.states)
         self._vectors.put(count, batch.vectors)
         self._hashes.put(count, batch.hashes)
         self._offsets.put(count + 1, batch.offsets[1:] + content)
         self._content.put(content, batch.content)
-        self._searchable.put(searchable, loose.searchable)
-        self._ordinals.put(searchable, loose.ordinals)
+        self._searchable.put(searchable, delta.searchable)
+        self._ordinals.put(searchable, delta.ordinals)
         self._ends = (
             count + len(batch),
             content + len(batch.content),
-            searchable + len(loose.searchable),
+            searchable + len(delta.searchable),
         )
 
-    def view(self) -> LooseView:
+    def view(self) -> DeltaView:
         """Return a view of the present documents."""
         count, content, searchable = self._ends
         batch = Batch(
@@ -123,7 +123,7 @@ class Loose:
             self._offsets.until(count + 1),
             self._content.until(content),
         )
-        return LooseView(
+        return DeltaView(
             self.start, batch, self._searchable.until(searchable), self._ordinals.until(searchable)
         )
 

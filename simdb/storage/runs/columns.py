@@ -1,8 +1,8 @@
 """Columns by ordinal across all runs and the delta, fetched segment by segment.
 
 LMDB touches every page of a value that it returns, so the first answer after opening a large
-database should fetch only the segments that contain its matches.  `Gathered` keeps a kernel object
-over the segments that were needed so far, and makes it again when it needs another segment.
+database should fetch only the segments that contain its matches.  `LazyKernel` keeps a kernel
+object over the segments that were needed so far, and makes it again when it needs another segment.
 """
 
 from bisect import bisect_right
@@ -12,28 +12,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.storage.records.delta import LooseView
+from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.run import Run, Segment, Source, Table, as_segment
 
 U32 = npt.NDArray[np.uint32]
 
 
-class Piece:
+class ColumnPart:
     """One segment of a run, or the whole delta."""
 
-    def __init__(self, start: int, run: Run | None, number: int, loose: Segment | None) -> None:
-        """Refer to segment `number` of `run`, or to `loose`; `start` is its first ordinal."""
+    def __init__(self, start: int, run: Run | None, number: int, delta: Segment | None) -> None:
+        """Refer to segment `number` of `run`, or to `delta`; `start` is its first ordinal."""
         self.start = start
         self._run = run
         self._number = number
-        self._loose = loose
+        self._delta = delta
 
     def column(self, column: int, source: Source) -> npt.NDArray[Any]:
         """Return one column of the segment."""
         if self._run is not None:
             return self._run.column(column, self._number, source)
-        assert self._loose is not None
-        return self._loose.columns[column]
+        assert self._delta is not None
+        return self._delta.columns[column]
 
     def searchable(self, first: int, source: Source) -> Table | None:
         """Return its documents with features from the ordinal `first` on; None for the delta."""
@@ -42,40 +42,42 @@ class Piece:
         return self._run.searchable(self._number, first, source)
 
 
-class Pieces(Sequence[Piece]):
+class ColumnParts(Sequence[ColumnPart]):
     """The segments of all runs, and the delta, in order of ordinals."""
 
-    def __init__(self, runs: Sequence[Run], loose: LooseView, segment: int | None = None) -> None:
+    def __init__(self, runs: Sequence[Run], delta: DeltaView, segment: int | None = None) -> None:
         """Take runs that follow each other, and the delta that follows them.
 
         `segment`: take only the segment with this number of each run.
         """
-        self._pieces = [
-            Piece(run.segment_range(number)[0], run, number, None)
+        self._parts = [
+            ColumnPart(run.segment_range(number)[0], run, number, None)
             for run in runs
             for number in range(run.segment_count)
             if segment is None or number == segment
         ]
-        if len(loose.batch):
-            self._pieces.append(Piece(loose.start, None, 0, as_segment(loose.start, loose.batch)))
-        self._starts = [piece.start for piece in self._pieces]
+        if len(delta.batch):
+            self._parts.append(
+                ColumnPart(delta.start, None, 0, as_segment(delta.start, delta.batch))
+            )
+        self._starts = [part.start for part in self._parts]
 
     def __len__(self) -> int:
         """Number of segments."""
-        return len(self._pieces)
+        return len(self._parts)
 
     def __getitem__(self, number: Any) -> Any:
         """Return one segment."""
-        return self._pieces[number]
+        return self._parts[number]
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[ColumnPart]:
         """Iterate over the segments."""
-        return iter(self._pieces)
+        return iter(self._parts)
 
     def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
         """Yield each segment's documents with features, from the ordinal `first` on; runs only."""
-        for piece in self._pieces:
-            table = piece.searchable(first, source)
+        for part in self._parts:
+            table = part.searchable(first, source)
             if table is not None:
                 yield table
 
@@ -88,39 +90,41 @@ class Pieces(Sequence[Piece]):
         return bisect_right(self._starts, ordinal) - 1
 
 
-class Gathered:
+class LazyKernel:
     """A kernel object over the segments that were needed so far."""
 
-    def __init__(self, pieces: Pieces, make: Callable[[Sequence[Piece], Source], Any]) -> None:
+    def __init__(
+        self, parts: ColumnParts, make: Callable[[Sequence[ColumnPart], Source], Any]
+    ) -> None:
         """Start without segments; `make` makes the object over a list of segments."""
-        self._pieces = pieces
+        self._parts = parts
         self._make = make
         self._held: tuple[frozenset[int], Any] = (frozenset(), None)
-        self._whole: Any = None  # the object once it is over all pieces
+        self._whole: Any = None  # the object once it is over all parts
 
     def over(self, source: Source, ordinals: U32 | None) -> Any:
         """Return the object, over at least the segments of these ordinals; None means all."""
         if self._whole is not None:
             return self._whole
         if ordinals is None:
-            return self._with(source, range(len(self._pieces)))
-        return self._with(source, np.unique(self._pieces.which(ordinals)).tolist())
+            return self._with(source, range(len(self._parts)))
+        return self._with(source, np.unique(self._parts.which(ordinals)).tolist())
 
     def over_one(self, source: Source, ordinal: int) -> Any:
         """Return the object, over at least the segment of one ordinal."""
         if self._whole is not None:
             return self._whole
         held, made = self._held
-        number = self._pieces.which_one(ordinal)
+        number = self._parts.which_one(ordinal)
         return made if number in held else self._with(source, [number])
 
     def _with(self, source: Source, numbers: Sequence[int]) -> Any:
         held, made = self._held
         if made is None or not held.issuperset(numbers):
             held = held.union(numbers)
-            made = self._make([self._pieces[number] for number in sorted(held)], source)
+            made = self._make([self._parts[number] for number in sorted(held)], source)
             # One assignment, so that another thread sees either the old pair or the new one.
             self._held = (held, made)
-            if len(held) == len(self._pieces):
+            if len(held) == len(self._parts):
                 self._whole = made
         return made

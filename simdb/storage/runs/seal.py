@@ -8,29 +8,29 @@ import numpy.typing as npt
 
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch
-from simdb.storage.records.delta import Keying, LooseView
+from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Segment, as_segment, make_table
 from simdb.values import WEIGHTED
 
 
-def seal(loose: LooseView, keying: Keying, number: int, header_offset: int) -> Run:
+def seal(delta: DeltaView, keying: Keying, number: int, header_offset: int) -> Run:
     """Make a run in memory of all documents of the delta; `header_offset`: see `header_bits`."""
-    batch = loose.batch
+    batch = delta.batch
     tables = []
     for table in range(keying.table_count):
-        keys = codec.allocate(np.uint64, len(loose.searchable))
-        keying.write_keys(loose.searchable, keys, table)
-        ordinals = _allocated(loose.ordinals, np.uint32)
+        keys = codec.allocate(np.uint64, len(delta.searchable))
+        keying.write_keys(delta.searchable, keys, table)
+        ordinals = _allocated(delta.ordinals, np.uint32)
         tables.append(make_table(keys, ordinals, header_offset))
-    every = np.arange(loose.start, loose.stop, dtype=np.uint32)
+    every = np.arange(delta.start, delta.stop, dtype=np.uint32)
     id_table = make_table(
         _allocated(batch.hashes, np.uint64), _allocated(every, np.uint32), ID_HEADER_OFFSET
     )
-    segments = list(_cut(loose.start, batch))
+    segments = list(_cut(delta.start, batch))
     weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
-    entry_count = len(loose.searchable)
-    info = RunInfo(number, loose.start, loose.stop, entry_count, len(batch), weighted_count)
+    entry_count = len(delta.searchable)
+    info = RunInfo(number, delta.start, delta.stop, entry_count, len(batch), weighted_count)
     return Run(info, tables, id_table, segments)
 
 
