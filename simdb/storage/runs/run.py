@@ -141,7 +141,7 @@ class Source:
         return get_value(self.transaction, self._environment.subdatabase(name), key)
 
     def handle(self, name: bytes) -> Any:
-        """LMDB's handle of a sub-database."""
+        """Return LMDB's handle of a sub-database."""
         return self._environment.subdatabase(name)
 
     def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
