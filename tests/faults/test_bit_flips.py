@@ -1,4 +1,4 @@
-"""A flipped bit is found by the deep check; whatever it hits, no query ends the interpreter."""
+"""The deep check finds every flipped bit; no query on one ends the interpreter."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Whichever write or sync fails, a simdb error says so, and no committed document is lost."""
+"""If any write or sync fails, simdb raises an error and loses no committed document."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A process that is killed at any moment: what it was told is committed is there, and no half."""
+"""A process is killed at any moment: every acknowledged commit is there, and no partial one."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""After a power cut every image of the disk opens to what was acknowledged, or one step more."""
+"""After a power cut every disk image opens to the acknowledged commit, or to the next one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What systems do to processes: stop them, move them, leave them no files, name paths oddly."""
+"""A system stops a process, moves it, takes its file descriptors or names paths oddly."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""A directory that is made beside its place is there whole or not at all."""
+"""A directory that is made beside its place is complete there, or not there at all."""
 
 import errno
 import os

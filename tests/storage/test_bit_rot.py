@@ -1,4 +1,4 @@
-"""A flipped bit in the data file is found, or harmless; it never passes for an answer."""
+"""A flipped bit in the data file is found, or changes no answer."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Values that are well-formed and wrong are found, each where it is."""
+"""The check finds stored values that are well-formed but wrong, and names each."""
 
 from dataclasses import replace
 

@@ -1,3 +1,5 @@
+"""Stored values come back as they were written; changed ones are refused."""
+
 import numpy as np
 import pytest
 

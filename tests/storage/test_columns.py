@@ -1,4 +1,4 @@
-"""What is stored of a commit comes back: batches, metadata, tombstones, the manifest."""
+"""Batches, metadata, tombstones and the manifest come back as they were stored."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A process that is killed at any point leaves a committed state behind, and a sound database."""
+"""A process killed at any point leaves a committed state and a sound database."""
 
 import signal
 import subprocess

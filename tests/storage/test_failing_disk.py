@@ -1,4 +1,4 @@
-"""What the sweep of tests/faults found, one story each: a disk that refuses at a bad moment."""
+"""Bugs that the sweep of tests/faults found: a disk that fails at a bad moment."""
 
 import errno
 import os

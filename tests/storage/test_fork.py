@@ -1,4 +1,4 @@
-"""After a fork the database is the parent's; the child is told so, and may open its own."""
+"""After a fork the database belongs to the parent; the child gets errors, and may open its own."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Where there is no room for more, FullError says so and everything stored stays as it was."""
+"""If there is no room, FullError says so, and everything stored stays as it was."""
 
 import subprocess
 import sys

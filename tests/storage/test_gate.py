@@ -1,4 +1,4 @@
-"""Who is inside a gate, who is alone, and what an exception took from its owner."""
+"""Holders inside a gate, threads that are alone, and holders that an exception has lost."""
 
 import gc
 import threading

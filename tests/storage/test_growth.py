@@ -1,4 +1,4 @@
-"""The map grows when it must: in commits, in compaction, and under the eyes of other processes."""
+"""The map grows when needed: in commits, in compaction, and while other processes use it."""
 
 import subprocess
 import sys

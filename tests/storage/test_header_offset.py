@@ -1,4 +1,4 @@
-"""Any width of the headers gives the same answers, and `check` knows which one was chosen."""
+"""Any width of the directories gives the same answers, and `check` knows the chosen width."""
 
 import numpy as np
 import pytest

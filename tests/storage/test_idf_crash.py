@@ -1,4 +1,4 @@
-"""A process that is killed while it sets an IDF table has set it, or the database is as before."""
+"""A process killed while it sets an IDF table has set it, or has changed nothing."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Files of IDF tables: read as they were written, or refused in words."""
+"""IDF table files are read as they were written, or refused with a reason."""
 
 import os
 import pickle

@@ -1,3 +1,5 @@
+"""A file lock is held alone or shared, and is free again when its file is closed."""
+
 import os
 
 import pytest

@@ -1,4 +1,4 @@
-"""Values that somebody wrote on purpose, with checksums that agree: always an error of simdb."""
+"""Forged values, with checksums that agree, always give an error of simdb."""
 
 from dataclasses import replace
 

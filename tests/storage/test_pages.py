@@ -1,4 +1,4 @@
-"""Damage to the pages of LMDB is told before LMDB follows it out of the file."""
+"""Damaged pages are reported before LMDB follows them out of the file."""
 
 import os
 import struct

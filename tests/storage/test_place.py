@@ -1,3 +1,5 @@
+"""The file system type of a path is read from the table of mounts."""
+
 import pytest
 
 from simdb.errors import OptionError

@@ -1,4 +1,4 @@
-"""Files that are replaced, removed or no plain files: told before anything is acknowledged."""
+"""Files that are replaced, removed or not plain give an error before a commit is acknowledged."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What does not fit into one stored value is divided among several, or refused by name."""
+"""Data too large for one stored value are divided among several, or refused by name."""
 
 import numpy as np
 import pytest

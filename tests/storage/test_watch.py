@@ -1,4 +1,4 @@
-"""What is damaged while a database is open is told before LMDB follows it."""
+"""Damage done while a database is open is reported before LMDB follows it."""
 
 import os
 import subprocess
