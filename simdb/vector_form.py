@@ -59,8 +59,14 @@ def minimum_type(stored_bits: int) -> type[np.unsignedinteger[Any]]:
 
 
 def pack_minima(minima: npt.NDArray[Any]) -> U8:
-    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p or 4 p]."""
-    return minima.astype(minima.dtype.newbyteorder("<"), order="C").view(np.uint8)
+    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p or 4 p].
+
+    The rows lie one after the other also if `minima` has none, and then any strides: numpy joins
+    arrays in an order that it takes from the strides of all of them.
+    """
+    packed = np.empty((len(minima), minima.shape[1] * minima.dtype.itemsize), np.uint8)
+    packed.view(minima.dtype.newbyteorder("<"))[...] = minima
+    return packed
 
 
 def unpack_minima(packed: U8, stored_bits: int) -> npt.NDArray[Any]:

@@ -50,3 +50,13 @@ def test_minima_are_packed_lowest_byte_first(stored_bits, row):
     assert packed.tolist() == [row]
     assert not np.shares_memory(packed, minima)
     assert np.array_equal(vector_form.unpack_minima(packed, stored_bits), minima)
+
+
+def test_rows_of_minima_follow_each_other_whatever_their_strides():
+    # Joined with others, an empty part with other strides turned rows into columns.
+    nothing = np.lib.stride_tricks.as_strided(np.empty(0, np.uint32), (0, 3), (0, 0))
+    some = np.arange(6, dtype=np.uint32).reshape(2, 3)
+
+    joined = np.concatenate([vector_form.pack_minima(each) for each in (nothing, some, some)])
+
+    assert joined.flags.c_contiguous
