@@ -36,10 +36,10 @@ HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32
         (np.zeros(3), "float64"),
         (np.zeros((3, 2), np.uint64), "shape"),
         (np.zeros((3, 64), np.int32), "shape"),
-        (np.array(3, np.uint64), "documents are"),
-        ("one text for three", "documents are many"),
-        (7, "documents are many"),
-        (None, "documents are many"),
+        (np.array(3, np.uint64), "documents must be"),
+        ("one text for three", "documents must be a list, array or iterator"),
+        (7, "documents must be a list, array or iterator"),
+        (None, "documents must be a list, array or iterator"),
         ([1, 2], "3 ids but 2 documents"),
         ([1, 2, 3, 4], "3 ids but more than 3 documents"),
         (iter([1]), "3 ids but 1 documents"),
@@ -54,8 +54,8 @@ def test_documents_that_cannot_be_are_refused_and_none_is_stored(filled, documen
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["a", "b", "a"], r"'a' stands twice.*at 0 and 2"),
-        ([1, 2, np.int64(1)], "stands twice"),
+        (["a", "b", "a"], r"'a' is given twice.*at positions 0 and 2"),
+        ([1, 2, np.int64(1)], "is given twice"),
         (["a", None, "c"], "id 1"),
         (["a", 1.5, "c"], "id 1"),
         (["a", True, "c"], "id 1"),
@@ -69,13 +69,13 @@ def test_documents_that_cannot_be_are_refused_and_none_is_stored(filled, documen
         (["a", "x" * 2000, "c"], "id 1"),
         (["a", b"x" * 2000, "c"], "id 1"),
         (["a", "lone \udcff surrogate", "c"], "id 1"),
-        ("abc", "ids are many"),
-        (5, "ids are many"),
-        (None, "ids are many"),
+        ("abc", "ids must be a list, array or iterator"),
+        (5, "ids must be a list, array or iterator"),
+        (None, "ids must be a list, array or iterator"),
         (np.zeros(3), "id 0"),
-        (np.array(5), "ids are"),
+        (np.array(5), "ids must be"),
         (np.zeros((3, 3), np.int64), "id 0"),
-        (object(), "ids are"),
+        (object(), "ids must be"),
     ],
 )
 def test_ids_that_cannot_be_are_refused_and_none_is_stored(filled, ids, message):
@@ -148,7 +148,7 @@ def test_an_unknown_id_is_named(filled):
         ([None, 2**64, None], "document 'b'"),
         ([None, "\ud800", None], "document 'b'"),
         ([None], "3 ids but metadata of 1"),
-        ("abc", "metadata are many"),
+        ("abc", "metadata must be a list, array or iterator"),
         ({"a": 1, "b": 2, "c": 3}, "a list with an object or None for each"),
     ],
 )
@@ -265,7 +265,7 @@ def test_a_query_takes_a_document_or_an_id(filled):
         filled.query()
     with pytest.raises(simdb.InputError, match="not both"):
         filled.query("text", id=1)
-    with pytest.raises(simdb.InputError, match="documents are many"):
+    with pytest.raises(simdb.InputError, match="documents must be a list, array or iterator"):
         filled.query_many("text")
 
 

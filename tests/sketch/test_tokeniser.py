@@ -160,5 +160,5 @@ def test_a_pickled_database_allows_what_it_did(open_database):
 
 def test_allowed_names_are_a_list_of_names(tmp_path):
     for allow in ("own_tokenisers:fields", [print]):
-        with pytest.raises(simdb.OptionError, match="allow is a list of names"):
+        with pytest.raises(simdb.OptionError, match="allow must be a list of names"):
             simdb.open(tmp_path / "db", allow=allow)

@@ -1,7 +1,7 @@
-"""Look-up by bands: stored documents with a band of minima like that of a query, measured.
+"""Band tables: finds the stored documents that share a band with a query, and measures them.
 
-Each band has its own tables, in which documents that agree have equal keys.  What several bands
-find is measured once.
+Each band has its own tables, in which documents with the same minima in the band have equal keys.
+A document that several bands find is measured once.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.run import Table, make_table
 from simdb.values import offsets_of
 
-# So many queries and more have the loose documents sorted; fewer are compared with all of them.
+# For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
 
 U8 = npt.NDArray[np.uint8]
@@ -26,12 +26,12 @@ U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
-# Gives the signatures of at least these ordinals.
+# Returns the signatures of at least the given ordinals.
 Measure = Callable[[U32], SignatureVectors]
 
 
 class BandTables:
-    """The tables of all bands of one state, prepared for look-up."""
+    """The tables of all bands of one state, ready for look-up."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class BandTables:
     ) -> None:
         """`runs[r][b]`: the table of band b of run r.
 
-        `windows` as for `kernel.Tables`: each match of a whole run is found in just one of windows
-        that cover all entries, that in which the first band lies that agrees.
+        `windows` as for `kernel.Tables`.  If windows together cover all entries of a run, each
+        match is found in exactly one of them: in the window of the first band that agrees.
         """
         self._is_part = windows is not None
         self._bands = bands
@@ -54,15 +54,16 @@ class BandTables:
             _prepared([run[band] for run in runs], dead, windows)
             for band in range(bands.table_count)
         ]
-        self._sorted: list[kernel.Tables] | None = None  # of loose documents
+        self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
 
     def search(
         self, vectors: U8, measure: Measure, *, similarity: float, first: bool, after: U32 | None
     ) -> tuple[I64, U32, F32]:
-        """Documents at least that similar that agree in a band; offsets, ordinals, similarities.
+        """Return the documents at least that similar that share a band with a query.
 
-        Those of a query are in descending order of similarity, then by ordinal.  `first`: any one
-        for each query.  `after`: only ordinals greater than after[i] for query i.
+        The result is offsets, ordinals and similarities; the matches of each query descend in
+        similarity, then ascend in ordinal.  `first`: any one match of each query.  `after`: only
+        ordinals greater than after[i] for query i.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
         if first:
@@ -73,18 +74,18 @@ class BandTables:
                 _first_in_band(band, found, vectors, measure) for band, found in enumerate(every)
             ]
         every.append(self._find_loose(keys, after))
-        asked, ordinals = _distinct(every)
-        similarities = measure(ordinals).of_pairs(vectors, asked, ordinals)
+        queries, ordinals = _distinct(every)
+        similarities = measure(ordinals).of_pairs(vectors, queries, ordinals)
         chosen = np.flatnonzero(similarities >= np.float32(similarity))
-        asked, ordinals, similarities = asked[chosen], ordinals[chosen], similarities[chosen]
-        order = np.lexsort((-similarities, asked))  # stable, and ordinals ascend
-        counts = np.bincount(asked, minlength=len(vectors))
+        queries, ordinals, similarities = queries[chosen], ordinals[chosen], similarities[chosen]
+        order = np.lexsort((-similarities, queries))  # stable, and ordinals ascend
+        counts = np.bincount(queries, minlength=len(vectors))
         return offsets_of(counts), ordinals[order], similarities[order]
 
     def candidates_of(self, vector: U8, most: int) -> U32 | None:
-        """The documents that agree with one query uint8[1, width] in a band; fast to call.
+        """Return the documents that share a band with one query uint8[1, width].
 
-        None when some band has more than `most`.
+        Fast for a single query.  Return None if a band finds more than `most` documents.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vector)
         candidates: set[int] = set()
@@ -98,9 +99,10 @@ class BandTables:
         return np.array(sorted(candidates), np.uint32)
 
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
-        """Of the documents that agree with a query in a band any one, for every band and query.
+        """Find one document with the same band key for each query and band, if there is any.
 
-        The queries and what was found.
+        Return the position of the query and the ordinal of each find.  Of the delta, all documents
+        with the same key are found.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
         every = [self._find(keys, band, None, first=True) for band in range(len(self._tables))]
@@ -109,38 +111,38 @@ class BandTables:
     def _first(
         self, keys: U64, vectors: U8, measure: Measure, similarity: float, after: U32 | None
     ) -> tuple[I64, U32, F32]:
-        """One match of each query, from the first band that has any."""
+        """Return one match of each query, from the first band that has a match."""
         found = np.zeros(len(keys), np.bool_)
         ordinals = np.zeros(len(keys), np.uint32)
         similarities = np.zeros(len(keys), np.float32)
         for band in range(-1, len(self._tables)):
-            asking = np.flatnonzero(~found)
-            if not len(asking):
+            pending = np.flatnonzero(~found)
+            if not len(pending):
                 break
-            later = None if after is None else after[asking]
+            later = None if after is None else after[pending]
             if band < 0:
-                part = self._find_loose(keys[asking], later)
+                part = self._find_loose(keys[pending], later)
             else:
-                part = self._find(keys[asking], band, later)
-            asked, candidates = _distinct([part])
-            asked = asking[asked]
-            measured = measure(candidates).of_pairs(vectors, asked, candidates)
+                part = self._find(keys[pending], band, later)
+            positions, candidates = _distinct([part])
+            queries = pending[positions]
+            measured = measure(candidates).of_pairs(vectors, queries, candidates)
             chosen = np.flatnonzero(measured >= np.float32(similarity))
-            winners, firsts = np.unique(asked[chosen], return_index=True)
+            winners, firsts = np.unique(queries[chosen], return_index=True)
             found[winners] = True
             ordinals[winners] = candidates[chosen[firsts]]
             similarities[winners] = measured[chosen[firsts]]
         return offsets_of(found), ordinals[found], similarities[found]
 
     def _find(self, keys: U64, band: int, after: U32 | None, *, first: bool = False) -> U64:
-        """Sealed documents with these keys in one band; see `_coupled`."""
+        """Return the sealed documents with these keys in one band, packed by `_coupled`."""
         found = self._tables[band].lookup(
             np.ascontiguousarray(keys[:, band]), distance=0, flips=0, first=first, after=after
         )
         return _coupled(found[0], found[1])
 
     def _find_loose(self, keys: U64, after: U32 | None) -> U64:
-        """Delta documents with one of these keys; see `_coupled`."""
+        """Return the documents of the delta with one of these keys, packed by `_coupled`."""
         if not len(self._loose.ordinals):
             return np.empty(0, np.uint64)
         if len(keys) < SORTING_QUERIES:
@@ -161,8 +163,8 @@ class BandTables:
     def _compare_loose(self, keys: U64, after: U32 | None) -> U64:
         parts = [np.empty(0, np.uint64)]
         for query, row in enumerate(keys):
-            near = (self._loose.searchable == row).any(axis=1)
-            ordinals = self._loose.ordinals[near]
+            is_found = (self._loose.searchable == row).any(axis=1)
+            ordinals = self._loose.ordinals[is_found]
             if self._dead is not None:
                 ordinals = ordinals[~is_set(self._dead, ordinals)]
             if after is not None:
@@ -172,17 +174,17 @@ class BandTables:
 
 
 def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
-    """Those found in a band that agree in no band before it."""
-    asked, ordinals = _distinct([found])
-    shared = measure(ordinals).bands_of_pairs(vectors, asked, ordinals)
+    """Return the couples found in a band that agree in no band before it."""
+    queries, ordinals = _distinct([found])
+    shared = measure(ordinals).bands_of_pairs(vectors, queries, ordinals)
     is_first = ~shared[:, :band].any(axis=1)
-    return np.asarray(asked[is_first].astype(np.uint64) << np.uint64(32) | ordinals[is_first])
+    return np.asarray(queries[is_first].astype(np.uint64) << np.uint64(32) | ordinals[is_first])
 
 
 def _prepared(
     runs: Sequence[Table], dead: Bitmap | None, windows: Sequence[tuple[int, int]] | None
 ) -> kernel.Tables:
-    """One band of some runs; the whole key leads."""
+    """Return one band of some runs as kernel tables, in which all bits of a key lead."""
     rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
     nothing = np.empty(0, np.uint64), np.empty(0, np.uint32)
     return kernel.Tables([ALL_BITS], rows, nothing, dead, windows)
@@ -195,15 +197,15 @@ def _sort(loose: DeltaView, bands: Bands, band: int) -> Table:
 
 
 def _coupled(offsets: I64, ordinals: U32) -> U64:
-    """Queries and what they found, as numbers that sort by query and then by ordinal."""
-    asked = np.repeat(
+    """Pack (query, ordinal) couples into numbers that sort by query, then by ordinal."""
+    queries = np.repeat(
         np.arange(len(offsets) - 1, dtype=np.uint64) << np.uint64(32), np.diff(offsets)
     )
-    return np.asarray(asked | ordinals, np.uint64)
+    return np.asarray(queries | ordinals, np.uint64)
 
 
 def _distinct(parts: Sequence[U64]) -> tuple[I64, U32]:
-    """Queries and ordinals of each distinct couple, in order."""
+    """Return the queries and the ordinals of all distinct couples, sorted."""
     couples = np.concatenate(parts)
     kernel.sort(couples, np.empty(len(couples), np.uint32))
     is_first = np.append(True, couples[1:] != couples[:-1])[: len(couples)]

@@ -1,4 +1,4 @@
-"""Stored documents by id: their ordinals and what is kept of them."""
+"""Stored documents: finds their ordinals by id and reads their sketches."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from simdb.values import Sketches
 
 
 def find_ids(state: State, ids: list[Any]) -> Any:
-    """int64 ordinals of ids, -1 for those that are not there."""
+    """Return the int64 ordinals of ids; -1 for an id that is not stored."""
     offsets, content, hashes = kernel.encode_ids(ids)
     return state.find(offsets, content, hashes)
 
 
 def known_ordinals(state: State, ids: list[Any]) -> Any:
-    """uint32 ordinals of ids that must all be there."""
+    """Return the uint32 ordinals of ids; NotFoundError if an id is not stored."""
     found = find_ids(state, ids)
     missing = np.flatnonzero(found < 0)
     if len(missing):
@@ -28,7 +28,7 @@ def known_ordinals(state: State, ids: list[Any]) -> Any:
 
 
 def stored_sketches(state: State, ordinals: npt.NDArray[np.uint32]) -> Sketches:
-    """What is stored of some documents, as queries."""
+    """Return the sketches of stored documents, for use as queries."""
     if state.width:
         vectors = state.vectors(ordinals).gather(ordinals)
     else:

@@ -1,4 +1,4 @@
-"""Databases of fingerprints: their tables are block permutations of the 64 bits (BPHS, PSM)."""
+"""Fingerprint kind: a database of fingerprints, with tables by block permutations (BPHS, PSM)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ class FingerprintKind:
     equal_option = "--distance 0"
 
     def __init__(self, options: Options) -> None:
-        """The options give the block permutations."""
+        """Take the block permutations from the options."""
         self.keying = Permutations(options.blocks, options.leading)
         self.masks = self.keying.masks
         self._options = options
@@ -33,20 +33,20 @@ class FingerprintKind:
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
     ) -> Any:
-        """Return what measures volatility vectors."""
+        """Return an object that measures volatility vectors."""
         return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all permutations, prepared for look-up."""
+        """Return the tables of all permutations, ready for look-up."""
         runs = [self._tables_of(run, source) for run in view.runs]
         loose = (view.loose.searchable, view.loose.ordinals)
         return kernel.Tables(self.masks, runs, loose, view.dead, view.windows)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
-        """Return the tables, with documents that the calibration does not cover to be compared.
+        """Return tables for probing that compare each document the calibration does not cover.
 
-        They are for probing only.  A document in a run that is covered in part may be found twice.
-        A window of a run has nothing to compare, and a segment nothing to probe.
+        A document of a run that the calibration covers in part may be found twice.  Of a window of
+        a run nothing is compared, and of a segment nothing is probed.
         """
         first = view.uncovered_from
         if first >= view.loose.start:
@@ -60,13 +60,13 @@ class FingerprintKind:
         if view.windows is None:
             tables = view.pieces.searchable_from(first, source)
             compared = [_of_first_table(table, len(self.masks)) for table in tables]
-        # The window is that of the one run that has it.
+        # A view with a window has one run, so the window is used only if that run is probed.
         windows = view.windows if probed else None
         loose = (view.loose.searchable, view.loose.ordinals)
         return kernel.Tables(self.masks, [*probed, *compared], loose, view.dead, windows)
 
     def population(self, view: View, source: Source, *, is_swept: bool) -> Population:
-        """Return what the planner must know of a view; `is_swept`: all pairs are asked for."""
+        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return Population(
             sum(counts) + len(view.loose.searchable),
@@ -82,7 +82,7 @@ class FingerprintKind:
         )
 
     def empty_population(self, *, has_weights: bool) -> Population:
-        """Return the same of a database that holds nothing."""
+        """Return what the planner must know of an empty database."""
         width = self._options.sketch.vector_bytes if has_weights else 0
         keying = self.keying
         return Population(
@@ -90,11 +90,11 @@ class FingerprintKind:
         )
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
-        """Return the stored fingerprint of one of some documents, with its weights if kept."""
+        """Return the stored fingerprint at position `at`, with its weights if they are stored."""
         return fingerprint_of(sketches, at)
 
     def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
-        """Return None: there are fingerprints."""
+        """Return None, since fingerprints are stored and no signatures."""
         return None
 
     def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, Any, Any]]:
@@ -102,19 +102,19 @@ class FingerprintKind:
         return [(part.keys, part.ordinals, part.directory) for part in parts]
 
     def _crowding(self, view: View, source: Source) -> float:
-        """Return how many times the mean the headers hold, as stored documents meet them."""
+        """Return how many others share the header of a document, divided by the mean header."""
         found = [1.0]
         for run in view.runs:
             for table in range(self.keying.table_count):
                 sizes = np.diff(run.table(table, source).directory.astype(np.float64))
                 entries = float(sizes.sum())
-                if entries >= len(sizes):  # fewer say nothing
+                if entries >= len(sizes):  # fewer entries show no crowding
                     found.append(float((sizes * (sizes - 1)).sum()) * len(sizes) / entries**2)
         return max(found)
 
 
 def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
-    """Return the fingerprint of one of some documents, with the weights of its vector if any."""
+    """Return the fingerprint at position `at`, with weights if it has a volatility vector."""
     state, bits = int(sketches.states[at]), int(sketches.bits[at])
     if state != WEIGHTED or not sketches.vectors.shape[1]:
         return Fingerprint(bits, None, is_empty=state == EMPTY)
@@ -122,18 +122,18 @@ def fingerprint_of(sketches: Sketches, at: int) -> Fingerprint:
 
 
 def weights_of(sketches: Sketches, at: int) -> npt.NDArray[np.float32]:
-    """Return the weights of one of some documents as they are stored."""
+    """Return the weights at position `at` as its volatility vector has them: float32[n]."""
     return unpack(sketches.vectors[at]).astype(np.float32)
 
 
 def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]]:
-    """Return a run with entries in its first table alone, to be compared with every query."""
+    """Return the tables of a run with entries in the first only, all compared with each query."""
     nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
     return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
 
 
 def _uncovered_count(view: View) -> int:
-    """Count the documents with features that the calibration does not cover, as the runs tell."""
+    """Return an upper bound of the documents with features that the calibration does not cover."""
     first = view.uncovered_from
     if first >= view.next_ordinal:
         return 0

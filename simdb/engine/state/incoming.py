@@ -1,4 +1,4 @@
-"""Documents on their way in: checked, sketched and laid out in columns, not yet staged."""
+"""Incoming documents: checks and sketches them and lays them out in columns for staging."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,18 +18,18 @@ from simdb.storage.records.metadata import pack_every
 from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
-SKETCHED_READY = 1 << 16  # of what is ready in arrays, where it must not go all at once
+SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
 
 Progress = Callable[[int], None]
 
 
 def as_list(values: Any, what: str) -> list[Any]:
-    """An iterable, array or Arrow column as a list; InputError for a single value or None."""
+    """Return an iterable, array or Arrow column as a list; InputError for one value or None."""
     if isinstance(values, list):
         return values
     if values is None or isinstance(values, str | bytes | int):
         raise InputError(
-            f"{what} are many, in a list, an array or an iterator, not {shown(values)}"
+            f"{what} must be a list, array or iterator, got {type(values).__name__} {shown(values)}"
         )
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
@@ -38,20 +38,22 @@ def as_list(values: Any, what: str) -> list[Any]:
     try:
         return list(values)
     except TypeError as error:
-        raise InputError(f"{what} are {type(values).__name__}, which is no iterable") from error
+        raise InputError(
+            f"{what} must be a list, array or iterator, got {type(values).__name__}"
+        ) from error
 
 
 class EncodedIds:
-    """Ids in their stored form: `offsets`, `content` and `hashes` as from `kernel.encode_ids`."""
+    """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 
     def __init__(self, ids: list[Any]) -> None:
-        """Raise InputError for an id that cannot be, or that stands twice in `ids`."""
+        """Encode `ids`; InputError for an invalid id or for two equal ids."""
         self.ids = ids
         self.offsets, self.content, self.hashes = kernel.encode_ids(ids)
         self._check_distinct()
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of ids."""
         return len(self.ids)
 
     def _check_distinct(self) -> None:
@@ -62,8 +64,8 @@ class EncodedIds:
             first, second = int(order[at]), int(order[at + 1])
             if self._stored(first) == self._stored(second):
                 raise InputError(
-                    f"the id {self.ids[second]!r} stands twice in one call, at {first} and"
-                    f" {second}; nothing was inserted"
+                    f"the id {self.ids[second]!r} is given twice in one call, at positions {first}"
+                    f" and {second}; nothing was inserted"
                 )
 
     def _stored(self, position: int) -> bytes:
@@ -73,7 +75,7 @@ class EncodedIds:
 def sketch_all(
     sketcher: AnySketcher, documents: Any, count: int, *, errors: str, progress: Progress | None
 ) -> Sketches:
-    """Sketches of exactly `count` documents, taken from an iterable a few thousand at a time."""
+    """Return sketches of exactly `count` documents; an iterable is read in parts."""
     called("progress", progress)
     parts: list[Sketches] = []
     done = 0
@@ -91,9 +93,9 @@ def sketch_all(
 def sketch_slices(
     sketcher: AnySketcher, documents: Any, count: int | None, size: int | None, *, errors: str
 ) -> Iterator[Sketches]:
-    """Sketches, as of queries, `size` at a time or all at once; one slice or more.
+    """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
-    `count`: how many documents there must be, None for any number.
+    There is always one slice.  `count`: how many documents are required, None for any number.
     """
     held: list[Sketches] = []
     done = 0
@@ -110,7 +112,7 @@ def sketch_slices(
 
 
 def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
-    """Sketches of queries as they are stored: without levels, and bare where no vectors are."""
+    """Return query sketches as stored: without levels, and bare if no vectors are stored."""
     states = queries.states
     if not sketcher.options.vector_bytes:
         states = np.where(states == EMPTY, EMPTY, BARE).astype(np.uint8)
@@ -118,7 +120,7 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
 
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
-    """Sketches of all queries of an iterable or an array."""
+    """Return the sketches of all queries in an iterable or an array."""
     parts: list[Sketches] = []
     for chunk in _chunks(documents):
         start = sum(len(part) for part in parts)
@@ -127,7 +129,7 @@ def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketch
 
 
 def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False) -> Sketches:
-    """Sketches that follow each other, as one."""
+    """Return consecutive sketches as one object."""
     if len(parts) == 1:
         return parts[0]
     parts = [sketcher.sketch([], is_query=is_query), *parts]
@@ -141,9 +143,9 @@ def joined(sketcher: AnySketcher, parts: list[Sketches], is_query: bool = False)
 
 
 def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
-    """The columns of these documents."""
+    """Return the columns of these documents."""
     return Batch(
-        sketches.bits.copy(),  # they may be the caller's own array
+        sketches.bits.copy(),  # the bits can be the caller's own array
         sketches.states,
         sketches.vectors,
         ids.hashes,
@@ -153,23 +155,23 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
 
 
 def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
-    """Position and stored form of the metadata of each document that has any."""
+    """Return (position, stored form) of the metadata of each document that has metadata."""
     if metadata is None:
         return []
     if isinstance(metadata, Mapping):
         raise InputError(
-            "metadata of many documents is a list with an object or None for each of the ids, not"
-            f" a {type(metadata).__name__}; if its keys are ids, pass [metadata.get(id) for id in"
+            "metadata of many documents must be a list with an object or None for each id, got"
+            f" {type(metadata).__name__}; if its keys are ids, pass [metadata.get(id) for id in"
             " ids]"
         )
     values = as_list(metadata, "metadata")
     if len(values) != len(ids):
-        raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} documents")
+        raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} document(s)")
     return pack_every(values, lambda at: f"document {ids[at]!r}")
 
 
 def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
-    """Only the documents at the positions `chosen`, in that order."""
+    """Return only the documents at the positions `chosen`, in that order."""
     lengths = np.diff(batch.offsets)
     content = [batch.content[batch.offsets[at] : batch.offsets[at + 1]] for at in chosen]
     return Batch(
@@ -183,16 +185,16 @@ def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
 
 
 def _check_count(done: int, count: int) -> None:
-    """Raise InputError unless there were as many documents as ids."""
+    """Raise InputError unless the number of documents, `done`, is that of the ids, `count`."""
     if done != count:
         found = f"more than {count}" if done > count else str(done)
         raise InputError(f"there are {count} ids but {found} documents")
 
 
 def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
-    """Documents a few thousand at a time, slices of matrices; arrays of fingerprints whole.
+    """Yield the documents in parts: a few thousand at a time, ready sketches in arrays at once.
 
-    `most`: no more than so many at a time, of any kind.
+    `most`: the largest number of documents in a part, whatever they are.
     """
     few = min(most or SKETCHED_DOCUMENTS, SKETCHED_DOCUMENTS)
     many = None if most is None else min(most, SKETCHED_READY)
@@ -213,13 +215,12 @@ def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
             return
         if documents.dtype.kind not in "OUS" or documents.ndim != 1:
             raise InputError(
-                f"documents are an array of {documents.dtype} with shape {documents.shape}; ready"
-                " fingerprints are uint64[n], vectors float[n, d]"
+                "documents must be texts, ready fingerprints uint64[n] or vectors float[n, d], got"
+                f" an array of {documents.dtype} with shape {documents.shape}"
             )
     if isinstance(documents, str | bytes | int) or not isinstance(documents, Iterable):
         raise InputError(
-            f"documents are many, in a list, an array or an iterator, not"
-            f" {type(documents).__name__}"
+            f"documents must be a list, array or iterator, got {type(documents).__name__}"
         )
     if hasattr(documents, "to_pylist"):
         documents = documents.to_pylist()

@@ -1,4 +1,4 @@
-"""The kind of a database, by what its options say of a document."""
+"""Kinds: the kind of a database, fingerprints or signatures, that its options call for."""
 
 from simdb.engine.state.fingerprint_kind import FingerprintKind
 from simdb.engine.state.signature_kind import SignatureKind
@@ -13,5 +13,5 @@ KINDS: dict[type, type[FingerprintKind] | type[SignatureKind]] = {
 
 
 def kind_of(options: Options) -> Kind:
-    """Return the kind of a database with these options, which are `settled`."""
+    """Return the kind of a database with these options, which must be `settled`."""
     return KINDS[type(options.sketch)](options)

@@ -1,4 +1,4 @@
-"""Opening: from a path and what the caller asks to the store of one database."""
+"""Opening: finds or creates the database at a path and gives its store."""
 
 import os
 from collections.abc import Collection
@@ -30,25 +30,28 @@ def open_store(
     timeout: float | None,
     allow: Collection[str],
 ) -> Store:
-    """The store of the database at `path`, made where `mode` says so; see `simdb.open`."""
+    """Return the store of the database at `path`; `mode` can create it, see `simdb.open`."""
     one_of("mode", mode, MODES)
     if options is not None and not isinstance(options, Options):
-        raise OptionError(f"options is a simdb.Options, not {type(options).__name__}")
+        raise OptionError(f"options must be a simdb.Options, got {type(options).__name__}")
     location.check_durability(durability)
     size = DEFAULT_MAP_BYTES if map_size is None else map_size
     if not isinstance(size, int) or not LEAST_MAP_BYTES <= size <= MOST_MAP_BYTES:
         raise OptionError(
-            f"map_size is {LEAST_MAP_BYTES} to {MOST_MAP_BYTES} bytes, not {shown(map_size)}"
+            f"map_size must be a number of bytes from {LEAST_MAP_BYTES} to {MOST_MAP_BYTES},"
+            f" got {shown(map_size)}"
         )
     if timeout is not None and not (_is_number(timeout) and timeout >= 0):
-        raise OptionError(f"timeout is a number of seconds, or None, not {shown(timeout)}")
+        raise OptionError(
+            f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"
+        )
     allowed = _allowed(allow, options)
     try:
         directory = os.fsdecode(path)
     except TypeError as error:
-        raise InputError(f"path is a str or a path, not {type(path).__name__}") from error
+        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
     if options is not None and location.is_new(directory, mode):
-        _taken(settled(options))  # what fails shall leave no directory behind
+        _make_resources(settled(options))  # an error here leaves no empty directory behind
     location.prepare(directory, mode)
     lease = registry.acquire(
         directory,
@@ -71,16 +74,16 @@ def open_store(
 
 
 def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:
-    """The options in the database, which is made where it is missing and may be."""
+    """Return the options stored in the database; create it first if missing and `mode` allows."""
     with environment.reading() as transaction:
         is_empty = not transaction.stat()["entries"]
     if is_empty:
         if mode in ("r", "w"):
             raise FormatError(f"{environment.path} is an empty LMDB directory, no simdb database")
         wanted = settled(options or Options())
-        resources = _taken(wanted)
+        resources = _make_resources(wanted)
         try:
-            # Somebody else may have made it meanwhile.
+            # Another process may have created it in the meantime.
             if environment.write(
                 lambda writer: contents.create(environment, writer, wanted, resources)
             ):
@@ -89,22 +92,24 @@ def _stored_options(environment: Environment, mode: str, options: Options | None
             environment.handles.forget()
             raise
     if mode == "x":
-        raise ExistsError(f"{environment.path} is a database already; open it with 'w'")
+        raise ExistsError(f"{environment.path} is already a database; open it with mode 'w'")
     return contents.attach(environment)
 
 
-def _taken(options: Options) -> Resources:
-    """What packages give a new database; OptionError for what texts need and is missing."""
+def _make_resources(options: Options) -> Resources:
+    """Return what a new database stores of packages; OptionError if a needed one is missing."""
     resources = take_resources(options.sketch)
     sketcher_of(options.sketch, resources, [options.sketch.tokeniser]).prepare()
     return resources
 
 
 def _allowed(allow: Collection[str], options: Options | None) -> frozenset[str]:
-    """Names of the callables that the caller has named."""
+    """Return the names of the callables that may be imported."""
     is_listed = isinstance(allow, Collection) and not isinstance(allow, str)
     if not is_listed or not all(isinstance(name, str) for name in allow):
-        raise OptionError(f"allow is a list of names 'package.module:function', not {shown(allow)}")
+        raise OptionError(
+            f"allow must be a list of names 'package.module:function', got {shown(allow)}"
+        )
     given = () if options is None else (options.sketch.tokeniser,)
     return frozenset(allow).union(given) - {""}
 

@@ -1,4 +1,4 @@
-"""Databases of MinHash signatures: they have a table for each band (LSH)."""
+"""Signature kind: a database of MinHash signatures, with a table for each band (LSH)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ class SignatureKind:
     equal_option = "--similarity 1"
 
     def __init__(self, options: Options) -> None:
-        """The options, which are `settled`, give the bands."""
+        """Take the bands from the options, which must be `settled`."""
         self.keying = bands_of(options)
         self.masks = [ALL_BITS] * self.keying.table_count
         self._options = options
@@ -34,11 +34,11 @@ class SignatureKind:
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
     ) -> Any:
-        """Return what measures packed signatures."""
+        """Return an object that measures packed signatures."""
         return SignatureVectors(self.keying, width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all bands, prepared for look-up."""
+        """Return the tables of all bands, ready for look-up."""
         runs = [
             [run.table(table, source) for table in range(self.keying.table_count)]
             for run in view.runs
@@ -46,11 +46,11 @@ class SignatureKind:
         return BandTables(self.keying, runs, view.loose, view.dead, view.windows)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
-        """Return the tables: what bands find needs no calibration."""
+        """Return the same tables, since bands need no calibration."""
         return self.make_tables(view, source)
 
     def population(self, view: View, source: Source, *, is_swept: bool) -> BandedPopulation:
-        """Return what the planner must know of a view; `is_swept`: all pairs are asked for."""
+        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return BandedPopulation(
             sum(counts) + len(view.loose.searchable),
@@ -61,16 +61,16 @@ class SignatureKind:
         )
 
     def empty_population(self, *, has_weights: bool) -> BandedPopulation:
-        """Return the same of a database that holds nothing."""
+        """Return what the planner must know of an empty database."""
         width = self._options.sketch.vector_bytes if has_weights else 0
         return BandedPopulation(0, self.keying, 0, width)
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
-        """Return the bits that stand for a signature; they have no weights."""
+        """Return the 64 bits of the signature at position `at`; they have no weights."""
         is_empty = int(sketches.states[at]) == EMPTY
         return Fingerprint(int(sketches.bits[at]), None, is_empty=is_empty)
 
     def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
-        """Return the stored signature of one of some documents."""
+        """Return the stored signature at position `at`."""
         minima = self.keying.minima_of(sketches.vectors[at : at + 1])[0]
         return Signature(minima, self.keying.sketch, bool(sketches.states[at] == EMPTY))

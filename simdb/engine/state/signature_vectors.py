@@ -1,6 +1,6 @@
-"""Stored signatures, measured: MinHash estimates in the place of those by volatility vectors.
+"""Signature vectors: measures stored MinHash signatures.
 
-Minima agree as often as documents are similar, so counting the minima that agree measures.
+The share of minima that agree in two signatures estimates the similarity of the documents.
 """
 
 from collections.abc import Sequence
@@ -21,41 +21,44 @@ I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 
-# Signatures of so many pairs are copied and compared while they are in the cache.
+# Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
 
 
 class SignatureVectors:
-    """Packed signatures by ordinal; the same face as `kernel.Vectors`."""
+    """Packed signatures by ordinal, with the methods of `kernel.Vectors`."""
 
     def __init__(self, bands: Bands, width: int, segments: Sequence[tuple[int, U8]]) -> None:
-        """Each segment: its first ordinal and signatures uint8[k, width].  Sorted and disjoint."""
+        """`segments`: first ordinal and signatures uint8[k, width] of each, sorted, disjoint."""
         self._bands = bands
         self._segments = segments
         self._vectors = kernel.Vectors(width, segments)
         self._group = max(COMPARED_BYTES // width, 1)
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
-        """Of queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
-        asked = np.repeat(np.arange(len(queries)), np.diff(offsets))
-        return self.of_pairs(queries, asked, ordinals)
+        """Return similarities of queries[i] and each of ordinals[offsets[i]:offsets[i + 1]].
+
+        `queries`: packed signatures uint8[m, width].
+        """
+        which = np.repeat(np.arange(len(queries)), np.diff(offsets))
+        return self.of_pairs(queries, which, ordinals)
 
     def of_one(self, query: U8, ordinals: U32) -> tuple[U16, F32]:
-        """How many minima of a query uint8[1, width] differ from each, and the similarities."""
+        """Return the numbers of minima that differ from one query uint8[1, width], similarities."""
         found = self._agreements(query, self.gather(ordinals))
         differing_counts = np.uint16(self._bands.sketch.permutations) - found
         return differing_counts, estimates(found, self._bands.sketch)
 
-    def of_pairs(self, queries: U8, asked: npt.NDArray[np.integer], ordinals: U32) -> F32:
-        """Of queries[asked[i]] with ordinals[i]."""
+    def of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> F32:
+        """Return the similarities of queries[which[i]] and ordinals[i]."""
         found = np.empty(len(ordinals), np.uint16)
         for start in range(0, len(ordinals), self._group):
             part = slice(start, start + self._group)
-            found[part] = self._agreements(queries[asked[part]], self.gather(ordinals[part]))
+            found[part] = self._agreements(queries[which[part]], self.gather(ordinals[part]))
         return estimates(found, self._bands.sketch)
 
     def between(self, left: U32, right: U32) -> F32:
-        """Of the stored signatures left[i] and right[i]."""
+        """Return the similarities of the stored signatures left[i] and right[i]."""
         found = np.empty(len(left), np.uint16)
         for start in range(0, len(left), self._group):
             part = slice(start, start + self._group)
@@ -63,27 +66,27 @@ class SignatureVectors:
         return estimates(found, self._bands.sketch)
 
     def shared_bands(self, left: U32, right: U32) -> Flags:
-        """Which bands of the stored signatures left[i] and right[i] agree: bool[n, bands]."""
+        """Return which bands of the stored signatures left[i], right[i] agree: bool[n, bands]."""
         found = np.empty((len(left), self._bands.table_count), np.bool_)
         for start in range(0, len(left), self._group):
             part = slice(start, start + self._group)
             found[part] = self._bands.agreeing(self.gather(left[part]), self.gather(right[part]))
         return found
 
-    def bands_of_pairs(self, queries: U8, asked: npt.NDArray[np.integer], ordinals: U32) -> Flags:
-        """Which bands of queries[asked[i]] and ordinals[i] agree: bool[n, bands]."""
+    def bands_of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> Flags:
+        """Return which bands of queries[which[i]] and ordinals[i] agree: bool[n, bands]."""
         found = np.empty((len(ordinals), self._bands.table_count), np.bool_)
         for start in range(0, len(ordinals), self._group):
             part = slice(start, start + self._group)
-            found[part] = self._bands.agreeing(queries[asked[part]], self.gather(ordinals[part]))
+            found[part] = self._bands.agreeing(queries[which[part]], self.gather(ordinals[part]))
         return found
 
     def scan(
         self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
     ) -> tuple[I64, U32, F32]:
-        """Every stored signature at least that similar to each query, by comparing with all.
+        """Find all stored signatures with at least that similarity to each query, by comparing all.
 
-        As `kernel.Vectors.scan` does it, to the order of what is found.
+        Return offsets, ordinals and similarities in the same order as `kernel.Vectors.scan`.
         """
         rows = [
             self._scan_one(query, similarity, skip, None if after is None else int(after[at]))
@@ -95,11 +98,11 @@ class SignatureVectors:
         return offsets, np.concatenate(ordinals), np.concatenate(similarities)
 
     def distances(self, similarities: F32) -> U8:
-        """The numbers of minima that differ, as far as a distance counts: uint8[n]."""
+        """Return the numbers of minima that differ, at most `COUNTED_MAX`: uint8[n]."""
         return differing(similarities, self._bands.sketch)
 
     def gather(self, ordinals: U32) -> U8:
-        """Copies: uint8[len(ordinals), width]."""
+        """Return copies of the signatures: uint8[len(ordinals), width]."""
         return np.asarray(self._vectors.gather(ordinals), np.uint8)
 
     def _scan_one(
@@ -111,13 +114,13 @@ class SignatureVectors:
             if first == len(vectors):
                 continue
             measured = estimates(self._agreements(query[None], vectors[first:]), self._bands.sketch)
-            near = np.flatnonzero(measured >= np.float32(similarity))
-            found = (near + (start + first)).astype(np.uint32)
+            similar = np.flatnonzero(measured >= np.float32(similarity))
+            found = (similar + (start + first)).astype(np.uint32)
             if skip is not None:
-                kept = ~is_set(skip, found)
-                near, found = near[kept], found[kept]
+                remaining = ~is_set(skip, found)
+                similar, found = similar[remaining], found[remaining]
             ordinals.append(found)
-            similarities.append(measured[near])
+            similarities.append(measured[similar])
         every = np.concatenate([np.empty(0, np.uint32), *ordinals])
         values = np.concatenate([np.empty(0, np.float32), *similarities])
         order = np.lexsort((every, -values))

@@ -1,8 +1,8 @@
-"""The state: everything that a verb reads, as one commit left it and a transaction has changed it.
+"""State: everything that a verb reads, as of one commit or inside one transaction.
 
 A state is a view under a transaction.  The view (`view.py`) is shared by all readers of one commit
-and keeps the kernel's objects.  The transaction (`source`) keeps the pages that they point into.
-A verb uses one state in a `with` block; after the block no part of it may be used.
+and holds the kernel's objects.  The transaction (`source`) protects the pages that these objects
+point into.  A verb uses one state in a `with` block; after the block no part of it may be used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Counts(Protocol):
-    """Numbers of live documents: all, those without features, those without weights."""
+    """Numbers of live documents: of all, without features, without weights."""
 
     @property
     def document_count(self) -> int: ...  # noqa: D102
@@ -50,17 +50,17 @@ class Staged(Protocol):
     """The staged changes that a view does not have: maintained clusters and metadata."""
 
     def membership(self) -> Membership | None:
-        """The maintained clusters, up to date with all that is staged; None without any."""
+        """Return the maintained clusters with all staged changes; None if there are none."""
 
     def metadata_of(self, ordinal: int) -> Any:
-        """The metadata staged for a new document; None where there is none."""
+        """Return the metadata staged for a new document; None if it has none."""
 
     def all_metadata(self) -> Sequence[tuple[int, bytes]]:
-        """(ordinal, packed metadata) of every new document that has any."""
+        """Return (ordinal, packed metadata) of every new document that has metadata."""
 
 
 class State:
-    """One consistent state: a view and the transaction that sees it, for a `with` statement."""
+    """A consistent state: a view and the transaction that sees it, for a `with` statement."""
 
     __slots__ = ("_gate", "_holder", "_staged", "counts", "source", "view")
 
@@ -74,9 +74,10 @@ class State:
         holder: Holder | None = None,
         staged: Staged | None = None,
     ) -> None:
-        """`source` sees the runs of `view`, and ends with the `with` statement.
+        """`source` sees the runs of `view` and ends with the `with` statement.
 
-        If a snapshot or write transaction owns the source, `holder` leaves its `gate` instead.
+        If a snapshot or write transaction owns the source, the state only leaves its `gate`, which
+        it has entered as `holder`.
         """
         self.view = view
         self.source = source
@@ -86,7 +87,7 @@ class State:
         self._staged = staged
 
     def __enter__(self) -> "State":
-        """Itself."""
+        """Return the state itself."""
         return self
 
     def __exit__(
@@ -95,18 +96,18 @@ class State:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the state, or end it if nobody else owns it."""
+        """End the source if the state owns it, or leave the gate of the owner."""
         if self._holder is None:
             self.source.end()
         elif self._gate is not None:
             self._gate.leave(self._holder)
 
     def over(self, view: View) -> "State":
-        """Another view under the same transaction, for as long as this state lasts."""
+        """Return a state of another view under the same transaction; it ends with this state."""
         return State(view, self.source, self.counts)
 
     def without(self, left_out: Bitmap | None) -> "State":
-        """The same documents with other tombstones: a set bit leaves out the document."""
+        """Return a state with other tombstones: documents with a set bit are left out."""
         return self.over(self.view.without(left_out))
 
     def only(
@@ -117,7 +118,7 @@ class State:
         window: tuple[int, int] | None = None,
         segment: int | None = None,
     ) -> "State":
-        """Some of the documents; see `View.only`."""
+        """Return a state of some of the documents; see `View.only`."""
         return self.over(self.view.only(runs, loose, window=window, segment=segment))
 
     @property
@@ -127,17 +128,17 @@ class State:
 
     @property
     def loose(self) -> DeltaView:
-        """The delta, and what is staged and not sealed."""
+        """The delta: documents that are not yet in a run, staged ones included."""
         return self.view.loose
 
     @property
     def dead(self) -> Bitmap | None:
-        """The tombstones: a bit for each ordinal, None without any."""
+        """The tombstones: one bit for each ordinal; None if no document is deleted."""
         return self.view.dead
 
     @property
     def pieces(self) -> ColumnParts:
-        """The columns of all documents, piece by piece."""
+        """The columns of all documents, in pieces."""
         return self.view.pieces
 
     @property
@@ -152,7 +153,7 @@ class State:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration, if there is one."""
+        """The calibration, or None."""
         return self.view.calibration
 
     @property
@@ -162,7 +163,7 @@ class State:
 
     @property
     def uncovered_from(self) -> int:
-        """The first ordinal that the calibration does not cover; the next one without any."""
+        """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
         return self.view.uncovered_from
 
     @property
@@ -171,16 +172,16 @@ class State:
         return self.source.width
 
     def live(self) -> U32:
-        """The ordinals of all documents that are not deleted, ascending."""
+        """Return the ordinals of all documents that are not deleted, ascending."""
         return self.view.live()
 
     def membership(self) -> Membership:
-        """The maintained clusters."""
+        """Return the maintained clusters."""
         staged = None if self._staged is None else self._staged.membership()
         return Membership(self.source) if staged is None else staged
 
     def metadata_of(self, ordinal: int) -> Any:
-        """The metadata of a document; None where there is none."""
+        """Return the metadata of a document; None if it has none."""
         staged = None if self._staged is None else self._staged.metadata_of(ordinal)
         if staged is not None:
             return staged
@@ -188,41 +189,41 @@ class State:
         return read_metadata(source.transaction, source.handle(layout.METADATA), ordinal)
 
     def all_metadata(self) -> Iterator[tuple[int, bytes]]:
-        """(ordinal, packed metadata) of every document that has any, deleted or not."""
+        """Yield (ordinal, packed metadata) of every document that has any, deleted or not."""
         source = self.source
         yield from read_all(source.transaction, source.handle(layout.METADATA))
         if self._staged is not None:
             yield from self._staged.all_metadata()
 
     def tables(self) -> Any:
-        """The tables, prepared for look-up, as the kind of the database has them."""
+        """Return the tables, ready for look-up; their class depends on the kind of database."""
         view = self.view
         if view.tables is None:
             view.tables = view.kind.make_tables(view, self.source)
         return view.tables
 
     def covered_tables(self) -> Any:
-        """The tables, with documents that the calibration does not cover to be compared."""
+        """Return tables that compare each document the calibration does not cover."""
         view = self.view
         if view.covered_tables is None:
             view.covered_tables = view.kind.make_covered_tables(view, self.source)
         return view.covered_tables
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
-        """The ids by ordinal, of at least these `ordinals`, or of all."""
+        """Return the ids by ordinal, of at least these `ordinals`, or of all."""
         return self.view.identifiers.over(self.source, ordinals)
 
     def vectors(self, ordinals: U32 | None = None) -> Any:
-        """The volatility vectors by ordinal, of at least these `ordinals`, or of all."""
+        """Return the vectors or signatures by ordinal, of at least these `ordinals`, or of all."""
         return self.view.vectors.over(self.source, ordinals)
 
     def known_vectors(self, ordinals: U32) -> Any:
-        """The same for ordinals that were found in a stored table; CorruptError if any is none."""
+        """Return `vectors` of ordinals from a stored table; CorruptError if no document has one."""
         self.check_known(ordinals)
         return self.vectors(ordinals)
 
     def id_of(self, ordinal: int) -> Any:
-        """The id of one document."""
+        """Return the id of one document."""
         return self.view.identifiers.over_one(self.source, ordinal).decode_one(ordinal)
 
     def find(
@@ -231,7 +232,7 @@ class State:
         content: npt.NDArray[np.uint8],
         hashes: npt.NDArray[np.uint64],
     ) -> npt.NDArray[np.int64]:
-        """The ordinal of each id (in its stored form, with its hash), -1 where there is none."""
+        """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
         view = self.view
         if view.id_tables is None:
             rows = []
@@ -246,22 +247,23 @@ class State:
         )
         found = np.full(len(hashes), -1, np.int64)
         if len(ordinals):
-            asked = np.repeat(np.arange(len(hashes)), np.diff(starts))
-            first, last = offsets[asked], offsets[asked + 1]
+            queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
+            first, last = offsets[queries], offsets[queries + 1]
             same = self._equal_ids(ordinals, first, last, content)
-            found[asked[same]] = ordinals[same]
+            found[queries[same]] = ordinals[same]
         return found
 
     def check_known(self, ordinals: U32) -> None:
-        """Raise CorruptError for ordinals, found in a stored table, that no document has."""
+        """Raise CorruptError if an ordinal from a stored table belongs to no document."""
         view = self.view
         if len(ordinals) and ordinals.max() >= view.next_ordinal:
             raise CorruptError(
-                f"a table has ordinal {ordinals.max()}, and there are {view.next_ordinal}"
+                f"a table has the ordinal {ordinals.max()}, but only {view.next_ordinal} ordinals"
+                " are in use"
             )
 
     def column(self, column: int, ordinals: U32) -> npt.NDArray[Any]:
-        """The values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
+        """Return the values of a column, layout.FINGERPRINT or layout.STATE, of some ordinals."""
         view = self.view
         self.check_known(ordinals)
         if len(ordinals) == 1:
@@ -279,7 +281,7 @@ class State:
         return values
 
     def unweighted(self) -> Bitmap:
-        """A bit per ordinal: deleted, or without a volatility vector."""
+        """Return one bit for each ordinal: deleted or without a volatility vector."""
         view = self.view
         if view.unweighted is None:
             without = [
@@ -294,7 +296,7 @@ class State:
         return view.unweighted
 
     def plan(self, criterion: Criterion, *, is_swept: bool = False) -> Plan:
-        """The planner's choice for this state, remembered; `is_swept` for all pairs."""
+        """Return the planner's choice, made once for each criterion; `is_swept`: for all pairs."""
         view = self.view
         key = (criterion, is_swept)
         plan = view.plans.get(key)
@@ -305,7 +307,7 @@ class State:
         return plan
 
     def population(self, *, is_swept: bool = False) -> Population | BandedPopulation:
-        """What the planner must know of this state; `is_swept`: all pairs are asked for."""
+        """Return what the planner must know of this state; `is_swept`: to find all pairs."""
         return self.view.kind.population(self.view, self.source, is_swept=is_swept)
 
     def _equal_ids(
@@ -315,7 +317,7 @@ class State:
         last: npt.NDArray[np.int64],
         content: npt.NDArray[np.uint8],
     ) -> npt.NDArray[np.bool_]:
-        """Whether the id of each ordinal is content[first:last]: hashes may agree by chance."""
+        """Return whether content[first:last] is the id of each ordinal, not only its hash."""
         lengths = last - first
         offsets = offsets_of(lengths)
         positions = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, lengths)

@@ -1,8 +1,9 @@
-"""The store: one open database of this process, and the newest view of it.
+"""Store: one open database of this process, with the newest view of it.
 
-A query begins a read transaction, which tells the number of the last commit; if the view at hand
-was made for that commit it serves, otherwise what has changed is read.  Beginning costs less than
-a microsecond, so no reader transaction is kept open between queries to hold back freed pages.
+A query begins a read transaction, which has the number of the last commit.  If the newest view was
+made for that commit, the query uses it; otherwise the store first reads what has changed.  To begin
+a transaction takes less than a microsecond, so none stays open between queries, where it would keep
+freed pages from being used again.
 """
 
 import threading
@@ -29,19 +30,19 @@ from simdb.storage.records.delta import Delta
 from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
 
-# A map that is too small is at least doubled; this much more than was asked is asked for at once.
+# The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
 
 Result = TypeVar("Result")
-# Number of the transaction and generation of the map, what is stored then, and the view of it.
+# Transaction number and generation of the map; the contents stored then; the view of them.
 Latest = tuple[tuple[int, int], Contents, View]
 
 
 class Lasting(Protocol):
-    """A state that outlasts the verb that began it, since its result is made while it is read."""
+    """A state that stays open after the verb has returned, while the result is read from it."""
 
     def close(self) -> None:
-        """End it; what was not read is lost."""
+        """End the state; the unread part of the result is lost."""
 
 
 class Store:
@@ -56,7 +57,7 @@ class Store:
         timeout: float | None,
         allowed: frozenset[str],
     ) -> None:
-        """`timeout`: seconds to wait for another writer, None without end.
+        """`timeout`: seconds to wait for the write lock; None waits for ever.
 
         `allowed`: names of callables that may be imported.
         """
@@ -69,27 +70,27 @@ class Store:
         self.keying = self.kind.keying
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
-        self.takes_bits = self.kind.stores == FINGERPRINTS  # as whole numbers
+        self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query may be an int
         self.width = options.sketch.vector_bytes
         self._is_closed = False
         self._lock = threading.Lock()
         self._latest: Latest | None = None
         self._calibrated: tuple[dict[str, Any] | None, Calibration | None] | None = None
-        # What the last write transaction of this process knows of the kept clusters, and the number
-        # of that transaction and generation of the map.
+        # The maintained clusters as the last write transaction of this process left them, with the
+        # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], Membership] | None = None
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the database is closed."""
         environment = self.environment
         return self._is_closed or not (environment.is_open or environment.is_foreign)
 
     def close(self) -> None:
-        """Give the environment back, again is fine; BusyError, and it is as before, while in use.
+        """Give the environment back; a second call does nothing.
 
-        Any other error comes when it is closed.
+        BusyError while it is in use; the store then stays open.  Any other error leaves it closed.
         """
         if self._is_closed:
             return
@@ -103,20 +104,20 @@ class Store:
 
     @property
     def sketcher(self) -> AnySketcher:
-        """Makes sketches of documents."""
+        """The sketcher, which makes sketches of documents."""
         self.look_for_idf()
         return self._sketcher
 
     @property
     def counter(self) -> Sketcher:
-        """Counts the features of documents, as the sketcher takes them."""
+        """A sketcher that counts features of documents, by the settings of the database."""
         settings = self.options.sketch.feature_settings
         return Sketcher(Simhash(**settings), self._resources, self.allowed)
 
     def look_for_idf(self) -> None:
-        """Take over the IDF table, if somebody has set it since the database was opened.
+        """Take over the IDF table if it was set after the database was opened.
 
-        It is set once, before the first document, so there is nothing to look for after that.
+        The table is set once, before the first document, so a known one is not read again.
         """
         sketch = self.options.sketch
         if not sketch.uses_idf or sketch.idf is not None or self.is_closed:
@@ -124,12 +125,12 @@ class Store:
         with self.environment.reading() as transaction:
             options = stored.read_options(self.environment, transaction)
         if options.sketch.idf is not None:
-            # Other threads look at the options first.
+            # The sketcher comes first: other threads look at the options before they use it.
             self._sketcher = self._make_sketcher(options)
             self.options = options
 
     def state(self) -> State:
-        """The state of the last commit, for a `with` statement."""
+        """Return the state of the last commit, for a `with` statement."""
         if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
         source = Source(self.environment, self.width, self.options.header_offset)
@@ -144,18 +145,18 @@ class Store:
             raise
 
     def source(self, *, inside: Any = None) -> Source:
-        """A source that sees the last commit, or what the write transaction `inside` has written.
+        """Return a source that sees the last commit, or the writes of the transaction `inside`.
 
-        The caller ends it.
+        The caller ends the source.
         """
         return Source(self.environment, self.width, self.options.header_offset, inside=inside)
 
     def contents(self, source: Source) -> Contents:
-        """The stored state that `source` sees."""
+        """Return the stored contents that `source` sees."""
         return self._refreshed(source.transaction)[1]
 
     def view_of(self, contents: Contents) -> View:
-        """A view of a stored state."""
+        """Return a view of stored contents."""
         return View(
             contents.runs,
             contents.loose,
@@ -165,20 +166,20 @@ class Store:
         )
 
     def empty_view(self) -> View:
-        """A view of nothing, which points nowhere."""
+        """Return a view of an empty database, without pointers into the map."""
         return View([], Delta(0, self.width, self.keying).view(), None, self.kind, None)
 
     def begin_write(self) -> WriteRight:
-        """Become the only writer, for a `with` statement; BusyError after the timeout."""
+        """Return the write lock, for a `with` statement; BusyError after the timeout."""
         return self.environment.begin_write(self.timeout)
 
     def with_room(
         self, attempt: Callable[[], Result], right: WriteRight, growth_bytes: int = GROWTH_BYTES
     ) -> Result:
-        """What `attempt` gives; the map grows, and all is tried again, while that has no room.
+        """Return the result of `attempt`; whenever the map is full, grow the map and try again.
 
-        `attempt` writes by `Environment.write` and leaves no transaction open; the caller has the
-        `right` to write.
+        `attempt` writes with `Environment.write` and leaves no transaction open.  `right` is the
+        caller's write lock.
         """
         while True:
             try:
@@ -188,16 +189,16 @@ class Store:
                 self.environment.grow(growth_bytes, right)
 
     def forget_views(self) -> None:
-        """Drop the newest view, and with it all pointers into the map."""
+        """Drop the newest view and with it all pointers into the map."""
         with self._lock:
             self._latest = None
 
     def keep_track(self, state: Lasting) -> None:
-        """Remember a state that a result reads on from, to end it when the database is closed."""
+        """Remember a state that a result is still read from, to end it when the store closes."""
         self._lasting.add(state)
 
     def end_lasting(self) -> None:
-        """End all states that results still read on from; BusyError while one of them is read."""
+        """End all states that results are still read from; BusyError during a read."""
         for state in list(self._lasting):
             state.close()
 
@@ -205,7 +206,7 @@ class Store:
         return sketcher_of(options.sketch, self._resources, self.allowed)
 
     def _calibration(self, contents: Contents) -> Calibration | None:
-        """The calibration, decoded when it has changed."""
+        """Return the calibration; decode it only if it has changed."""
         known = self._calibrated
         if known is None or known[0] is not contents.calibration:
             stored = contents.calibration
@@ -217,7 +218,7 @@ class Store:
         return known[1]
 
     def _refreshed(self, transaction: Any) -> Latest:
-        """The state and view that `transaction` sees."""
+        """Return the contents that `transaction` sees and the view of them."""
         with self._lock:
             latest = self._latest
             stamp = (transaction.id(), self.environment.generation)
@@ -228,7 +229,7 @@ class Store:
             contents = stored.load(self.environment, transaction, self.width, self.keying, previous)
             view = self.view_of(contents)
             newest = (stamp, contents, view)
-            # A reader that began before the last commit must not turn the clock back.
+            # A reader that began before the last commit must not replace a newer view.
             if latest is None or latest[0][0] < stamp[0] or latest[0][1] != stamp[1]:
                 self._latest = newest
             return newest

@@ -1,11 +1,11 @@
-"""The view: what is stored at one commit, and the kernel's objects over it.
+"""View: the documents stored at one commit, and the kernel's objects over them.
 
 A view joins the sealed runs, the delta (with the staged documents of a write transaction) and the
 tombstones.  The kernel's objects are made when first needed and kept, since making them costs more
 than a query.  A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
 
-The kind says what depends on whether documents are found by fingerprints or by signatures.  How
-each kind is searched is in `engine/search/methods/`.
+The kind has everything that differs between databases of fingerprints and of signatures, except
+the search itself, which is in `engine/search/methods/`.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
 
 
 class View:
-    """Runs, loose documents and tombstones, and the kernel's objects over them."""
+    """Runs, delta and tombstones, with the kernel's objects over them."""
 
     def __init__(
         self,
@@ -44,16 +44,17 @@ class View:
         window: tuple[int, int] | None = None,
         segment: int | None = None,
     ) -> None:
-        """The runs cover 0 .. loose.start; `dead` may be shorter than all ordinals.
+        """`runs` cover the ordinals below loose.start; `dead` can be shorter than all ordinals.
 
-        A part of a state, see `only`, may have a `window` or a `segment` of its one run.
+        For a part of a view with a single run, `window` or `segment` chooses a part of that run;
+        see `only`.
         """
         self.runs = list(runs)
         self.loose = loose
         self.dead = with_room(dead, loose.stop)
         self.kind = kind
         self.calibration = calibration
-        self.bit_plans: dict[Any, Any] = {}  # for ready fingerprints, see `search/one.py`
+        self.bit_plans: dict[Any, Any] = {}  # plans for ready fingerprints, see `search/one.py`
         self.plans: dict[tuple[Criterion, bool], Plan] = {}
         self.tables: Any = None
         self.covered_tables: Any = None
@@ -72,15 +73,15 @@ class View:
 
     @property
     def uncovered_from(self) -> int:
-        """The first ordinal that the calibration does not cover; the next one without any."""
+        """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
         return self.next_ordinal if self.calibration is None else self.calibration.covered
 
     def live(self) -> U32:
-        """The ordinals of all documents that are not deleted, ascending."""
+        """Return the ordinals of all documents that are not deleted, ascending."""
         return live_ordinals(self.dead, 0, self.next_ordinal)
 
     def without(self, left_out: Bitmap | None) -> "View":
-        """The same state with other tombstones: a bit for each ordinal that is not there."""
+        """Return a view with other tombstones: documents with a set bit are left out."""
         return View(self.runs, self.loose, left_out, self.kind, self.calibration)
 
     def only(
@@ -91,17 +92,17 @@ class View:
         window: tuple[int, int] | None = None,
         segment: int | None = None,
     ) -> "View":
-        """A part of the same state: some runs and what is loose.
+        """Return a view of some of the documents: of these runs and this delta.
 
-        Of a single run only a `window` of its directories (`kernel.Tables`), or the columns of one
-        `segment`.
+        Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
+        `segment` the columns of one segment.
         """
         dead, kind, known = self.dead, self.kind, self.calibration
         return View(runs, loose, dead, kind, known, window, segment)
 
 
 class Kind(Protocol):
-    """What depends on whether documents are found by fingerprints or by signatures."""
+    """The kind of a database: all that differs between fingerprints and signatures."""
 
     @property
     def stores(self) -> str:
@@ -113,40 +114,43 @@ class Kind(Protocol):
 
     @property
     def masks(self) -> Sequence[int]:
-        """The leading bits of the key of each table."""
+        """One mask for each table: the bits that lead its keys."""
 
     @property
     def methods(self) -> Sequence[str]:
-        """The names of methods that a caller can ask for."""
+        """The names of the methods that a caller can choose."""
 
     @property
     def equal_option(self) -> str:
-        """The option of the command line by which equal documents match."""
+        """The command-line option with which only equal documents match."""
 
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
     ) -> Any:
-        """Return what measures stored vectors: by first ordinal, uint8[k, width] each."""
+        """Return an object that measures stored vectors.
+
+        `segments`: the first ordinal and the vectors uint8[k, width] of each.
+        """
 
     def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of a view, prepared for look-up."""
+        """Return the tables of a view, ready for look-up."""
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
-        """Return the tables, with documents that the calibration does not cover to be compared."""
+        """Return tables that compare each document the calibration does not cover."""
 
     def population(
         self, view: View, source: Source, *, is_swept: bool
     ) -> Population | BandedPopulation:
-        """Return what the planner must know of a view; `is_swept`: all pairs are asked for."""
+        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
 
     def empty_population(self, *, has_weights: bool) -> Population | BandedPopulation:
-        """Return the same of a database that holds nothing."""
+        """Return what the planner must know of an empty database."""
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
-        """Return the stored fingerprint of one of some documents, with its weights if kept."""
+        """Return the stored fingerprint at position `at`, with its weights if they are stored."""
 
     def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
-        """Return the stored signature of one of some documents; None if there are fingerprints."""
+        """Return the stored signature at position `at`; None if fingerprints are stored."""
 
 
 def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
