@@ -276,9 +276,9 @@ def test_a_query_that_is_no_document_is_refused(filled, document):
 
 
 def test_similarity_of_a_ready_fingerprint_is_refused_with_the_remedy(filled):
-    with pytest.raises(simdb.OptionError, match="by distance="):
+    with pytest.raises(simdb.OptionError, match="use distance="):
         filled.query(5, similarity=0.9)
-    with pytest.raises(simdb.OptionError, match="by distance="):
+    with pytest.raises(simdb.OptionError, match="use distance="):
         filled.query_many([5, "text"], similarity=0.9)
 
 

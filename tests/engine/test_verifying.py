@@ -111,7 +111,7 @@ def test_by_distance_a_number_is_only_told(tmp_path):
 
 @pytest.mark.parametrize("verdict", [None, "yes", float("nan"), [1]])
 def test_any_other_verdict_is_refused(database, verdict):
-    with pytest.raises(simdb.InputError, match="verify gave"):
+    with pytest.raises(simdb.InputError, match="verify must return"):
         database.query(ASKED, similarity=0.3, verify=lambda id: verdict)
-    with pytest.raises(simdb.OptionError, match="verify is a callable"):
+    with pytest.raises(simdb.OptionError, match="verify must be a callable"):
         database.query(ASKED, verify="exact")

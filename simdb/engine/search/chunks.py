@@ -1,9 +1,9 @@
-"""Chunks: a state of the database in parts that fit into a given memory, one after the other.
+"""Chunks: the documents of a state in parts that fit into a given memory.
 
-A run that fits is one chunk.  A larger one is cut where its sorted tables are: a chunk is a window
-of the directory entries of all tables, and what begins there lies together in the file.  Where all
-volatility vectors are measured the segments of the run are the chunks, and so they are for
-documents that a plan compares one by one.  Delta documents are in memory anyway and come last.
+A run that fits is one chunk.  A larger run is cut along its sorted tables: a chunk is a window of
+the directory entries of all tables, and the entries under it lie together in the file.  If a plan
+measures all volatility vectors, or compares documents one by one, the segments of the run are the
+chunks instead.  The delta is in memory anyway and is the last chunk.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,10 @@ LEAST_ENTRIES = 1
 
 
 class Chunk(NamedTuple):
-    """A window of the tables of a run, None for all; or one of its `segment`s; or what is loose."""
+    """A part of a run: a `window` of its tables, None for all, or a `segment`; or the delta.
+
+    The chunk without a run is the delta.
+    """
 
     run: Run | None = None
     window: tuple[int, int] | None = None
@@ -33,9 +36,9 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
-    """Everything that `state` holds, in chunks of which the tables or vectors take `size_bytes`.
+    """Return all of `state` in chunks whose tables or vectors take at most `size_bytes`.
 
-    A chunk is larger where one header, or one segment, is.
+    A chunk with a single header or segment can be larger.
     """
     found: list[Chunk] = []
     for run in state.runs:
@@ -52,19 +55,19 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
 
 
 def _is_compared(state: State, run: Run, plan: Plan) -> bool:
-    """Whether all of a run is compared, since the calibration covers none of it."""
+    """Return whether a plan compares all of a run, since the calibration covers none of it."""
     return plan.compared > 0 and run.info.start >= state.uncovered_from
 
 
 def _segments(run: Run, first: int) -> list[Chunk]:
-    """The segments of a run that have documents from the ordinal `first` on."""
+    """Return the segments of a run that have documents from the ordinal `first` on."""
     numbers = range(run.segment_count)
     return [Chunk(run, segment=at) for at in numbers if run.segment_range(at)[1] > first]
 
 
 @contextmanager
 def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
-    """One chunk of `state`, with its pages in memory, for a `with` statement."""
+    """Open one chunk of `state`, with its pages in memory, for a `with` statement."""
     if chunk.run is None:
         yield state.only([], state.loose)
         return
@@ -81,7 +84,7 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
 
 
 def give_back(state: State) -> None:
-    """Take everything that is mapped out of the memory of this process."""
+    """Release all mapped pages of the runs from the memory of this process."""
     for run in state.runs:
         run.give_back()
 
@@ -89,17 +92,17 @@ def give_back(state: State) -> None:
 def _windows(
     state: State, run: Run, plan: Plan, size_bytes: int
 ) -> Iterator[tuple[int, int] | None]:
-    """Windows of a run, each with so many entries that those of all tables take `size_bytes`."""
+    """Yield windows of a run; under each, the entries of all tables take at most `size_bytes`."""
     directories = []
     for table in method_of(state, plan).tables(state, plan):
         directories.append(run.table(table, state.source).directory)
-        run.give_back()  # fetching it has touched all of it
+        run.give_back()  # the first read of a table touches all of its pages
     share = size_bytes // len(directories)
     headers, entries = len(directories[0]) - 1, run.info.entry_count
     if entries * ENTRY_BYTES + headers * HEADER_BYTES <= share:
         yield None
         return
-    # Half of the memory is for entries and half for the directory, whichever is full first.
+    # Half of the memory is for entries and half for the directory; a window ends when one is full.
     most = max(share // 2 // ENTRY_BYTES, LEAST_ENTRIES)
     most_headers = max(share // 2 // HEADER_BYTES, 1)
     start = 0
@@ -111,7 +114,7 @@ def _windows(
 
 
 def _fetch(run: Run, window: tuple[int, int], tables: Sequence[int], source: Source) -> None:
-    """Have what the window holds of some tables in memory."""
+    """Bring the part of some tables that is under a window into memory."""
     start, stop = window
     for number in tables:
         table = run.table(number, source)

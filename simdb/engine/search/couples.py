@@ -1,4 +1,4 @@
-"""Couples: pairs of stored documents by ordinal, and the tables that are walked to find them."""
+"""Couples: pairs of stored documents by ordinal, and walks over tables that find them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Couples:
-    """Pairs by ordinal, left below right; `similarities` NaN where not known."""
+    """Pairs by ordinal, left below right; an unknown similarity is NaN."""
 
     left: U32
     right: U32
@@ -40,14 +40,14 @@ class Couples:
         return len(self.left)
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> "Couples":
-        """Those where `which` is true."""
+        """Return the pairs for which `which` is true."""
         return Couples(
             self.left[which], self.right[which], self.distances[which], self.similarities[which]
         )
 
 
 class Searched(NamedTuple):
-    """Live documents with features: `fingerprints` uint64[n], `ordinals` uint32[n], ascending."""
+    """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n]."""
 
     fingerprints: U64
     ordinals: U32
@@ -56,7 +56,7 @@ class Searched(NamedTuple):
 def sweep_tables(
     table: Callable[[int], Table], masks: Sequence[int], distance: int
 ) -> Iterator[Couples]:
-    """Pairs within `distance` that share a header, table by table."""
+    """Yield the pairs within `distance` that share a header, table by table."""
     for number in range(len(masks)):
         yield from sweep_table(table(number), masks, distance, number)
 
@@ -64,7 +64,7 @@ def sweep_tables(
 def sweep_table(
     table: Table, masks: Sequence[int], distance: int, number: int = 0
 ) -> Iterator[Couples]:
-    """Pairs within `distance` that share a header of table `number`, and of none before it."""
+    """Yield the pairs within `distance` whose first shared header is in table `number`."""
     left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
     distances = np.empty(CHUNK_PAIRS, np.uint8)
     row, column = 0, 1
@@ -81,25 +81,25 @@ def sweep_table(
 
 
 def searched(state: State, *, is_measured: bool) -> Searched:
-    """The fingerprints of all live documents that have features; `is_measured`: weights too."""
+    """Return all live documents with features; `is_measured`: only documents with weights."""
     fingerprints, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
     for piece in state.pieces:
         states = piece.column(layout.STATE, state.source)
         every = np.arange(piece.start, piece.start + len(states), dtype=np.uint32)
-        kept = states == WEIGHTED if is_measured else states != EMPTY
+        chosen = states == WEIGHTED if is_measured else states != EMPTY
         if state.dead is not None:
-            kept &= ~is_deleted(state.dead, every)
-        whole = bool(kept.all())
+            chosen &= ~is_deleted(state.dead, every)
+        whole = bool(chosen.all())
         bits = piece.column(layout.FINGERPRINT, state.source)
-        fingerprints.append(bits if whole else bits[kept])
-        ordinals.append(every if whole else every[kept])
+        fingerprints.append(bits if whole else bits[chosen])
+        ordinals.append(every if whole else every[chosen])
     return Searched(np.concatenate(fingerprints), np.concatenate(ordinals))
 
 
 def table_of_equals(state: State) -> Table:
-    """Live documents with features in an order in which those of equal fingerprints are neighbours.
+    """Return a table of live documents with features, in which equal fingerprints are adjacent.
 
-    The keys say which these are.
+    Documents have equal fingerprints exactly if their keys are equal.
     """
     if state.kind.stores == FINGERPRINTS:
         return whole_table(state, 0)
@@ -110,7 +110,7 @@ def table_of_equals(state: State) -> Table:
 
 
 def whole_table(state: State, number: int) -> Table:
-    """One table over all live documents, merged from runs and loose ones."""
+    """Return one table of all live documents, merged from the runs and the delta."""
     runs = [run.table(number, state.source) for run in state.runs]
     loose = state.loose
     if len(loose.searchable) or not runs:
@@ -129,7 +129,7 @@ def whole_table(state: State, number: int) -> Table:
 
 
 def as_pairs(state: State, couples: Couples) -> PairArrays:
-    """`couples` with the users' ids; each id is made once."""
+    """Return `couples` with ids in place of ordinals; each id is decoded once."""
     ordinals, positions = np.unique(
         np.concatenate([couples.left, couples.right]), return_inverse=True
     )
@@ -139,7 +139,7 @@ def as_pairs(state: State, couples: Couples) -> PairArrays:
 
 
 def measured(state: State, couples: Couples, criterion: Criterion) -> Couples:
-    """The couples that are as similar as `criterion` asks; all where it asks for none."""
+    """Return the couples that are similar enough; all if `criterion` has no similarity."""
     if criterion.similarity is None:
         return couples
     known = estimated(state, couples)
@@ -147,7 +147,7 @@ def measured(state: State, couples: Couples, criterion: Criterion) -> Couples:
 
 
 def estimated(state: State, couples: Couples) -> Couples:
-    """The couples with their similarities, where both documents have weights."""
+    """Return the couples with similarities, NaN unless both documents have weights."""
     if not state.width:
         return couples
     similarities = state.vectors().between(couples.left, couples.right)

@@ -1,7 +1,7 @@
-"""Look-up: the stored documents that match given sketches.
+"""Look-up: finds the stored documents that match given sketches.
 
-Batches are taken in parts, so that only the matches grow with their length.  The method of the
-plan finds the matches of each part.
+A batch is searched in parts, so that memory grows only with the number of matches.  The method of
+the plan finds the matches of each part.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from simdb.plans import Plan
 from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
 
 PART_QUERIES = 1 << 17
-# Candidates of a measured batch are kept until they are measured, a few dozen for a query.
+# If similarities decide, all candidates of a part, a few dozen for each query, are in memory.
 PART_MEASURED = 1 << 13
 
 U32 = npt.NDArray[np.uint32]
@@ -36,28 +36,28 @@ def search(
     after: U32 | None = None,
     plan: Plan | None = None,
 ) -> Rows:
-    """The matches of every sketch, best first; documents without features match nothing.
+    """Return the matches of every sketch, best first; documents without features match nothing.
 
-    `first`: any one match will do.  `after`: only ordinals greater than after[i] for query i.
-    `plan`: how, where that is decided already.
+    `first`: any one match of each query is enough.  `after`: only ordinals greater than after[i]
+    for query i.  `plan`: the plan to follow, None to let the planner choose.
     """
     plan = plan or state.plan(criterion)
     is_measured = criterion.similarity is not None
     size = PART_MEASURED if is_measured else PART_QUERIES
-    # The kernel gives one candidate only where those need not be measured.
+    # The kernel stops at the first candidate only if candidates are not measured.
     most = 1 if first and is_measured else None if first else limit
     parts = []
     for start in range(0, max(len(sketches), 1), size):
         part = slice(start, start + size)
         later = None if after is None else after[part]
-        taken = sketches.taken(part)
-        rows = _search_part(state, taken, criterion, plan, first, later, most)
+        queries = sketches.taken(part)
+        rows = _search_part(state, queries, criterion, plan, first, later, most)
         parts.append(rows if most is None else rows.limited(most))
     return parts[0] if len(parts) == 1 else joined(parts)
 
 
 def as_matches(state: State, rows: Rows) -> Matches:
-    """`rows` for the user: ids are copied now and made into objects when asked for."""
+    """Return `rows` as the user gets them: ids are copied now and decoded when first used."""
     identifiers = state.identifiers(rows.ordinals)
     offsets, content = identifiers.gather(rows.ordinals)
     return Matches(
@@ -70,7 +70,7 @@ def as_matches(state: State, rows: Rows) -> Matches:
 
 
 def as_list(state: State, rows: Rows) -> list[Match]:
-    """The matches of the one query of `rows`."""
+    """Return the matches in `rows`, which belong to one query, as objects."""
     ids = state.identifiers(rows.ordinals).decode(rows.ordinals)
     return [
         Match(id, int(distance), known(similarity))
@@ -93,8 +93,8 @@ def _search_part(
     is_measured = criterion.similarity is not None
     if is_measured and (sketches.states != WEIGHTED).any():
         raise InputError(
-            "similarity= was asked of a fingerprint without weights; give its weights, or"
-            " ask by distance="
+            "similarity= needs a query with weights, got a fingerprint without weights; give its"
+            " weights, or use distance="
         )
     find = method_of(state, plan).search
     assert find is not None, f"{plan.method} finds all pairs only"
@@ -116,11 +116,11 @@ def _without_empty(
     most: int | None,
     empty: npt.NDArray[np.bool_],
 ) -> Rows:
-    """The matches of the documents that have features; none for the others."""
-    asked = np.flatnonzero(~empty)
-    later = None if after is None else after[asked]
-    rows = _search_part(state, sketches.taken(asked), criterion, plan, first, later, most)
+    """Return the matches of the queries with features, and none for `empty` queries."""
+    full = np.flatnonzero(~empty)
+    later = None if after is None else after[full]
+    rows = _search_part(state, sketches.taken(full), criterion, plan, first, later, most)
     counts = np.zeros(len(sketches), np.int64)
-    counts[asked] = np.diff(rows.offsets)
+    counts[full] = np.diff(rows.offsets)
     offsets = offsets_of(counts)
     return Rows(offsets, rows.ordinals, rows.distances, rows.similarities)

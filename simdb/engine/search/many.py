@@ -1,10 +1,10 @@
-"""Matching a batch: many queries against everything stored, one chunk after the other.
+"""Matching a batch: searches many queries in all stored documents, chunk by chunk.
 
-This is the batch mode of Sood & Loguinov 2011, section 5: a chunk of the collection is brought into
-memory, all queries are looked up in it, and it is let go.  Where the first match will do a query
-that has one is not asked again, and the end comes when none is left (PSM-F); otherwise every query
-sees every chunk (PSM-A).  The paper builds a hash table over each chunk; here the stored tables are
-sorted and have directories, so a chunk is searched as it lies in the file.
+This is the batch mode of Sood & Loguinov 2011, section 5: each chunk of the collection is brought
+into memory, searched for all queries, and released.  If the first match is enough (PSM-F), a query
+with a match is left out of later chunks, and the search ends when no query is left; otherwise every
+query is looked up in every chunk (PSM-A).  The paper builds a hash table over each chunk; here the
+stored tables are sorted and have directories, so a chunk is searched as it lies in the file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,38 +35,38 @@ I64 = npt.NDArray[np.int64]
 
 
 class Room(NamedTuple):
-    """How much memory a search may take: half for the queries, half for a chunk."""
+    """The memory that a search can use: half for the queries, half for a chunk."""
 
     limit_bytes: int
 
     @property
     def chunk_bytes(self) -> int:
-        """For what is searched."""
+        """Bytes for a chunk of stored documents."""
         return self.limit_bytes // 2
 
     def query_count(self, width: int) -> int:
-        """How many queries with vectors of `width` bytes go at a time.
+        """Return how many queries with vectors of `width` bytes fit at a time.
 
-        Each is there twice, with 64 levels, and as much again while it is looked up.
+        Two copies of each query and its 64 levels are in memory, and 64 bytes for its look-up.
         """
         each = 2 * (8 + 1 + 64 + width) + 64
         return max(self.limit_bytes // 2 // each, 1)
 
 
 def check_match(match: object) -> None:
-    """Raise OptionError unless it is one of the two ways to match a batch."""
+    """Raise OptionError unless `match` is one of the two ways to match a batch."""
     if not is_one_of(match, MATCHED):
-        raise OptionError(f"match is 'first' or 'all', not {shown(match)}")
+        raise OptionError(f"match must be 'first' or 'all', got {shown(match)}")
 
 
 def room_of(memory_limit: object) -> Room | None:
-    """The room that a memory limit in bytes leaves; None without one; OptionError for others."""
+    """Return the room of a memory limit in bytes; None for None; OptionError if it is invalid."""
     if memory_limit is None:
         return None
     is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
     if not is_whole or int(memory_limit) < 1:  # type: ignore[call-overload]
         raise OptionError(
-            f"memory_limit is a number of bytes from 1 on, or None: {shown(memory_limit)}"
+            f"memory_limit must be a number of bytes from 1 on, or None, got {shown(memory_limit)}"
         )
     return Room(int(memory_limit))  # type: ignore[call-overload]
 
@@ -81,17 +81,18 @@ def match_batch(
     room: Room | None,
     progress: Progress | None,
 ) -> tuple[Rows, Sketches]:
-    """The matches of a batch that comes in slices, and its sketches as they are to be stored."""
+    """Return the matches of a batch of queries in slices, and their sketches for insertion."""
     called("progress", progress)
-    kept: list[Sketches] = []
+    collected: list[Sketches] = []
 
-    def keeping() -> Iterator[Sketches]:
+    def collecting() -> Iterator[Sketches]:
         for sketches in slices:
-            kept.append(incoming.as_inserted(store.sketcher, sketches))
+            collected.append(incoming.as_inserted(store.sketcher, sketches))
             yield sketches
 
-    rows = of_slices(store, state, keeping(), question, first=first, room=room, progress=progress)
-    return rows, incoming.joined(store.sketcher, kept)
+    queries = collecting()
+    rows = of_slices(store, state, queries, question, first=first, room=room, progress=progress)
+    return rows, incoming.joined(store.sketcher, collected)
 
 
 def of_slices(
@@ -104,7 +105,7 @@ def of_slices(
     room: Room | None,
     progress: Progress | None = None,
 ) -> Rows:
-    """The matches of queries that come in slices; the same whatever the slices."""
+    """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
     found = [no_rows(0)]
     by_similarity: set[bool] = set()
     done = 0
@@ -114,9 +115,10 @@ def of_slices(
             by_similarity.add(criterion.similarity is not None)
         if len(by_similarity) > 1:
             refuse_mixed()
-        tell = None if progress is None else partial(_tell, progress, done)
+        report = None if progress is None else partial(_report, progress, done)
+        limit = question.limit
         rows = match_stored(
-            state, sketches, criterion, limit=question.limit, first=first, room=room, progress=tell
+            state, sketches, criterion, limit=limit, first=first, room=room, progress=report
         )
         found.append(rows)
         done += len(sketches)
@@ -131,13 +133,13 @@ def of_stored(
     *,
     room: Room | None,
 ) -> Rows:
-    """The matches of stored documents, themselves left out."""
+    """Return the matches of stored documents, each without itself."""
     size = max(len(ordinals), 1) if room is None else room.query_count(store.width)
     slices = (
         stored_sketches(state, ordinals[start : start + size])
         for start in range(0, max(len(ordinals), 1), size)
     )
-    # Each would find itself.
+    # Each document also finds itself.
     limit = question.limit
     wanted = question if limit is None else replace(question, limit=limit + 1)
     rows = of_slices(store, state, slices, wanted, first=False, room=room)
@@ -155,10 +157,10 @@ def match_stored(
     room: Room | None,
     progress: Progress | None = None,
 ) -> Rows:
-    """The matches of every sketch, best first; see `lookup.search`.
+    """Return the matches of every sketch, best first; see `lookup.search`.
 
-    `room`: None for everything at once.  `progress` is called with the number of sketches that
-    would be done, if they were done one after the other.
+    `room`: the memory for chunks, None to search all documents at once.  `progress` is called with
+    the share of the search that is done, as a number of sketches.
     """
     if room is None:
         rows = lookup.search(state, sketches, criterion, limit=limit, first=first)
@@ -170,7 +172,7 @@ def match_stored(
     give_back(state)
     found = _Found(sketches, first)
     for number, chunk in enumerate(chunks):
-        if not len(found.asking):
+        if not len(found.pending):
             break
         with opened(chunk, state, plan) as part:
             queries = found.queries
@@ -183,36 +185,36 @@ def match_stored(
     return rows if limit is None else rows.limited(limit)
 
 
-def _tell(progress: Progress, before: int, done: int) -> None:
+def _report(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
 
 
 class _Found:
-    """Matches of a batch so far, and which of its queries are still `asking`."""
+    """The matches of a batch so far, and the positions of its `pending` queries."""
 
     def __init__(self, sketches: Sketches, first: bool) -> None:
         self._all = sketches
         self._first = first
         self._parts: list[tuple[I64, Rows]] = []
-        # Documents without features match nothing, and there is no need to ask.
-        self.asking = np.flatnonzero(sketches.states != EMPTY)
-        self.queries = self._taken()
+        # Documents without features match nothing.
+        self.pending = np.flatnonzero(sketches.states != EMPTY)
+        self.queries = self._pending_queries()
 
     def add(self, rows: Rows) -> None:
-        """What one chunk has for the queries that are asking."""
-        self._parts.append((self.asking[rows.queries], rows))
+        """Add the matches of the pending queries in one chunk."""
+        self._parts.append((self.pending[rows.queries], rows))
         if self._first and len(rows.ordinals):
-            self.asking = self.asking[np.diff(rows.offsets) == 0]
-            self.queries = self._taken()
+            self.pending = self.pending[np.diff(rows.offsets) == 0]
+            self.queries = self._pending_queries()
 
     def rows(self, *, by_similarity: bool) -> Rows:
-        """All matches, the best of a query first."""
+        """Return all matches, of each query the best first."""
         empty = np.empty(0, np.int64)
         queries = np.concatenate([empty, *(part[0] for part in self._parts)])
         every = joined([no_rows(0), *(part[1] for part in self._parts)])
         far = -every.similarities if by_similarity else every.distances
         order = np.lexsort((every.ordinals, far, queries))
-        # What was both probed and compared stands twice, one after the other.
+        # A document that was both probed and compared is there twice in a row.
         queries, ordinals = queries[order], every.ordinals[order]
         again = (np.diff(queries, prepend=-1) == 0) & (np.diff(ordinals, prepend=0) == 0)
         again[:1] = False
@@ -225,7 +227,7 @@ class _Found:
             every.similarities[order],
         )
 
-    def _taken(self) -> Sketches:
-        if len(self.asking) == len(self._all):
+    def _pending_queries(self) -> Sketches:
+        if len(self.pending) == len(self._all):
             return self._all
-        return self._all.taken(self.asking)
+        return self._all.taken(self.pending)

@@ -1,4 +1,4 @@
-"""Measuring: from candidates to matches, by distance and by stored volatility vectors."""
+"""Measuring: turns candidates into matches, by distance or by stored volatility vectors."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,10 @@ FindCandidates = Callable[[State, Sketches, Plan, bool, U32 | None], Candidates]
 
 
 def by_candidates(find: FindCandidates) -> Search:
-    """Return a search that measures the candidates that `find` gives, by distance and ordinal."""
+    """Return a search that measures the candidates that `find` returns.
+
+    `find` returns the candidates of each query by distance, then by ordinal.
+    """
 
     def search(
         state: State,
@@ -44,7 +47,7 @@ def by_candidates(find: FindCandidates) -> Search:
 
 
 def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: Rows) -> Rows:
-    """Return those candidates that are as similar as the criterion asks, the most similar first."""
+    """Return the candidates that are similar enough for the criterion, the most similar first."""
     rows.similarities = estimates(state, sketches, rows.offsets, rows.ordinals)
     chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.similarity))
     far = -rows.similarities[chosen].astype(np.float64)
@@ -53,7 +56,7 @@ def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: 
 
 
 def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> F32:
-    """Similarities by stored volatility; NaN where either side has no weights."""
+    """Return similarities by volatility vectors; NaN if either document has no weights."""
     if not state.width or not (sketches.states == WEIGHTED).any() or not len(ordinals):
         return np.full(len(ordinals), np.nan, np.float32)
     vectors = state.vectors(ordinals)
@@ -65,7 +68,7 @@ def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> 
 
 
 def levels_of(sketches: Sketches) -> U8:
-    """How far each bit is from flipping; of stored documents as far as their vectors tell."""
+    """Return how far each bit is from flipping, for stored documents from their vectors."""
     if sketches.levels is not None:
         return sketches.levels
     return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)

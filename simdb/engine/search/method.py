@@ -1,6 +1,6 @@
-"""The interface of a search method: how the plans of one name are carried out.
+"""Method: the interface of a search method, the functions that carry out its plans.
 
-A method is a record of functions; what it leaves out has a general form, given beside each field.
+A method is a record of functions.  The default of each field serves a method that leaves it out.
 The methods are in `engine/search/methods/`, and `methods/register.py` lists them.
 """
 
@@ -28,14 +28,14 @@ LinksAmong = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
 
 
 class FindProbe(Protocol):
-    """Finds the first probe by which a plan reaches a stored fingerprint."""
+    """A function that finds the first probe with which a plan reaches a stored fingerprint."""
 
     def __call__(
         self, plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
     ) -> Probe | None:
-        """Return the probe, None if no probe reaches it.
+        """Return the probe; None if no probe reaches the fingerprint.
 
-        `levels` uint8[64] of the query, None if it has no weights; `masks`: the leading bits of
+        `levels`: uint8[64] of the query, None if it has no weights.  `masks`: the leading bits of
         each table.
         """
 
@@ -55,16 +55,17 @@ class Method:
     """The functions that carry out the plans of one method.
 
     `search(state, sketches, criterion, plan, first, after)` returns the matches of every sketch,
-    best first.  All sketches have features.  `first`: any one match of each will do.  `after`: only
-    ordinals greater than after[i] for query i.  None: the method finds all pairs only.
-    `search_one` is the shortest way for one document with weights, with a limit in the place of
-    `after`; it may return None to leave the work to `search`.  `search_bits` is the same for one
-    ready fingerprint, and returns ordinals and distances.
-    `links` returns every matching pair once, in chunks, or None to have each document looked up.
-    `links_among` returns the pairs of some documents among themselves, by position.
+    best first.  All sketches have features.  `first`: any one match of each query is enough.
+    `after`: only ordinals greater than after[i] for query i.  A method without `search` can only
+    find all pairs.
+    `search_one` is the fast form for one query with weights.  It takes a limit in place of `after`,
+    and can return None to leave the work to `search`.  `search_bits` is the fast form for one ready
+    fingerprint; it returns ordinals and distances, or None.
+    `links` returns every matching pair once, in chunks, or None if each document must be looked up.
+    `links_among` returns the matching pairs among some documents, by position.
     `tables`: the numbers of the tables that a plan reads.  `scans_vectors`: whether a plan measures
-    every stored vector and reads no table.  `compares_all`: it compares every stored document.
-    `find_probe` explains by which probe a document is found.
+    every stored vector and reads no table.  `compares_all`: whether every query is compared with
+    every stored document.  `find_probe` tells which probe of a plan finds a document.
     """
 
     search: Search | None = None

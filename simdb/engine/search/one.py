@@ -1,6 +1,7 @@
-"""One query at a time, where microseconds count: the shortest ways through the kernel.
+"""One query: finds the matches of a single document in a few microseconds.
 
-They make objects of all that they find, so a query with many matches goes the way of a batch.
+The fast form of each method (`Method.search_one`, `Method.search_bits`) makes an object of every
+match, so a query with many matches is searched like a batch instead.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.values import BARE, WEIGHTED, Id, Match, Sketches
 
-# A plan for ready fingerprints, its criterion, and the short way of its method if there is one.
+# A plan for ready fingerprints, its criterion, and the fast form of its method if there is one.
 BitPlan = tuple[Plan, Criterion, SearchBits | None]
 
 
@@ -37,17 +38,17 @@ def find(
 ) -> list[Match]:
     """Return the matches of `document`, or of the stored document `id` without itself.
 
-    The best match is the first, and there are at most `question.limit`.  `first`: any one match.
+    The best match comes first; at most `question.limit` are returned.  `first`: any one match.
     """
     limit = 1 if first else question.limit
     if id is None:
         if document is None:
-            raise InputError("query needs a document, or the id= of a stored one")
+            raise InputError("query needs a document, or the id= of a stored document")
         sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
         criterion = criterion_of(store.options, sketches, question)
         return search_one(state, sketches, criterion, first, limit, None)
     if document is not None:
-        raise InputError("query takes a document or the id= of a stored one, not both")
+        raise InputError("query takes a document or the id= of a stored document, not both")
     ordinals = known_ordinals(state, [id])
     sketches = stored_sketches(state, ordinals)
     criterion = criterion_of(store.options, sketches, question)
@@ -55,7 +56,7 @@ def find(
 
 
 def plan_bits(state: State, options: Options, question: Question) -> BitPlan:
-    """Return the plan for a query by a ready fingerprint."""
+    """Return the plan for a query with a ready fingerprint."""
     criterion = question.criterion(options, is_weighted=False)
     plan = state.plan(criterion)
     return plan, criterion, method_of(state, plan).search_bits
@@ -64,10 +65,10 @@ def plan_bits(state: State, options: Options, question: Question) -> BitPlan:
 def search_bits(
     state: State, bits: int, plan: BitPlan, first: bool, limit: int | None
 ) -> list[Match]:
-    """The matches of one ready fingerprint, best first, at most `limit`."""
-    chosen, criterion, short_way = plan
-    if short_way is not None:
-        found = short_way(state, bits, chosen, first)
+    """Return the matches of one ready fingerprint, best first, at most `limit`."""
+    chosen, criterion, fast_form = plan
+    if fast_form is not None:
+        found = fast_form(state, bits, chosen, first)
         if found is not None:
             return [Match(state.id_of(at), distance) for at, distance in found[:limit]]
     sketches = Sketches(
@@ -88,16 +89,16 @@ def search_one(
     limit: int | None,
     left_out: int | None,
 ) -> list[Match]:
-    """Return the matches of the one document of `sketches`, best first, at most `limit`.
+    """Return the matches of the single document in `sketches`, best first, at most `limit`.
 
     `left_out`: the ordinal of the document itself, if it is stored.
     """
     plan = state.plan(criterion)
-    # The document itself may be among so many.
+    # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
-    short_way = method_of(state, plan).search_one
-    if short_way is not None and sketches.states[0] == WEIGHTED:
-        found = short_way(state, sketches, criterion, plan, first, more)
+    fast_form = method_of(state, plan).search_one
+    if fast_form is not None and sketches.states[0] == WEIGHTED:
+        found = fast_form(state, sketches, criterion, plan, first, more)
         if found is not None:
             if left_out is None:
                 return found

@@ -1,4 +1,4 @@
-"""Pairs: all matching pairs, streamed in chunks or gathered into arrays."""
+"""Pairs: all pairs of documents that match, streamed in chunks or gathered into arrays."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,9 +18,9 @@ from simdb.values import Pair, PairArrays
 
 
 class PairStream:
-    """Chunks of pairs, made on demand from a state.
+    """An iterator over chunks of pairs, which are made from a state on demand.
 
-    Between two chunks the state may be ended by whoever has it; reading on is a ClosedError then.
+    The owner of the state can end it between two chunks; the next chunk is a ClosedError then.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class PairStream:
         hold: Callable[[], State],
         end: Callable[[], None] | None,
     ) -> None:
-        """`hold` keeps `state` from ending while a chunk is made.
+        """`hold` prevents the end of `state` while a chunk is made.
 
-        `end` ends it after the last chunk, None where that is for others to do.
+        `end` ends `state` after the last chunk; None if the owner of the state ends it.
         """
         self._state = state
         self._couples = find_couples(state, criterion)
@@ -43,11 +43,11 @@ class PairStream:
         self._lock = threading.Lock()  # the generator of couples runs in one thread at a time
 
     def __iter__(self) -> Iterator[PairArrays]:
-        """Itself."""
+        """Return the stream itself."""
         return self
 
     def __next__(self) -> PairArrays:
-        """The next chunk."""
+        """Return the next chunk."""
         with self._lock:
             if self._is_done:
                 raise StopIteration
@@ -63,21 +63,25 @@ class PairStream:
 
 
 class Pairs:
-    """Every pair of stored documents that match, made while they are read.
+    """All pairs of stored documents that match, found while they are read.
 
-    Take them once with `chunks()` (or by iterating, one `Pair` at a time), in bounded memory; or
-    use the arrays, which gather all of them first.  Until then a snapshot of the database is held.
-    `plan`: how they are found, and which share of them.
+    Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
+    at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
+    open until all pairs are read.  `plan`: how the pairs are found, and which share of them.
     """
 
     def __init__(self, stream: Iterator[PairArrays], plan: Plan) -> None:
-        """`stream` gives the chunks, as `plan` says."""
+        """`stream` gives the chunks; `plan` says how they are found."""
         self.plan = plan
         self._stream: Iterator[PairArrays] | None = stream
         self._gathered: PairArrays | None = None
 
     def chunks(self) -> Iterator[PairArrays]:
-        """The pairs in chunks of arrays; once only, unless they were gathered before."""
+        """Return an iterator over the pairs in chunks of arrays.
+
+        The pairs can be read only once, unless an array has gathered them.  Raises ClosedError
+        when they are read a second time.
+        """
         if self._gathered is not None:
             return iter([self._gathered])
         if self._stream is None:
@@ -86,16 +90,17 @@ class Pairs:
         return stream
 
     def __iter__(self) -> Iterator[Pair]:
-        """One pair at a time."""
+        """Yield one pair at a time."""
         for chunk in self.chunks():
             yield from chunk
 
     def to_batches(self, *, ids: str = "auto") -> Any:
-        """The pairs as a pyarrow.RecordBatchReader, streamed as `chunks()` are.
+        """Return the pairs as a pyarrow.RecordBatchReader, streamed like `chunks()`.
 
-        Columns left, right, distance uint8 and similarity float32, null where unknown.  Ids are of
-        the kind of the first; `ids="text"` makes text of all.  Raises OptionError without pyarrow,
-        InputError, while it is read, for ids of another kind.
+        The columns are left, right, distance (uint8) and similarity (float32, null if unknown).
+        All ids must be of the type that the ids of the first chunk have; `ids="text"` converts
+        every id to text.  Raises OptionError without pyarrow; InputError, during reading, for an
+        id of another type.
         """
         arrow.checked_arrow(ids)  # before the stream is taken
         empty = PairArrays(*(np.empty(0, kind) for kind in (object, object, np.uint8, np.float32)))
@@ -103,35 +108,35 @@ class Pairs:
         return arrow.read_batches(columns, _columns(empty), id_columns=("left", "right"), ids=ids)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """The chunks as columns by name: left, right, distance and similarity."""
+        """Return an iterator over the chunks as columns: left, right, distance and similarity."""
         return map(_columns, self.chunks())
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """All pairs as a pyarrow.Table; see `to_batches`."""
+        """Return all pairs as a pyarrow.Table; see `to_batches`."""
         return self.to_batches(ids=ids).read_all()
 
     def __len__(self) -> int:
-        """Number of pairs; gathers them."""
+        """Number of pairs; gathers all of them."""
         return len(self._all())
 
     @property
     def left(self) -> npt.NDArray[np.object_]:
-        """Ids of the documents inserted first: object[k]."""
+        """Ids of the document of each pair that was inserted first: object[k]."""
         return self._all().left
 
     @property
     def right(self) -> npt.NDArray[np.object_]:
-        """Ids of the documents inserted later: object[k]."""
+        """Ids of the document of each pair that was inserted later: object[k]."""
         return self._all().right
 
     @property
     def distance(self) -> npt.NDArray[np.uint8]:
-        """Differing bits: uint8[k]."""
+        """Number of differing bits (or of minima, at most 255) of each pair: uint8[k]."""
         return self._all().distance
 
     @property
     def similarity(self) -> npt.NDArray[np.float32]:
-        """Estimated similarities: float32[k], NaN where weights are missing."""
+        """Estimated similarity of each pair: float32[k]; NaN if a document has no weights."""
         return self._all().similarity
 
     def _all(self) -> PairArrays:

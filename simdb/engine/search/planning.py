@@ -1,6 +1,6 @@
-"""Planning for people: which way a query would go and why, also for a database that is not there.
+"""Planning for people: which plan a query would have and why, also without a database.
 
-Beside the planner's own estimates stands what the paper's cost model says of the same number of
+The planner's own estimates can be compared with the paper's cost model for the same number of
 documents (`plan/cost.py`).
 """
 
@@ -24,7 +24,7 @@ from simdb.plans import Plan
 from simdb.storage.runs.run import header_bits
 from simdb.values import ORDINALS_MAX
 
-# Far more than there are texts, and few enough for all arithmetic.
+# More documents than exist, and few enough for floating-point arithmetic.
 DOCUMENTS_MAX = 1e15
 # The largest batch of the paper's experiments, and how fast one disk is read.
 BATCH_DOCUMENTS = 1e7
@@ -32,7 +32,7 @@ BYTES_PER_SECOND = 1e9
 
 
 class ModelCost(NamedTuple):
-    """What one way to search costs by the paper's model: its name, its setting, its `Cost`."""
+    """The cost of one way to search by the paper's model: its name, its setting, its `Cost`."""
 
     name: str
     setting: str
@@ -46,7 +46,10 @@ def planned(
     calibration: Calibration | None,
     count: float | None = None,
 ) -> Plan:
-    """The planner's choice, explained; as if `count` documents were stored where that is given."""
+    """Return the planner's choice with its reasons.
+
+    `count`: plan as if this many documents were stored, all in one run; None for `population`.
+    """
     if count is not None:
         whole = _whole_count(count)
         population = population.grown(whole, header_bits(whole, options.header_offset))
@@ -59,7 +62,11 @@ def planned(
 def plan_without_database(
     options: Options, documents: float, question: Question, *, has_weights: bool
 ) -> Plan:
-    """The plan for so many documents, by the prior and the usual costs."""
+    """Return the plan for a number of documents, without a calibration.
+
+    If `documents` is more than one database can hold, the plan is for several databases, all of
+    which are searched.
+    """
     count = _whole_count(documents)
     databases = max(1, -(-count // ORDINALS_MAX))
     criterion = question.criterion(options, is_weighted=has_weights)
@@ -69,12 +76,11 @@ def plan_without_database(
 
 
 def paper_costs(plan: Plan, options: Options, documents: float, recall: float) -> list[ModelCost]:
-    """Return what the paper's model says of BPHS and PSM for a plan's distance.
+    """Return the costs of BPHS and PSM by the paper's model, for the distance of a plan.
 
-    Single queries in memory: BPHS with the tables of the options, if they serve the distance; the
-    fastest BPHS that a database has tables for; PSM with the number of flip sets that reaches
-    `recall` by the prior.  Then one document of a large batch, with the stored fingerprints on
-    disk, by BPHS with the tables of the options and by PSM.  All with the usual delays.
+    They are BPHS with the tables of the options, if these serve the distance; the fastest BPHS
+    with at most the tables of a database; PSM with as many flip sets as reach `recall`, without a
+    calibration.
     """
     if documents < 1 or options.is_minhash:
         return []
@@ -119,16 +125,15 @@ def _batch_costs(
     return found
 
 
-def _attempts(distance: int, recall: float, header_bits: int) -> float:
-    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can."""
-    most = float(cost.attempts_max(header_bits, distance))
+def _attempts(distance: int, recall: float, header_bits: int) -> float | None:
+    """Return k, the mean number of headers that PSM probes; None if it misses the recall."""
     known = evidence(None, None, distance, is_stored=False)
     found = reach(known, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
     return max(most if found is None else min(found.probes, most), 1.0)
 
 
 def _of_several(plan: Plan, databases: int) -> Plan:
-    """The plan of one of several databases that are all asked."""
+    """Return the plan for several databases, of the plan for each of them."""
     ways = tuple(_of_several(way, databases) for way in plan.considered)
     return replace(
         plan,
@@ -140,11 +145,12 @@ def _of_several(plan: Plan, databases: int) -> Plan:
 
 
 def _whole_count(documents: object) -> int:
-    """A number of documents, which may be written 8e9."""
+    """Return a number of documents, which can be a float such as 8e9, as an int."""
     is_number = isinstance(documents, int | float) and not isinstance(documents, bool)
     if not is_number or not 0 <= documents < DOCUMENTS_MAX:  # type: ignore[operator]
         raise OptionError(
-            f"a number of documents is from 0 to below {DOCUMENTS_MAX:g}, not {shown(documents)}"
+            f"the number of documents must be from 0 to below {DOCUMENTS_MAX:g},"
+            f" got {shown(documents)}"
         )
     return int(documents)  # type: ignore[call-overload, no-any-return]
 

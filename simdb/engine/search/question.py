@@ -1,7 +1,8 @@
-"""The question: what a caller asks of a search, and the criterion that it becomes.
+"""Question: the arguments of a search, and the criterion that follows from them.
 
-A verb makes a `Question` of its arguments at once.  With the options of the database, and the
-sketches that ask or the counts of what is stored, it becomes a `Criterion` for the planner.
+A verb first makes a `Question` of its arguments.  The options of the database and the sketches of
+the queries (or, for pairs, the counts of stored documents) turn it into a `Criterion` for the
+planner.
 """
 
 from dataclasses import dataclass, replace
@@ -28,9 +29,9 @@ from simdb.values import BARE, WEIGHTED, Sketches
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The arguments of a search as the caller gave them; None leaves one to the database.
+    """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `rotations` is for all pairs by method="rotation".
+    `rotations`: for finding all pairs with method="rotation".
     """
 
     similarity: float | None = None
@@ -42,7 +43,7 @@ class Question:
 
     @property
     def has_bound(self) -> bool:
-        """Whether it names a similarity or a distance."""
+        """Whether a similarity or a distance is given."""
         return self.similarity is not None or self.distance is not None
 
     def check_limit(self) -> None:
@@ -53,16 +54,16 @@ class Question:
             )
 
     def least_similarity(self, options: Options) -> float | None:
-        """Return the least exact similarity of a match; None if only a distance was asked."""
+        """Return the least exact similarity of a match; None if only a distance is given."""
         return self.similarity if self.has_bound else options.similarity
 
     def criterion(
         self, options: Options, *, is_weighted: bool, is_stored: bool = False
     ) -> Criterion:
-        """Return the criterion, with the database's defaults for what is left open.
+        """Return the criterion, with the database's defaults for missing arguments.
 
-        Without either bound, documents with weights are matched by similarity and others by
-        distance.  OptionError for what cannot be asked.
+        Without a similarity and a distance, documents with weights match by similarity and
+        documents without weights by distance.  OptionError for invalid arguments.
         """
         similarity, distance, recall = self.similarity, self.distance, self.recall
         if options.is_minhash:
@@ -76,8 +77,8 @@ class Question:
             _check_share("similarity", similarity)
             if not is_weighted:
                 raise OptionError(
-                    "similarity= needs a query with weights; a ready fingerprint without weights is"
-                    " matched by distance="
+                    "similarity= needs a query with weights; for a ready fingerprint without"
+                    " weights use distance="
                 )
         if distance is not None and not _is_whole(distance, 64):
             raise OptionError(
@@ -92,7 +93,7 @@ class Question:
         return Criterion(similarity, distance, recall, method, is_weighted, is_stored)
 
     def _check_minhash(self) -> None:
-        """Raise OptionError for what can be asked of fingerprints only."""
+        """Raise OptionError for arguments that work only with fingerprints."""
         if self.distance is not None:
             raise OptionError(
                 "distance= works only with fingerprints; this database stores MinHash signatures,"
@@ -106,7 +107,7 @@ class Question:
 
 
 def criterion_of(options: Options, sketches: Sketches, question: Question) -> Criterion:
-    """Return the criterion for these queries; documents without features go with the others."""
+    """Return the criterion for these queries; queries without features do not affect it."""
     has_vectors = options.sketch.vector_bytes > 0
     is_bare = bool((sketches.states == BARE).any())
     has_bound = not has_vectors or question.has_bound
@@ -118,16 +119,16 @@ def criterion_of(options: Options, sketches: Sketches, question: Question) -> Cr
 
 
 def refuse_mixed() -> NoReturn:
-    """Raise InputError: by default some documents would be asked one way and some another."""
+    """Raise InputError: by default only some of these documents would match by similarity."""
     raise InputError(
         "some of these documents have weights and others have none; give similarity= or distance="
     )
 
 
 def of_any(options: Options, counts: Counts, question: Question) -> Criterion:
-    """Return the criterion for a query yet unknown: by distance if no stored document has weights.
+    """Return the criterion for a future query: by distance if no stored document has weights.
 
-    A method that goes by the weights of the query is planned for a query that has weights.
+    For a method that probes by weights, the query is assumed to have weights.
     """
     check_rotations(question.method, question.rotations)
     is_bare = counts.bare_count == counts.document_count - counts.empty_count
@@ -137,9 +138,9 @@ def of_any(options: Options, counts: Counts, question: Question) -> Criterion:
 
 
 def of_pairs(options: Options, counts: Counts, question: Question) -> Criterion:
-    """Return the criterion for stored documents among each other.
+    """Return the criterion for the pairs of stored documents.
 
-    Documents without weights take part in a search by distance, and not in one by similarity.
+    Documents without weights take part in a search by distance, but not by similarity.
     """
     criterion = of_any(options, counts, question)
     is_weighted = criterion.is_weighted
@@ -150,7 +151,7 @@ def of_pairs(options: Options, counts: Counts, question: Question) -> Criterion:
 
 
 def of_maintained(options: Options) -> Criterion:
-    """Return the criterion of the maintained clusters: by distance it is exact."""
+    """Return the criterion of the maintained clusters; by distance, their recall is 1."""
     if options.keep_clusters == BY_DISTANCE:
         return Criterion(None, options.distance, 1.0, AUTO, is_stored=True)
     return Criterion(
@@ -159,7 +160,7 @@ def of_maintained(options: Options) -> Criterion:
 
 
 def bounded(options: Options, question: Question) -> Question:
-    """Return the question with the bound of the maintained clusters, if it has none itself."""
+    """Return the question; without a bound, with the bound of the maintained clusters."""
     if question.has_bound:
         return question
     if options.keep_clusters == BY_SIMILARITY:
@@ -170,16 +171,16 @@ def bounded(options: Options, question: Question) -> Question:
 
 
 def is_maintained(options: Options, question: Question) -> bool:
-    """Return whether the maintained clusters answer this; OptionError for a false question."""
+    """Return whether the maintained clusters answer a question; OptionError if it is invalid."""
     question.criterion(options, is_weighted=True)
     if question.method not in (None, AUTO):
         return False
     if options.keep_clusters == BY_DISTANCE:
         return question.similarity is None and question.distance == options.distance
     if options.keep_clusters == BY_SIMILARITY:
-        is_found = question.recall is None or question.recall <= options.recall
+        is_recalled = question.recall is None or question.recall <= options.recall
         is_same = question.distance is None and question.similarity == options.similarity
-        return is_same and is_found
+        return is_same and is_recalled
     return False
 
 

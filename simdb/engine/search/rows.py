@@ -1,4 +1,4 @@
-"""Rows: the matches of consecutive queries as arrays, by ordinal."""
+"""Rows: the matches of consecutive queries as arrays, with ordinals in place of ids."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
-# More matches of one query than this are taken as arrays, and fewer as objects.
+# Up to this many matches of one query are made as objects at once, more of them as arrays.
 MANY = 512
 
 
@@ -20,7 +20,7 @@ class Rows:
     __slots__ = ("distances", "offsets", "ordinals", "similarities")
 
     def __init__(self, offsets: I64, ordinals: U32, distances: U8, similarities: F32) -> None:
-        """offsets int64[m + 1]; the others of length k; NaN for an unknown similarity."""
+        """`offsets` int64[m + 1]; the other arrays of length k; an unknown similarity is NaN."""
         self.offsets = offsets
         self.ordinals = ordinals
         self.distances = distances
@@ -28,11 +28,11 @@ class Rows:
 
     @property
     def queries(self) -> I64:
-        """The query that each match belongs to."""
+        """The position of the query of each match: int64[k]."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def chosen(self, order: npt.NDArray[np.integer]) -> "Rows":
-        """The matches at positions `order`, which are grouped by query."""
+        """Return the matches at the positions `order`, which must be grouped by query."""
         counts = np.bincount(self.queries[order], minlength=len(self.offsets) - 1)
         return Rows(
             offsets_of(counts),
@@ -42,24 +42,24 @@ class Rows:
         )
 
     def limited(self, limit: int) -> "Rows":
-        """At most the first `limit` matches of each query."""
+        """Return at most the first `limit` matches of each query."""
         counts = np.minimum(np.diff(self.offsets), min(limit, len(self.ordinals)))
         if counts.sum() == len(self.ordinals):
             return self
         offsets = offsets_of(counts)
-        kept = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], counts)
-        return Rows(offsets, self.ordinals[kept], self.distances[kept], self.similarities[kept])
+        first = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], counts)
+        return Rows(offsets, self.ordinals[first], self.distances[first], self.similarities[first])
 
 
 def no_rows(count: int) -> Rows:
-    """No match of any of `count` queries."""
+    """Return rows of `count` queries without any match."""
     offsets = np.zeros(count + 1, np.int64)
     nothing = np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.float32)
     return Rows(offsets, *nothing)
 
 
 def joined(parts: list[Rows]) -> Rows:
-    """The rows of batches that follow each other."""
+    """Return the rows of consecutive batches as one object."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     return Rows(
         offsets_of(counts),

@@ -1,8 +1,8 @@
-"""The sweep: every pair of stored documents that match, in chunks of bounded size.
+"""Sweep: finds all pairs of stored documents that match, in chunks of bounded size.
 
-If the method of the plan can walk the tables, it does.  Otherwise each document is looked up among
-those after it, by its stored weights where the plan probes.  Pairs for a similarity are candidates
-by distance, measured by the stored volatility vectors.
+A method that can walk the tables does so.  Otherwise each document is looked up among the documents
+after it; a plan that probes uses its stored weights.  For a similarity, pairs are candidates by
+distance, which the stored volatility vectors then measure.
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ U32 = npt.NDArray[np.uint32]
 
 
 def find_couples(state: State, criterion: Criterion) -> Iterator[Couples]:
-    """Every matching pair once, in chunks, with its similarity where that can be told."""
+    """Yield every matching pair once, in chunks, with its similarity if both have weights."""
     for couples in find_links(state, criterion):
-        is_told = criterion.similarity is not None or not len(couples)
-        yield couples if is_told else estimated(state, couples)
+        is_measured = criterion.similarity is not None or not len(couples)
+        yield couples if is_measured else estimated(state, couples)
 
 
 def find_links(state: State, criterion: Criterion) -> Iterator[Couples]:
-    """Every matching pair once, in chunks; similarities only where the criterion asks for one."""
+    """Return all matching pairs once, in chunks; similarities only if the criterion has one."""
     plan = state.plan(criterion, is_swept=True)
     walk = method_of(state, plan).links
     walked = None if walk is None else walk(state, criterion, plan)
@@ -41,7 +41,7 @@ def find_links(state: State, criterion: Criterion) -> Iterator[Couples]:
 
 
 def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
-    """Pairs by looking up every document among those with greater ordinals."""
+    """Yield all pairs: each document is looked up among the documents with greater ordinals."""
     is_measured = criterion.similarity is not None
     ordinals = searched(state, is_measured=is_measured).ordinals
     return look_up(state, criterion, plan, ordinals, later_only=True)
@@ -50,33 +50,34 @@ def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Cou
 def look_up(
     state: State, criterion: Criterion, plan: Plan, ordinals: U32, *, later_only: bool
 ) -> Iterator[Couples]:
-    """Each of `ordinals`, on the left, with the documents of the view that match it.
+    """Yield each document of `ordinals`, on the left, with every document that matches it.
 
-    `later_only`: with those of greater ordinals; otherwise left may be above right.
+    `later_only`: only with documents of greater ordinals; otherwise left can be above right.
 
-    Nobody knows how many a batch will find, so each is as large as the last one suggests, at most
-    twice as large, and drawn from everywhere: a crowd of neighbours is spread over many.
+    The number of pairs from a batch is not known before, so the size of each batch follows from the
+    pairs of the batch before it, and at most doubles.  Each batch is drawn from the whole range of
+    ordinals, so that a large group of similar neighbours is spread over many batches.
     """
     ordinals = _spread(ordinals)
     start, size = 0, LOOKUP_QUERIES_FIRST
     while start < len(ordinals):
-        asked = ordinals[start : start + size]
-        sketches = stored_sketches(state, asked)
-        after = asked if later_only else None
+        batch = ordinals[start : start + size]
+        sketches = stored_sketches(state, batch)
+        after = batch if later_only else None
         rows = search(state, sketches, criterion, after=after, plan=plan)
         if len(rows.ordinals):
             state.check_known(rows.ordinals)
-            yield _from_rows(rows, asked)
+            yield _from_rows(rows, batch)
         start += size
-        suggested = CHUNK_PAIRS * len(asked) // max(len(rows.ordinals), 1)
+        suggested = CHUNK_PAIRS * len(batch) // max(len(rows.ordinals), 1)
         size = max(1, min(LOOKUP_QUERIES, 2 * size, suggested))
 
 
 def _spread(ordinals: U32) -> U32:
-    """All of them in an order in which every few neighbours come from everywhere."""
+    """Return all ordinals in an order in which any few in a row come from the whole range."""
     stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
     return np.concatenate([ordinals[:0], *(ordinals[at::stride] for at in range(stride))])
 
 
-def _from_rows(rows: Rows, asked: U32) -> Couples:
-    return Couples(asked[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+def _from_rows(rows: Rows, queries: U32) -> Couples:
+    return Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)

@@ -1,1 +1,1 @@
-"""Search methods: how the plans of each method are carried out."""
+"""Search methods: modules that carry out the plans of each method."""

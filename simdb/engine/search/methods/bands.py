@@ -1,4 +1,4 @@
-"""Search by signatures: by bands of MinHash minima (LSH), or by measuring every signature."""
+"""Search of signatures: by bands of MinHash minima (LSH), or by measuring every signature."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ def search(
     first: bool,
     after: U32 | None,
 ) -> Rows:
-    """Return the matches that agree with a query in some band; see `Method`."""
+    """Return the matches that share a band with a query; see `Method`."""
     offsets, ordinals, similarities = state.tables().search(
         sketches.vectors,
         state.known_vectors,
@@ -50,7 +50,7 @@ def search_one(
     first: bool,
     limit: int | None,
 ) -> list[Match] | None:
-    """Return the matches of one signature, best first; None if they are many."""
+    """Return the matches of one signature, best first; None if there are many."""
     ordinals = state.tables().candidates_of(sketches.vectors, MANY)
     if ordinals is None:
         return None
@@ -71,7 +71,7 @@ def search_one(
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
-    """Yield the pairs that agree in some band, each from the first such band."""
+    """Yield the matching pairs that share a band, each from the first band it shares."""
     for band in range(state.keying.table_count):
         table = whole_table(state, band)
         for couples in sweep_table(table, [ALL_BITS], 0):
@@ -79,7 +79,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
 
 
 def first_in_band(state: State, couples: Couples, band: int, criterion: Criterion) -> Couples:
-    """The couples with equal keys in a band that match, and agree in no band before it."""
+    """Return the couples that match and whose first shared band is `band`."""
     found = measured(state, couples, criterion)
     shared = state.vectors().shared_bands(found.left, found.right)
     found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
@@ -88,7 +88,7 @@ def first_in_band(state: State, couples: Couples, band: int, criterion: Criterio
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
-    """Yield the pairs of some documents that agree in a band and match, by their left one."""
+    """Yield the matching pairs among some documents that share a band, by left position."""
     vectors = state.vectors(ordinals).gather(ordinals)
     keys = state.keying.searchable(state.column(layout.FINGERPRINT, ordinals), vectors)
     found = [np.empty(0, np.uint64)]
@@ -119,7 +119,7 @@ def measure_all(
     first: bool,
     after: U32 | None,
 ) -> Rows:
-    """Return the matches by measuring every stored signature; see `Method`."""
+    """Return the matches of each query by measuring every stored signature; see `Method`."""
     vectors = state.vectors()
     offsets, ordinals, similarities = vectors.scan(
         sketches.vectors, similarity=criterion.similarity, skip=state.unweighted(), after=after

@@ -1,4 +1,4 @@
-"""Exhaustive search of fingerprints: each is compared, or each volatility vector is measured."""
+"""Exhaustive search: compares every stored fingerprint or measures every volatility vector."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def scans_vectors(plan: Plan) -> bool:
-    """Return whether every stored vector is measured, without a look at the tables."""
+    """Return whether a plan measures every stored vector and reads no table."""
     return plan.distance == FINGERPRINT_BITS and plan.similarity is not None
 
 
@@ -45,7 +45,7 @@ def search(
 
 
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
-    """Return ordinals and distances of the matches of one fingerprint; None if they are many."""
+    """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
     _, ordinals, distances = state.tables().scan(
         np.array([bits], np.uint64), distance=plan.distance, first=first, after=None
     )
@@ -55,7 +55,7 @@ def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
-    """Return all pairs by comparing fingerprints; None if only vectors tell which match."""
+    """Return all matching pairs by comparing fingerprints; None if vectors must be measured."""
     if plan.distance == FINGERPRINT_BITS:
         return None
     every = searched(state, is_measured=criterion.similarity is not None)
@@ -65,7 +65,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
-    """Return the pairs of some documents, by position: every two are compared."""
+    """Yield the matching pairs among some documents, by position: every two are compared."""
     bits = state.column(layout.FINGERPRINT, ordinals)
     table = Table(bits, np.arange(len(ordinals), dtype=np.uint32), np.empty(0, np.uint32))
     for couples in sweep_table(table, [0], plan.distance):
@@ -78,7 +78,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
 
 
 def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return the one table that is compared as a whole."""
+    """Return the number of the one table that is compared as a whole."""
     return range(1)
 
 

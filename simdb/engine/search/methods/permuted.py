@@ -1,4 +1,4 @@
-"""Search by block permutations (BPHS): the query's header in each table, with some bits flipped."""
+"""Search by block permutations (BPHS): looks up the query's header, and flipped ones, in tables."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
-    """Return ordinals and distances of the matches of one fingerprint; None if they are many."""
+    """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
     found: list[tuple[int, int]] | None = state.tables().lookup_one(
         bits, plan.distance, plan.flips, first, MANY
     )
@@ -30,7 +30,7 @@ def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
-    """Return all pairs by walking each table once; None if headers must be flipped."""
+    """Return all matching pairs by walking each table once; None if headers must be flipped."""
     if plan.flips:
         return None
     swept = sweep_tables(partial(whole_table, state), state.kind.masks, plan.distance)
@@ -38,14 +38,14 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
 
 
 def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return all tables."""
+    """Return the numbers of all tables."""
     return range(state.keying.table_count)
 
 
 def find_probe(
     plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
 ) -> Probe | None:
-    """Return the first table whose header agrees but for `plan.flips` bits."""
+    """Return the probe of the first table whose headers differ in at most `plan.flips` bits."""
     for table, mask in enumerate(masks):
         flipped = (query ^ stored) & mask
         if flipped.bit_count() <= plan.flips:

@@ -1,7 +1,7 @@
-"""Probing by volatility (PSM, multi-probe): headers in the order in which they are likely.
+"""Probing by volatility (PSM, multi-probe): looks up the likeliest headers first.
 
-If the calibration behind a plan does not cover all documents, the others are compared one by one
-in the same call of the kernel.
+Documents that the calibration of a plan does not cover are compared one by one, in the same call
+of the kernel.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def search_one(
     first: bool,
     limit: int | None,
 ) -> list[Match] | None:
-    """Return the matches of one document with weights, best first; None if they are many."""
+    """Return the matches of one document with weights, best first; None if there are many."""
     probing, is_measured = plan.probing, criterion.similarity is not None
     assert probing is not None
     tables = state.covered_tables() if plan.compared else state.tables()
@@ -55,7 +55,7 @@ def search_one(
     if not found:
         return []
     if plan.compared:
-        found = list(dict.fromkeys(found))  # one may be probed and compared
+        found = list(dict.fromkeys(found))  # a document can be both probed and compared
     similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
     rows = [(*each, similarity) for each, similarity in zip(found, similarities, strict=True)]
     if is_measured:
@@ -67,14 +67,14 @@ def search_one(
 
 
 def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return the tables that are probed."""
+    """Return the numbers of the tables that a plan probes."""
     return range(plan.tables)
 
 
 def find_probe(
     plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
 ) -> Probe | None:
-    """Return the first probe, and its rank in the order of its table."""
+    """Return the first probe that reaches a stored fingerprint, with its rank in the table."""
     probing = plan.probing
     if levels is None or probing is None:
         return None
@@ -105,10 +105,10 @@ def _candidates(
 def _covered_candidates(
     state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
 ) -> Candidates:
-    """Return the same if the calibration does not cover all: each candidate once."""
+    """Return each candidate once, of tables that compare what the calibration does not cover."""
     tables = state.covered_tables()
     offsets, ordinals, distances = _probed(tables, sketches, plan, first, after)
-    # What was probed and compared stands twice, one after the other.
+    # A document that was both probed and compared is there twice in a row.
     again = np.flatnonzero(ordinals[1:] == ordinals[:-1]) + 1
     again = again[~np.isin(again, offsets)]
     if not len(again):
@@ -138,7 +138,7 @@ def _probed(
 
 
 def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
-    """Of one document with some stored ones, None for those without weights."""
+    """Return similarities of one document and some stored ones; None for one without weights."""
     if not state.width:
         return [None] * len(ordinals)
     listed = np.array(ordinals, np.uint32)
@@ -149,7 +149,7 @@ def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list
 
 
 def _count(probing: Probing, levels: U8, header: int, theta: int) -> int:
-    """Return how many headers cost at most `theta`."""
+    """Return the number of headers whose flipped bits cost at most `theta`."""
     if theta < 0:
         return 0
     return int(count_sets(levels[None, :], probing.costs, header, theta)[0])

@@ -1,4 +1,4 @@
-"""The list of search methods: which carries out the plans of a name, for each kind of database."""
+"""Register: the search method for each kind of database and each name of a method in a plan."""
 
 from simdb.engine.search.method import Method
 from simdb.engine.search.methods import bands, exhaustive, permuted, probing, rotation

@@ -1,4 +1,4 @@
-"""Rotation: all pairs by sorting in several orders and comparing neighbours; for pairs only."""
+"""Rotation: finds all pairs by sorting in several orders and comparing neighbours."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from simdb.plans import Plan
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
-    """Yield the pairs that some rotation brings together."""
+    """Yield the matching pairs that are neighbours in some rotation."""
     every = searched(state, is_measured=criterion.similarity is not None)
     for left, right, distances in find_neighbours(
         every.fingerprints, rotations=plan.tables, window=WINDOW, distance=plan.distance
