@@ -1,7 +1,7 @@
-"""Plans for signatures: by bands, or by comparing with all.
+"""Search of signatures: plans that look up bands, or compare every stored signature.
 
-Bands find documents with a probability that depends on their similarity alone, so the recall of a
-plan is known before anything is stored.  Costs are seconds of one core with AVX-512.
+The probability that bands find a document depends on its similarity alone, so the recall of a plan
+is known before any document is stored.  Costs are seconds of one core with AVX-512.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,18 +15,18 @@ from simdb.plans import Plan
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query
 MEASURED_SECONDS = 150e-9  # fetching and comparing one candidate
-SCANNED_BYTE_SECONDS = 0.05e-9  # comparing signatures that follow each other
-SORTED_SECONDS = 20e-9  # putting one document in its place in a table, and finding its group
+SCANNED_BYTE_SECONDS = 0.05e-9  # comparing one byte of signatures that lie in a row
+SORTED_SECONDS = 20e-9  # sorting one document into a table and finding its group of equal keys
 UNLIMITED_DISTANCE = 64
 
 
 def plans(problem: Problem[BandedPopulation]) -> list[Plan]:
-    """Return the plan by bands and the one that compares with everything."""
+    """Return the plan by bands and the exhaustive plan."""
     return [_by_bands(problem), _exhaustive(problem)]
 
 
 def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan by the method that the criterion names, even if it misses the recall."""
+    """Return the plan of the method that the criterion names, even if it misses the recall."""
     criterion = problem.criterion
     if criterion.method == EXHAUSTIVE:
         return _exhaustive(problem)
@@ -34,14 +34,13 @@ def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan])
     if criterion.recall >= 1.0 and plan.recall < 1.0:
         raise OptionError(
             f"method='banding' cannot promise to find every document at"
-            f" similarity={criterion.similarity:g}; ask with method='exhaustive', or for recall"
-            " below 1"
+            f" similarity={criterion.similarity:g}; use method='exhaustive' or a recall below 1"
         )
     return plan
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": both plans are always there."""
+    """Return "": this way always has both plans."""
     return ""
 
 
@@ -59,8 +58,8 @@ def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
         criterion.similarity, recall, cost,
         f"{curve.table_count} bands of {curve.rows} minima find"
         f" {curve.reach(criterion.similarity):.4f} of the documents at similarity"
-        f" {criterion.similarity:g}, {recall:.4f} of those at least so similar, and measure about"
-        f" {candidates:.3g} of {count} in vain",
+        f" {criterion.similarity:g} and {recall:.4f} of all documents at or above it, and measure"
+        f" about {candidates:.3g} of {count} documents in vain",
         header_bits=population.directory_bits,
         bytes_per_document=population.bytes_of(curve.table_count),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Exhaustive search: every stored fingerprint, or volatility vector, is compared."""
+"""Exhaustive search: plans that compare every stored fingerprint or volatility vector."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,11 +10,11 @@ from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan
 
 METHODS = (EXHAUSTIVE,)
-SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints of one table that is walked once
+SWEPT_SECONDS = 0.075e-9  # comparing two fingerprints during a walk over one table
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return a plan for each distance that candidates may have."""
+    """Return a plan for each distance limit for candidates."""
     return [_by_comparing(problem, limit) for limit in candidate_distances(problem.criterion)]
 
 
@@ -24,7 +24,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": this way is always able."""
+    """Return "": this way always has a plan."""
     return ""
 
 
@@ -47,7 +47,7 @@ def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
     recall = share_within(criterion.similarity, criterion.distance, limit)
     return Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.similarity, recall, cost,
-        f"each of {population.count} fingerprints is compared, those within distance {limit} are"
-        " candidates",
+        f"each of {population.count} fingerprints is compared; fingerprints within distance"
+        f" {limit} are candidates",
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip

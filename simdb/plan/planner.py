@@ -1,8 +1,8 @@
-"""The planner: which way to search answers a criterion at the lowest cost, and why.
+"""Planner: chooses the plan that answers a criterion at the lowest cost, and explains the choice.
 
-Each module of `WAYS` makes the plans of one way; the planner chooses among them.  A new way is
-entered there.  Costs are seconds of one core, those of a machine with AVX-512 unless others were
-measured (`cost.Delays`); for the choice only their ratios matter.
+Each module in `WAYS` makes the plans of one way to search; the planner chooses among them.  A new
+way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were measured
+(`cost.Delays`), they are those of a machine with AVX-512; only their ratios matter for the choice.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
     Population: (exhaustive, tables, probing, rotation),
     BandedPopulation: (bands,),
 }
-# A plan with better recall is taken as long as it costs no more than so many times the cheapest.
+# A plan with better recall is chosen if it costs at most this many times the cheapest plan.
 RECALL_WORTH = 1.5
 
 STEPS_IN_WORDS = {
@@ -39,13 +39,13 @@ def choose(
     calibration: Calibration | None = None,
     delays: Delays = USUAL_DELAYS,
 ) -> Plan:
-    """Return the cheapest plan that satisfies `criterion`; OptionError when there is none."""
+    """Return the cheapest plan that satisfies `criterion`; OptionError if there is none."""
     population.check(criterion)
     problem = Problem(criterion, population, calibration, delays)
     if criterion.method == AUTO:
         return _cheapest(criterion, _plans(problem))
     (way,) = (way for way in WAYS[type(population)] if criterion.method in way.METHODS)
-    return way.named(problem, lambda other: choose(other, population, None, delays))
+    return way.named(problem, lambda changed: choose(changed, population, None, delays))
 
 
 def considered(
@@ -54,10 +54,10 @@ def considered(
     calibration: Calibration | None = None,
     delays: Delays = USUAL_DELAYS,
 ) -> list[Plan]:
-    """Return every way to answer `criterion`, whatever its method: the able ones first, by cost.
+    """Return plans of every method for `criterion`, the best first.
 
-    After them come those that do not reach the recall, by recall.  Of ways that differ only in the
-    distance of their candidates the best is taken.
+    First come the plans that reach the recall, the cheapest first; then the others, the best recall
+    first.  Of plans that differ only in the distance of their candidates, the best is returned.
     """
 
     def rank(plan: Plan) -> tuple[bool, float, float]:
@@ -78,9 +78,9 @@ def explained(
     ways: list[Plan],
     sketch: TextSketch,
 ) -> Plan:
-    """Return the plan with the `ways` that were considered, and why it was chosen, in words.
+    """Return the plan with the considered plans `ways` and with the reason of the choice in words.
 
-    It also says where a text becomes a sketch.
+    The plan also says whether the kernel or Python makes sketches of texts.
     """
     steps = [STEPS_IN_WORDS[name] for name in sketch.python_steps]
     words = f"texts become {population.STORES} in the kernel"
@@ -92,7 +92,7 @@ def explained(
 
 
 def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
-    """Why the plan was taken, of all `ways`, the best of which is the first."""
+    """Return in words why a plan was chosen from all plans, `ways`, of which the best is first."""
     able = [way for way in ways if way.recall >= criterion.recall]
     words = f"{len(able)} of {len(ways)} ways reach recall {criterion.recall:g}"
     times = plan.cost_seconds / able[0].cost_seconds if able[0].cost_seconds else 1.0
@@ -100,9 +100,9 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
     if plan.recall < criterion.recall:
         words += f", but method={criterion.method!r} reaches only {plan.recall:.3g}"
     elif criterion.method == plan.method:
-        words += f"; this is the one by method={plan.method!r}, at {cost}"
+        words += f"; this is the plan of method={plan.method!r}, at {cost}"
     elif criterion.method != AUTO:
-        words += f", but none by method={criterion.method!r}"
+        words += f", but none with method={criterion.method!r}"
     elif times > 1.0:
         words += f"; this one finds more, at {cost}"
     else:
@@ -111,7 +111,7 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
 
 
 def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
-    """Of the ways that reach the recall the cheapest, or one that finds more at little cost."""
+    """Return the cheapest plan that reaches the recall, or a better one at a similar cost."""
     able = [plan for plan in ways if plan.recall >= criterion.recall]
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
     worthy = [plan for plan in able if plan.cost_seconds <= dearest]
@@ -119,5 +119,5 @@ def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
 
 
 def _plans(problem: Problem[Any]) -> list[Plan]:
-    """Return the plans of all ways, whether they reach the recall or not."""
+    """Return the plans of all ways, also plans that miss the recall."""
     return [plan for way in WAYS[type(problem.population)] for plan in way.plans(problem)]

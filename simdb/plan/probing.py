@@ -1,13 +1,13 @@
-"""Plans that ask for the headers that are likely: PSM and volatility multi-probe.
+"""Search by probing: plans that look up the likely headers (PSM and volatility multi-probe).
 
-PSM (Probabilistic Simhash Matching, Sood & Loguinov 2011, section 4) asks one table; volatility
-multi-probe asks several in the same way, so that fewer flips reach as many documents.  Both ask
-for every header whose flipped bits cost no more than theta together; theta is the least that
-reaches the wanted share of a sample of matching pairs (`recall.theta_for`).
+PSM (Probabilistic Simhash Matching, Sood & Loguinov 2011, section 4) probes one table; volatility
+multi-probe probes several tables in the same way, so that fewer flips reach as many documents.
+Both probe every header whose flipped bits together cost at most theta, the least value that reaches
+the wanted share of a sample of matching pairs (`recall.theta_for`).
 
-A sample of the collection speaks for the documents that were stored when it was drawn.  Those
-inserted since are compared one by one, or all are asked for by synthetic pairs, whichever costs
-less.
+A sample of the collection is valid for the documents that were stored when it was drawn.  Documents
+inserted later are compared one by one; or the plan for all documents uses synthetic pairs instead
+of the sample, if that costs less.
 """
 
 import math
@@ -33,19 +33,19 @@ from simdb.plans import Plan
 from simdb.values import Probing
 
 METHODS = PROBING_METHODS
-# A query that would have to ask for more headers than this in one table is better off comparing.
+# A query that needs more probes than this in one table is better compared with all documents.
 CAP = 4096
-# Enough queries to tell the mean number of probes to a few per cent.
+# Enough queries for the mean number of probes, to a few per cent.
 COUNTED_QUERIES = 256
-# Headers may have fewer bits than directories tell apart: fewer flips then find longer buckets.
+# Headers can have fewer bits than the directories: then fewer flips find longer buckets.
 FEWER_BITS = 8
 FEWER_STEP = 4
-# They must cost clearly less: where tables are larger than caches, the lines of long buckets count.
+# Such a plan must cost clearly less, since long buckets of large tables are not in the cache.
 FEWER_WORTH = 0.6
-# Without a calibration, so many times fewer matches may be lost on paper.
+# Without a calibration, a plan must be predicted to lose this many times fewer matches.
 PRIOR_CAUTION = 3
-# Where comparing what the calibration does not cover is a smaller share of the cost than this, no
-# other way can be much faster, and none is looked for.
+# If less than this share of the cost is for comparing documents beyond the calibration, another
+# plan cannot be much faster, and none is made.
 COMPARING_WORTH = 0.25
 
 U8 = npt.NDArray[np.uint8]
@@ -53,7 +53,7 @@ I64 = npt.NDArray[np.int64]
 
 
 class Reach(NamedTuple):
-    """What a probing achieves on the evidence: mean `probes` of a query, and recall."""
+    """What a probing achieves on a sample: the mean number of `probes` of a query, and recall."""
 
     probing: Probing
     probes: float
@@ -63,7 +63,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What is compared besides: how many documents, in what time, the share of matches found."""
+    """Documents that are compared besides: `count`, time, and the share of matches found."""
 
     count: int
     seconds: float
@@ -75,7 +75,7 @@ NOTHING = Comparing(0, 0.0, 1.0, "")
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return the plans by one table or several that reach the recall."""
+    """Return the plans with one table or several that reach the recall."""
     return [
         plan
         for limit in candidate_distances(problem.criterion)
@@ -84,15 +84,15 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the cheapest plan by "psm" or "multiprobe", or an exact one if none is able.
+    """Return the cheapest plan by "psm" or "multiprobe"; if none is able, return an exact plan.
 
-    The reason of an exact one says so.
+    The reason of the exact plan says why it is used.
     """
     criterion, delays = problem.criterion, problem.delays
     if not criterion.is_weighted:
         raise OptionError(
             f"method={criterion.method!r} needs queries with weights, and a ready fingerprint has"
-            " none; give simdb.Fingerprint with weights, or ask with method='bphs'"
+            " none; give a simdb.Fingerprint with weights, or use method='bphs'"
         )
     cheapest = min(plans(problem), key=lambda plan: plan.cost_seconds, default=None)
     if cheapest is not None and not is_mostly_comparing(cheapest, delays):
@@ -108,7 +108,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return why nothing is probed, if that is so."""
+    """Return in words why no plan probes; "" if one does."""
     if criterion.recall >= 1.0:
         return "; probing by volatility is never certain"
     if not criterion.is_weighted:
@@ -122,9 +122,9 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 def reach(
     known: Evidence, masks: tuple[int, ...], *, header_bits: int, limit: int, wanted: float
 ) -> Reach | None:
-    """The cheapest probing of these tables that reaches a share `wanted`; None where none does.
+    """Return the cheapest probing of these tables that finds the share `wanted`; None if none does.
 
-    Pairs beyond the distance `limit` are lost whatever is asked.
+    Pairs beyond the distance `limit` are never found.
     """
     needs = recall.needs(known.pairs, known.costs, masks, header_bits)
     needs[known.distances > limit] = recall.UNREACHABLE
@@ -137,7 +137,7 @@ def reach(
         count_sets(levels, known.costs, bits.header_mask(mask, header_bits), theta)
         for mask in masks
     )
-    # What is cut off by the cap does not reach what the sample says.
+    # A query beyond the cap finds less than the sample predicts.
     if np.mean(counts > CAP * len(masks)) > 1.0 - wanted:
         return None
     return Reach(
@@ -149,7 +149,7 @@ def reach(
 
 
 def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
-    """How many sets of bits of `header` cost at most `theta` together, for each row of levels."""
+    """Return how many sets of `header` bits cost at most `theta`, for each row of `levels`."""
     ways = np.zeros((len(levels), theta + 1))
     ways[:, 0] = 1.0
     rows = np.arange(len(levels))[:, None]
@@ -164,7 +164,7 @@ def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
 
 
 def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
-    """Plans by PSM and multi-probe, where the queries have weights and certainty is not asked."""
+    """Return the plans by PSM and multi-probe; none for queries without weights or recall 1."""
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
         return []
@@ -180,7 +180,7 @@ def _by_probing(problem: Problem[Population], limit: int) -> list[Plan]:
 
 
 def is_mostly_comparing(plan: Plan, delays: Delays) -> bool:
-    """Whether a good share of the cost is what is compared one by one."""
+    """Return whether a large share of the cost is for documents that are compared one by one."""
     seconds = _comparing_seconds(plan.compared, plan.distance, delays)
     return seconds > COMPARING_WORTH * plan.cost_seconds
 
@@ -194,7 +194,7 @@ def _evidence(criterion: Criterion, calibration: Calibration | None) -> Evidence
 def _comparing(
     criterion: Criterion, population: Population, limit: int, delays: Delays
 ) -> Comparing:
-    """Comparing a query with all that the calibration does not cover."""
+    """Return the cost of comparing a query with all documents beyond the calibration."""
     count = population.unseen
     return Comparing(
         count,
@@ -218,8 +218,8 @@ def _by_evidence(
     comparing: Comparing,
     delays: Delays,
 ) -> list[Plan]:
-    """The plans for several numbers of tables that reach the recall on some evidence."""
-    # Synthetic pairs are not those of the collection, so they are to be reached more surely.
+    """Return the plans for several numbers of tables that reach the recall on a sample."""
+    # Synthetic pairs differ from the pairs of the collection, so a larger share must be found.
     lost = (1.0 - criterion.recall) / (1 if known.is_measured else PRIOR_CAUTION)
     masks = bits.leading_masks(population.blocks, population.leading)
     most = 1 if criterion.method == PSM else population.tables
@@ -263,8 +263,8 @@ def _probing_plan(
     )
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
     why = (
-        f"{probing.tables} table(s), asked for the headers that are likely, about"
-        f" {found.probes:.1f} for a query, reach {found.recall:.3f} of {len(known.pairs)} {kind};"
+        f"probing the likely headers of {probing.tables} table(s), about {found.probes:.1f} for a"
+        f" query, finds {found.recall:.3f} of {len(known.pairs)} {kind};"
         f" {found.recall_bound:.3f} or more with 95 % confidence{comparing.words}"
     )
     return Plan(

@@ -1,4 +1,4 @@
-"""What is asked of a search, and of what: the planner's two sides."""
+"""Problem: the two things that the planner knows, the criterion and the documents to search."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,17 +10,17 @@ from simdb.plan.cost import FINGERPRINT_BYTES
 KEY_BYTES = 8
 ORDINAL_BYTES = 4
 HEADER_BYTES = 4
-ASKING_SECONDS = 0.4e-6  # fetching a stored document and the levels of its bits, to ask with it
+ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and its bits' levels
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What counts as a match.
+    """A criterion: what counts as a match, and how surely and by which method it must be found.
 
-    At most `distance` differing bits and at least `similarity`, where they are not None (one of
-    them is not), found with probability `recall`, by `method`.  `is_weighted`: every query has
-    weights; `is_stored`: they are stored documents, whose weights are rounded.  `rotations` of
-    method="rotation"; None: as many as the recall takes.
+    A match has at most `distance` differing bits and at least `similarity`, if these are not None;
+    at least one of them is given.  It must be found with probability `recall`, by `method`.
+    `is_weighted`: every query has weights.  `is_stored`: the queries are stored documents, whose
+    weights are rounded.  `rotations`: for method="rotation"; None for as many as the recall needs.
     """
 
     similarity: float | None
@@ -34,7 +34,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What is searched: so many fingerprints, in tables of `blocks` choose `leading` blocks."""
+    """A population of fingerprints to search: `count`, in `blocks` choose `leading` tables."""
 
     STORES: ClassVar[str] = "fingerprints"
 
@@ -44,10 +44,10 @@ class Population:
     header_bits: int  # fewest leading bits of any table
     directory_bits: int  # width of the widest directory
     has_vectors: bool
-    is_swept: bool = False  # all pairs are asked for, each from one side
+    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
     vector_bytes: int = 0  # of one volatility vector
-    crowding: float = 1.0  # how many times the mean a stored document's header holds of others
-    unseen: int = 0  # documents of those that the calibration does not cover
+    crowding: float = 1.0  # how many others share the header of a document, over the mean header
+    unseen: int = 0  # documents that the calibration does not cover
 
     def grown(self, count: int, directory_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run."""
@@ -58,7 +58,7 @@ class Population:
         if criterion.similarity is not None and not self.has_vectors:
             raise OptionError(
                 "similarity= needs stored volatility, and this database has none; create it with"
-                " Simhash(store_volatility=True), or ask by distance="
+                " Simhash(store_volatility=True), or use distance="
             )
 
     @property
@@ -67,16 +67,16 @@ class Population:
         return math.comb(self.blocks, self.leading)
 
     def entries_of(self, header_bits: int) -> float:
-        """How many entries a probe of so many header bits compares, in the mean."""
+        """Return the mean number of entries that a probe with `header_bits` bits compares."""
         return 1 + self.crowding * self.count / (1 << header_bits)
 
     @property
     def asking_seconds(self) -> float:
-        """What it takes to make a query, where it is not given but a stored document."""
+        """Seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
 
     def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
-        """What a search through so many tables reads from, in bytes a document."""
+        """Return the bytes per document that a search in `tables` tables reads from."""
         entry = FINGERPRINT_BYTES + ORDINAL_BYTES
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         vectors = self.vector_bytes if is_measured else 0
@@ -84,7 +84,7 @@ class Population:
 
 
 class Curve(Protocol):
-    """What bands find, by similarity alone."""
+    """The shares that bands find, which depend on the similarity alone."""
 
     @property
     def table_count(self) -> int:
@@ -92,21 +92,21 @@ class Curve(Protocol):
 
     @property
     def rows(self) -> int:
-        """Minima of each."""
+        """Number of minima in each band."""
 
     def reach(self, similarity: float) -> float:
-        """The share of documents of just that similarity that is found."""
+        """Return the share that is found of documents with exactly that similarity."""
 
     def recall(self, similarity: float) -> float:
-        """The share of those at least so similar."""
+        """Return the share that is found of documents with at least that similarity."""
 
     def candidates(self, documents: int) -> float:
-        """How many of so many documents are found and not similar."""
+        """Return how many of `documents` an average query finds although they are not similar."""
 
 
 @dataclass(frozen=True, slots=True)
 class BandedPopulation:
-    """What is searched: so many signatures of `vector_bytes` each, in a table for each band."""
+    """A population of signatures to search: `count` of `vector_bytes` each, a table per band."""
 
     STORES: ClassVar[str] = "signatures"
 
@@ -114,7 +114,7 @@ class BandedPopulation:
     curve: Curve
     directory_bits: int  # width of the widest directory
     vector_bytes: int
-    is_swept: bool = False  # all pairs are asked for, each from one side
+    is_swept: bool = False  # the search is for all pairs, each found from one of its documents
 
     def grown(self, count: int, directory_bits: int) -> "BandedPopulation":
         """Return the same tables with `count` documents in one run."""
@@ -124,6 +124,6 @@ class BandedPopulation:
         """Accept every criterion: all signatures can be measured."""
 
     def bytes_of(self, tables: int) -> float:
-        """What a search through so many tables reads from, in bytes a document."""
+        """Return the bytes per document that a search in `tables` tables reads from."""
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes

@@ -1,12 +1,12 @@
-"""How many pairs search by rotation misses, and what it costs.
+"""Search by rotation: predicts the share of pairs that rotations miss, and their cost.
 
-A rotation brings a pair together when fewer than `WINDOW` others stand between the two.  Of `count`
-fingerprints, spread evenly, those between two keys are a Poisson variable whose mean is `count`
-times the gap between the keys, which is small where the bits in front agree.  Other rotations have
-others between, so the chance of a miss is the product over all rotations.  It is averaged over
-pairs: those of the collection that the calibration knows, or pairs that differ in `distance` bits
-anywhere.  Where the calibration does not cover all documents, pairs made up for it count as well,
-and the worse of the two predictions is believed.
+A rotation finds a pair if fewer than `WINDOW` other fingerprints are sorted between the two.  If
+`count` fingerprints are spread evenly, the number between two keys is a Poisson variable with a
+mean of `count` times the gap between the keys, which is small if the leading bits agree.  Each
+rotation has different fingerprints between, so the chance that all miss a pair is the product over
+all rotations.  It is averaged over a sample: pairs of the collection from the calibration, or pairs
+that differ in `distance` random bits.  If the calibration does not cover all documents, synthetic
+pairs are a second sample, and the worse of the two predictions counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan
 
 METHODS = (ROTATION,)
-WINDOW = 16  # neighbours that each is compared with; so many cost about as much as sorting
+WINDOW = 16  # neighbours compared with each fingerprint; that costs about as much as sorting
 ROTATIONS_MAX = FINGERPRINT_BITS
-SAMPLED = 8192  # pairs whose chances are averaged: to about .005
+SAMPLED = 8192  # pairs in a sample, for a standard error of the mean of about 0.005
 SORTED_SECONDS = 25e-9  # rotating and sorting one fingerprint
-COMPARED_SECONDS = 2e-9  # comparing it with one neighbour
+COMPARED_SECONDS = 2e-9  # comparing one fingerprint with one neighbour
 
 U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
@@ -40,22 +40,25 @@ def check_rotations(method: object, rotations: object) -> None:
         return
     is_whole = isinstance(rotations, int | np.integer) and not isinstance(rotations, bool)
     if not is_whole or not 1 <= rotations <= ROTATIONS_MAX:  # type: ignore[operator]
-        raise OptionError(f"rotations is 1 .. {ROTATIONS_MAX}, not {shown(rotations)}")
+        raise OptionError(
+            f"rotations must be a whole number from 1 to {ROTATIONS_MAX}, or None,"
+            f" got {shown(rotations)}"
+        )
     if not is_one_of(method, METHODS):
         raise OptionError(
-            f"rotations= is of method='rotation', not {shown(method)}; give that, too"
+            f"rotations= works only with method='rotation', got method={shown(method)}"
         )
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return none: pairs are found by rotation only if somebody asks for it."""
+    """Return no plan: rotation is used only if the caller names it."""
     return []
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan with as many rotations as asked, or the fewest that give the recall.
+    """Return the plan with the given number of rotations, or the fewest that reach the recall.
 
-    OptionError where no number of rotations is asked, and none gives the recall.
+    OptionError if no number is given and even `ROTATIONS_MAX` rotations miss the recall.
     """
     criterion, population, calibration = (
         problem.criterion,
@@ -73,18 +76,19 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     rotations = criterion.rotations or next(able, None)
     if rotations is None:
         raise OptionError(
-            f"method='rotation' misses {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs even by"
-            f" {ROTATIONS_MAX} rotations, as predicted, and recall={criterion.recall:g} is asked;"
-            " use method='auto', ask for less recall, or give rotations= to take what so many find"
+            f"method='rotation' cannot reach recall={criterion.recall:g}: even"
+            f" {ROTATIONS_MAX} rotations are predicted to miss"
+            f" {1.0 - recalls[ROTATIONS_MAX]:.2g} of the pairs; use method='auto', a lower"
+            " recall=, or rotations= to accept what that many find"
         )
     recall = recalls[rotations]
     reason = (
-        f"sorted in {rotations} rotation(s), each compared with {WINDOW} neighbours: misses"
-        f" {1.0 - recall:.2g} of {kind}, if fingerprints are as evenly spread as headers tell; of"
-        f" more than {WINDOW} equal ones some pairs are missed besides"
+        f"sorts in {rotations} rotation(s) and compares each fingerprint with {WINDOW} neighbours:"
+        f" misses {1.0 - recall:.2g} of {kind}, if fingerprints are spread as evenly as their"
+        f" headers; among more than {WINDOW} equal fingerprints it misses further pairs"
     )
     if recall < criterion.recall:
-        reason += f"; recall {criterion.recall:g} was asked, and so many rotations do not give it"
+        reason += f"; this misses the recall {criterion.recall:g} that was asked for"
     cost = rotations * (SORTED_SECONDS + WINDOW * COMPARED_SECONDS)
     is_measured = criterion.similarity is not None
     return Plan(
@@ -94,14 +98,14 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": this way is only taken when asked for."""
+    """Return "": this way is used only if the caller names it."""
     return ""
 
 
 def _recalls(
     criterion: Criterion, population: Population, limit: int, calibration: Calibration | None
 ) -> tuple[dict[int, float], str]:
-    """The share of pairs that each number of rotations finds, and of which pairs, in words."""
+    """Return the share of pairs that each number of rotations finds, and the sample in words."""
     others = population.crowding * max(population.count - 2, 0)
     known = [calibration, None] if calibration and population.unseen else [calibration]
     samples = [_sample(criterion, each, limit) for each in known]
@@ -114,9 +118,9 @@ def _recalls(
 
 
 def missed(left: U64, right: U64, others: float) -> F64:
-    """The chance that each pair is not brought together by each rotation: float64[64, n].
+    """Return the chance that each rotation misses each pair: float64[64, n].
 
-    Row r: by rotating `r` bits, among so many `others`.
+    Row r is for a rotation by `r` bits.  `others`: the number of other fingerprints.
     """
     rows = [
         _not_near(rotated(left, amount), rotated(right, amount), others)
@@ -126,7 +130,7 @@ def missed(left: U64, right: U64, others: float) -> F64:
 
 
 def differing_pairs(count: int, distance: int, *, seed: int) -> tuple[U64, U64]:
-    """Fingerprints that differ in `distance` bits anywhere: two uint64[count]."""
+    """Return pairs of fingerprints that differ in `distance` random bits: two uint64[count]."""
     generator = np.random.default_rng(seed)
     left = generator.integers(0, 2**64, count, np.uint64)
     order = np.argsort(generator.random((count, FINGERPRINT_BITS)), axis=1)[:, :distance]
@@ -140,7 +144,7 @@ def _all_missed(chances: F64, rotations: int) -> F64:
 
 
 def _not_near(left: U64, right: U64, others: float) -> F64:
-    """P(X >= `WINDOW`), X the number of others between two keys."""
+    """Return P(X >= `WINDOW`), where X is the number of other keys between left[i] and right[i]."""
     gap = (np.maximum(left, right) - np.minimum(left, right)).astype(np.float64)
     mean = others * gap / 2.0**FINGERPRINT_BITS
     term = np.exp(-mean)
@@ -154,7 +158,7 @@ def _not_near(left: U64, right: U64, others: float) -> F64:
 def _sample(
     criterion: Criterion, calibration: Calibration | None, limit: int
 ) -> tuple[U64, U64, str]:
-    """Pairs to be found, and what they are in words."""
+    """Return a sample of pairs that must be found, and its description in words."""
     if criterion.similarity is None:
         left, right = differing_pairs(SAMPLED, limit, seed=0)
         return left, right, f"the pairs that differ in {limit} bits"
@@ -162,6 +166,6 @@ def _sample(
     kind = "pairs of this collection" if known.is_measured else "synthetic pairs (not calibrated)"
     far = known.distances > limit
     left, right = known.pairs.queries[:SAMPLED], known.pairs.stored[:SAMPLED].copy()
-    # What is too far apart to be measured is never found: as if all bits differed.
+    # Pairs beyond the distance are never measured, so they are never found: flip all bits.
     right[far[:SAMPLED]] = ~left[far[:SAMPLED]]
     return left, right, f"{len(left)} {kind}"

@@ -1,7 +1,7 @@
-"""Search by tables (BPHS): the query's own header in each table, and headers with flipped bits.
+"""Search by tables (BPHS): plans that look up the query's header, and flipped ones, in each table.
 
-By the pigeonhole principle the tables find everything within some distance for certain
-(`bits.distance_served`).  For a similarity, the share of matches that they reach follows from the
+By the pigeonhole principle the tables are certain to find all fingerprints within some distance
+(`bits.distance_served`).  For a similarity, the share of matches that they find follows from the
 angle between the documents.
 """
 
@@ -17,12 +17,12 @@ from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan
 
 METHODS = (BPHS,)
-SORTED_SECONDS = 15e-9  # putting one document in its place in a table, and finding its group
+SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group
 FLIPS_MAX = 4
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return a plan for each number of flips and each distance that candidates may have."""
+    """Return a plan for each number of flips and each distance limit for candidates."""
     return [
         _by_tables(problem, limit, flips)
         for limit in candidate_distances(problem.criterion)
@@ -31,9 +31,9 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan for method="bphs": exact for a distance, flips for a similarity.
+    """Return the plan for method="bphs": exact for a distance, with flips for a similarity.
 
-    If no number of flips gives the recall, it is the plan with the best one, and tells it.
+    If no number of flips reaches the recall, return the plan with the best recall.
     """
     criterion, population = problem.criterion, problem.population
     served = bits.distance_served(population.blocks, population.leading, 0)
@@ -41,8 +41,8 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
         raise OptionError(
             f"distance={criterion.distance} is more than the {population.tables} tables of"
             f" blocks={population.blocks}, leading={population.leading} serve exactly ({served});"
-            f" create the database with blocks={criterion.distance + population.leading}, or ask"
-            " with method='auto' or 'exhaustive'"
+            f" create the database with blocks={criterion.distance + population.leading}, or use"
+            " method='auto' or 'exhaustive'"
         )
     plans = [
         _by_tables(problem, limit, flips)
@@ -55,19 +55,18 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     if criterion.recall >= 1.0:
         raise OptionError(
             f"method='bphs' cannot promise to find every document at"
-            f" similarity={criterion.similarity:g}; ask with method='exhaustive', or for recall"
-            " below 1"
+            f" similarity={criterion.similarity:g}; use method='exhaustive' or a recall below 1"
         )
     return max(plans, key=lambda plan: plan.recall)
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": the plans themselves tell what tables reach."""
+    """Return "": the plans themselves say what the tables find."""
     return ""
 
 
 def _by_tables(problem: Problem[Population], limit: int, flips: int) -> Plan:
-    """Return the plan for candidates within the distance `limit`."""
+    """Return the plan with up to `flips` flips for candidates within the distance `limit`."""
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     known_bits = min(population.header_bits, max(population.directory_bits, 1))
     probes = population.tables * bits.flip_count(known_bits, flips)

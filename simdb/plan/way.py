@@ -1,7 +1,7 @@
-"""The interface of a way to search: what the planner asks of each module that makes plans.
+"""Way: the interface of a way to search, which every module that makes plans has.
 
-A way is a module of this folder that has `METHODS` and the functions of `Way`.  `planner.py` lists
-the ways of each kind of database; `engine/search/methods/` carries their plans out.
+A way is a module of this folder with `METHODS` and the functions of `Way`.  `planner.py` lists the
+ways of each kind of database; `engine/search/methods/` carries out their plans.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from simdb.plan.cost import Delays
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 
-# Shares of matches that the filter by distance may lose, where some loss is allowed at all.
+# The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 
 Searched = TypeVar("Searched")
@@ -23,7 +23,7 @@ Searched = TypeVar("Searched")
 
 @dataclass(frozen=True, slots=True)
 class Problem(Generic[Searched]):
-    """What a plan is made for: a criterion, the population to search, and what is known of it."""
+    """A planning problem: the criterion, the population to search, its calibration and delays."""
 
     criterion: Criterion
     population: Searched
@@ -32,27 +32,27 @@ class Problem(Generic[Searched]):
 
 
 class Way(Protocol[Searched]):
-    """One way to search."""
+    """A way to search."""
 
     @property
     def METHODS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """The names by which a caller asks for this way."""
+        """The values of method= that choose this way."""
 
     def plans(self, problem: Problem[Searched]) -> list[Plan]:
-        """Return the plans to choose from, whether they reach the recall or not."""
+        """Return the plans that method="auto" can choose from, also plans that miss the recall."""
 
     def named(self, problem: Problem[Searched], best: Callable[[Criterion], Plan]) -> Plan:
-        """Return the plan for a caller who names one of the methods; OptionError if there is none.
+        """Return the plan for one of `METHODS` by name; OptionError if there is none.
 
-        `best(criterion)` gives the plan that the planner itself would take for a criterion.
+        `best(criterion)` returns the plan that the planner chooses for a criterion.
         """
 
     def remark(self, criterion: Criterion, plans: Sequence[Plan]) -> str:
-        """Return why none of `plans` is of this way; "" if that needs no words."""
+        """Return in words why this way has none of the `plans`; "" if that needs no words."""
 
 
 def candidate_distances(criterion: Criterion) -> list[int]:
-    """Return the distances beyond which candidates need not be measured, the safest first."""
+    """Return the distance limits that plans can set for candidates, the safest first."""
     if criterion.distance is not None:
         return [criterion.distance]
     if criterion.recall >= 1.0 or criterion.similarity is None:

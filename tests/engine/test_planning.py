@@ -94,7 +94,7 @@ def test_a_named_method_that_reaches_less_says_how_much():
 
     assert f"method='bphs' reaches only {named.recall:.3g}" in named.choice
     assert unable.method != "psm"
-    assert "none by method='psm'" in unable.choice
+    assert "none with method='psm'" in unable.choice
 
 
 def test_a_database_plans_as_if_it_held_more(open_database):

@@ -125,8 +125,9 @@ def _batch_costs(
     return found
 
 
-def _attempts(distance: int, recall: float, header_bits: int) -> float | None:
-    """Return k, the mean number of headers that PSM probes; None if it misses the recall."""
+def _attempts(distance: int, recall: float, header_bits: int) -> float:
+    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can."""
+    most = float(cost.attempts_max(header_bits, distance))
     known = evidence(None, None, distance, is_stored=False)
     found = reach(known, (ALL_BITS,), header_bits=header_bits, limit=distance, wanted=recall)
     return max(most if found is None else min(found.probes, most), 1.0)

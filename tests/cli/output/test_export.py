@@ -77,7 +77,7 @@ def test_rotation_is_planned_explained_and_done(stored):
 
     assert (plan["method"], plan["tables"]) == ("rotation", 8)
     assert [row["distance"] for row in ran.rows] == [1]
-    assert "rotation, recall 1: sorted in 8 rotation(s)" in ran.notes
+    assert "rotation, recall 1: sorts in 8 rotation(s)" in ran.notes
 
 
 def test_pairs_are_planned_only_with_a_database(simdb_run):
