@@ -1,7 +1,7 @@
-"""The one door to the compiled kernel; numpy where it was not built.
+"""Kernel: the only import of the compiled kernel, or of its numpy version if it is not built.
 
-Every name here is described in `simdb_ext/_arrange.pyi`, `_search.pyi` and `_sketch.pyi`.  The
-environment variable SIMDB_KERNEL chooses a variant: "numpy", or one of `variants()`.
+`simdb_ext/_arrange.pyi`, `_search.pyi` and `_sketch.pyi` describe every name of this module.  The
+environment variable SIMDB_KERNEL chooses a variant: "numpy" or one of `variants()`.
 """
 
 import os
@@ -10,7 +10,7 @@ import warnings
 from simdb.errors import OptionError
 
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
-# The variants of a module; one that has nothing faster for an instruction set uses the next below.
+# All variants, slowest first.  A module without one of them uses the nearest one before it.
 ORDER = ("numpy", "scalar", "neon", "bmi2", "avx2", "avx512", "avx512vnni")
 
 try:
@@ -69,15 +69,17 @@ sign_weighted = _sketch.sign_weighted
 
 
 def variants() -> list[str]:
-    """The variants that some module of the kernel can run on this processor, slowest first."""
+    """Return the variants that a kernel module can run on this processor, slowest first."""
     names = {name for module in (_arrange, _search, _sketch) for name in module.variants()}
     return sorted(names, key=ORDER.index)
 
 
 def select(variant: str) -> None:
-    """Use `variant`, or the fastest below it that a module has, in all modules."""
+    """Use `variant` in all modules; in a module without it, the nearest slower variant."""
     if variant not in variants():
-        raise OptionError(f"the kernel has the variants {', '.join(variants())}, not {variant!r}")
+        raise OptionError(
+            f"the variant of the kernel must be one of {', '.join(variants())}, got {variant!r}"
+        )
     for module in (_arrange, _search, _sketch):
         usable = [name for name in module.variants() if ORDER.index(name) <= ORDER.index(variant)]
         if usable:

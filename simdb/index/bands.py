@@ -1,8 +1,8 @@
-"""Bands as tables: what the tables of a MinHash database store (LSH, locality-sensitive hashing).
+"""Bands: the keys in the tables of a MinHash database (LSH, locality-sensitive hashing).
 
-Table b is sorted by the key of band b, a hash of its minima, so documents that agree in the band
-have equal keys there.  What is stored of a document is its packed signature: its minima one after
-the other, in the order of their bytes.
+Table b is sorted by the key of band b, a hash of the minima in the band, so documents with the same
+minima in a band have equal keys in its table.  A document is stored as its packed signature: its
+minima one after the other, little-endian.
 """
 
 from functools import lru_cache
@@ -23,14 +23,14 @@ from simdb.vector_form import unpack_minima
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
-KEYED_SIGNATURES = 1 << 14  # keys of so many are made while their minima are in the cache
+KEYED_SIGNATURES = 1 << 14  # signatures at a time, whose minima then stay in the cache
 
 
 class Bands:
-    """The bands of a database: one table each."""
+    """The bands of a database, with one table for each band."""
 
     def __init__(self, sketch: Minhash, banding: Banding) -> None:
-        """OptionError where signatures of that sketch have no minima for them."""
+        """Raise OptionError if signatures of `sketch` have too few minima for `banding`."""
         banding.check(sketch.permutations)
         self.sketch = sketch
         self.banding = banding
@@ -42,15 +42,15 @@ class Bands:
 
     @property
     def rows(self) -> int:
-        """Minima of each band."""
+        """Number of minima in each band."""
         return self.banding.rows
 
     def minima_of(self, vectors: U8) -> npt.NDArray[Any]:
-        """Packed signatures uint8[n, width] as minima, uint8 or uint32[n, permutations]."""
+        """Return packed signatures uint8[n, width] as minima uint8 or uint32[n, permutations]."""
         return unpack_minima(vectors, self.sketch.stored_bits)
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
-        """The keys of all bands of some documents: uint64[n, bands]."""
+        """Return the keys of some documents in all bands: uint64[n, bands]."""
         keys = np.empty((len(vectors), self.banding.bands), np.uint64)
         bands, rows = self.banding.bands, self.banding.rows
         for start in range(0, len(vectors), KEYED_SIGNATURES):
@@ -59,26 +59,29 @@ class Bands:
         return keys
 
     def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
-        """The keys of one band."""
+        """Write the keys of the band `table` into `keys`."""
         keys[...] = searchable[:, table]
 
     def agreeing(self, left: U8, right: U8) -> npt.NDArray[np.bool_]:
-        """Which bands of packed signatures left[i] and right[i] are the same: bool[n, bands]."""
+        """Return which bands of packed signatures left[i], right[i] are equal: bool[n, bands]."""
         bands, rows = self.banding.bands, self.banding.rows
         same = self.minima_of(left)[:, : bands * rows] == self.minima_of(right)[:, : bands * rows]
         return np.asarray(same.reshape(-1, bands, rows).all(axis=2), np.bool_)
 
     def reach(self, similarity: float) -> float:
-        """The share of documents of just that similarity that some band finds."""
+        """Return the share that the bands find of documents with exactly that similarity."""
         bits = self.sketch.stored_bits
         return float(candidate_probability(similarity, self.banding, stored_bits=bits))
 
     def recall(self, similarity: float) -> float:
-        """The share that some band finds of documents at least so similar, if these are even."""
+        """Return the share that the bands find of documents with at least that similarity.
+
+        The similarities are taken to be spread evenly.
+        """
         return _recall(similarity, self.banding, self.sketch.stored_bits)
 
     def candidates(self, documents: int) -> float:
-        """How many of so many documents are found and not similar, in the mean of many queries."""
+        """Return how many of `documents` an average query finds although they are not similar."""
         return documents * _candidates(self.banding, self.sketch.stored_bits)
 
 

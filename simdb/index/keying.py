@@ -1,4 +1,4 @@
-"""Which keys the tables of a database store, by its options."""
+"""Keying: the keys that the tables of a database store, chosen by its options."""
 
 from dataclasses import replace
 
@@ -12,14 +12,17 @@ Keying = Permutations | Bands
 
 
 def keying_of(options: Options) -> Keying:
-    """Block permutations of fingerprints, or bands of signatures, which are `settled`."""
+    """Return block permutations for fingerprints, or bands for signatures.
+
+    The options must be `settled`.
+    """
     if options.is_minhash:
         return bands_of(options)
     return Permutations(options.blocks, options.leading)
 
 
 def bands_of(options: Options) -> Bands:
-    """The bands of signatures, which are `settled`."""
+    """Return the bands for signatures; the options must be `settled`."""
     assert isinstance(options.sketch, Minhash)
     assert options.bands is not None
     assert options.rows is not None
@@ -27,9 +30,9 @@ def bands_of(options: Options) -> Bands:
 
 
 def settled(options: Options) -> Options:
-    """The options with the bands that serve their similarity and recall, if none are given.
+    """Return the options with `bands` and `rows` chosen for their similarity and recall if missing.
 
-    OptionError where there are too few permutations for any.
+    OptionError if the sketch has too few permutations for any choice.
     """
     sketch = options.sketch
     if not isinstance(sketch, Minhash) or options.bands is not None:
