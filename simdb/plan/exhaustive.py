@@ -1,4 +1,4 @@
-"""Exhaustive search: plans that compare every stored fingerprint or volatility vector."""
+"""Exhaustive search: plans that compare all fingerprints or measure all volatility vectors."""
 
 from collections.abc import Callable, Sequence
 

@@ -46,7 +46,7 @@ class Population:
     has_vectors: bool
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
     vector_bytes: int = 0  # of one volatility vector
-    crowding: float = 1.0  # how many others share the header of a document, over the mean header
+    crowding: float = 1.0  # entries beside a document under its header, over the mean of headers
     unseen: int = 0  # documents that the calibration does not cover
 
     def grown(self, count: int, directory_bits: int) -> "Population":

@@ -1,1 +1,1 @@
-"""Search: the stored documents that match, for one document, many, or all."""
+"""Search: finds the stored documents that match one document, a batch of them, or each other."""

@@ -1,1 +1,1 @@
-"""The state of a database: what is read, from the last commit to the documents that come in."""
+"""State of a database: what readers see at one commit, and the documents on their way in."""

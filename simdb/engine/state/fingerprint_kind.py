@@ -102,7 +102,10 @@ class FingerprintKind:
         return [(part.keys, part.ordinals, part.directory) for part in parts]
 
     def _crowding(self, view: View, source: Source) -> float:
-        """Return how many others share the header of a document, divided by the mean header."""
+        """Return the other entries under a document's header, divided by the mean of all headers.
+
+        The result is about 1 if fingerprints are spread evenly, and never less.
+        """
         found = [1.0]
         for run in view.runs:
             for table in range(self.keying.table_count):

@@ -70,7 +70,7 @@ class Store:
         self.keying = self.kind.keying
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
-        self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query may be an int
+        self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query can be an int
         self.width = options.sketch.vector_bytes
         self._is_closed = False
         self._lock = threading.Lock()
