@@ -156,5 +156,5 @@ def test_fields_that_give_no_order_are_refused(tmp_path_factory):
             database.find_clusters(representative="n")
         with pytest.raises(simdb.InputError, match="'a' holds list"):
             database.find_clusters(representative="m")
-        with pytest.raises(simdb.OptionError, match="'connected', 'star', not 'chain'"):
+        with pytest.raises(simdb.OptionError, match="'connected', 'star', got 'chain'"):
             database.find_clusters(policy="chain")
