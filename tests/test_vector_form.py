@@ -53,10 +53,10 @@ def test_minima_are_packed_lowest_byte_first(stored_bits, row):
 
 
 def test_rows_of_minima_follow_each_other_whatever_their_strides():
-    # Joined with others, an empty part with other strides turned rows into columns.
+    # Joined with single rows, an empty part with other strides turned rows into columns.
     nothing = np.lib.stride_tricks.as_strided(np.empty(0, np.uint32), (0, 3), (0, 0))
-    some = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    row = np.arange(3, dtype=np.uint32).reshape(1, 3)
 
-    joined = np.concatenate([vector_form.pack_minima(each) for each in (nothing, some, some)])
+    joined = np.concatenate([vector_form.pack_minima(each) for each in (row, row, nothing)])
 
     assert joined.flags.c_contiguous
