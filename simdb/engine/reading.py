@@ -14,7 +14,7 @@ from simdb.clusters import Clusters
 from simdb.documents import Document
 from simdb.engine import explain
 from simdb.engine.clusters.find import CONNECTED, as_clusters, check_policy, find_clusters
-from simdb.engine.clusters.labels import kept_labels
+from simdb.engine.clusters.labels import maintained_labels
 from simdb.engine.clusters.order import FIRST, places_by_field
 from simdb.engine.search import lookup, many, one
 from simdb.engine.search.pairs import Pairs, PairStream
@@ -307,7 +307,7 @@ class Reading(Protocol):
         with self._state() as state:
             places = None if representative == FIRST else places_by_field(state, representative)
             if policy == CONNECTED and is_maintained(options, question):
-                labels = kept_labels(state.membership(), state.next_ordinal)
+                labels = maintained_labels(state.membership(), state.next_ordinal)
                 return as_clusters(state, labels, places)
             criterion = of_pairs(options, state.counts, question)
             return find_clusters(state, criterion, policy=policy, places=places)
@@ -360,22 +360,22 @@ class Reading(Protocol):
         """True, also while nothing is stored."""
         return True
 
-    def _query_bits(self, bits: int, asked: Any, limit: int | None, *, first: bool) -> list[Match]:
+    def _query_bits(self, bits: int, given: Any, limit: int | None, *, first: bool) -> list[Match]:
         """The matches of one ready fingerprint, where microseconds count.
 
-        The plan is remembered by the arguments `asked`: similarity, distance, recall and method.
+        The plan is remembered by `given`: similarity, distance, recall and method.
         """
         with self._state() as state:
-            plans, key = state.view.bit_plans, asked
+            plans, key = state.view.bit_plans, given
             # True equals 1, and 3.0 equals 3, but neither is a distance.
-            if type(asked[1]) is not int or asked[0] is not None or asked[2] is not None:
-                key = (asked, *map(type, asked))
+            if type(given[1]) is not int or given[0] is not None or given[2] is not None:
+                key = (given, *map(type, given))
             try:
                 plan = plans.get(key)
             except TypeError:
                 plan = None  # what cannot be a key is no bound either, and refused below
             if plan is None:
-                plan = plans[key] = one.plan_bits(state, self._store.options, Question(*asked))
+                plan = plans[key] = one.plan_bits(state, self._store.options, Question(*given))
             check_bits(bits)
             if limit is not None:
                 Question(limit=limit).check_limit()

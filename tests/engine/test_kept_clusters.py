@@ -138,7 +138,7 @@ def test_kept_clusters_are_those_of_a_double_loop(
         patch.setattr(maintain, "SWEPT_LEAST", swept)
         patch.setattr(membership, "WALKED_MAX", walked)
         patch.setattr(maintain, "WHOLE_MAX", whole)
-        patch.setattr(split, "HUBS_MAX", hubs)
+        patch.setattr(split, "COMPARED_NEIGHBOURS_MAX", hubs)
         patch.setattr(split, "ROUND_MEMBERS", 1)
         patch.setattr(sweep, "CHUNK_PAIRS", 3)
         for operations, end in transactions:
@@ -452,6 +452,6 @@ def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
 def rebuild(database):
     """Make what a test has damaged sound again."""
     with database.write() as transaction:
-        keeper = transaction._writing.staging.keeper
+        keeper = transaction._writing.staging.maintainer
         keeper._sweep(transaction._writing.current())
         transaction.insert("more", 99 << 50)

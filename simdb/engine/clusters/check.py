@@ -63,18 +63,18 @@ def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) ->
 
 def _differences(state: State, numbers: U32, criterion: Criterion) -> Iterator[str]:
     """Where the clusters are not those that the documents make."""
-    kept = labels_of(numbers)
+    stored = labels_of(numbers)
     if criterion.similarity is None or criterion.recall == 1.0:
         wanted = connected_labels(state, criterion)
-        different = int(np.count_nonzero(kept != wanted))
+        different = int(np.count_nonzero(stored != wanted))
         if different:
             yield f"{different} documents are in other clusters than their matches put them"
         return
     members = np.flatnonzero(numbers).astype(np.uint32)
-    sizes = np.bincount(kept)[kept[members]]
+    sizes = np.bincount(stored)[stored[members]]
     members = members[sizes <= EXACT_MAX]
     if len(members):
         parts = parts_of(state, criterion, members, numbers[members])
-        apart = int(np.count_nonzero(members[parts] != kept[members]))
+        apart = int(np.count_nonzero(members[parts] != stored[members]))
         if apart:
             yield f"{apart} documents are not connected with the first one of their cluster"

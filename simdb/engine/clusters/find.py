@@ -108,14 +108,14 @@ def _star_labels(
     forest, _, left_out = _linked_copies(state, criterion)
     equal = forest.labels()
     every = np.arange(state.next_ordinal, dtype=np.uint32)
-    standing = equal if places is None else _first_of_each(equal, places)
-    left_out = with_deleted(left_out, every[standing != every], state.next_ordinal)
+    first_equal = equal if places is None else _first_of_each(equal, places)
+    left_out = with_deleted(left_out, every[first_equal != every], state.next_ordinal)
     distinct = state.without(left_out)
     ordered = searched(distinct, is_measured=criterion.similarity is not None).ordinals
     if places is not None:
         ordered = ordered[np.argsort(places[ordered])]
     owners = find_stars(distinct, criterion, ordered)
-    labels: U32 = owners[standing]
+    labels: U32 = owners[first_equal]
     return labels
 
 

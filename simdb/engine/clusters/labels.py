@@ -27,7 +27,7 @@ def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int6
     return offsets_of(sizes), members
 
 
-def kept_labels(membership: Membership, count: int) -> U32:
+def maintained_labels(membership: Membership, count: int) -> U32:
     """The least member of the kept cluster of every ordinal below `count`: uint32[count]."""
     return labels_of(membership.whole(count)[0])
 

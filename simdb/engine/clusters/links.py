@@ -32,7 +32,7 @@ from simdb.values import EMPTY, WEIGHTED, Sketches
 COMPARED_MAX = 128
 # A cluster by similarity of so many is taken apart exactly, a larger one with the recall asked.
 EXACT_MAX = 4096
-TWIN = Criterion(None, 0, 1.0, AUTO, is_stored=True)
+EQUAL = Criterion(None, 0, 1.0, AUTO, is_stored=True)
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -43,10 +43,10 @@ def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
     """What links each of the live documents `fresh` with others, and them with each other."""
     is_measured = criterion.similarity is not None
     sketches = stored_sketches(state, fresh)
-    taking = np.flatnonzero(
+    searchable = np.flatnonzero(
         sketches.states == WEIGHTED if is_measured else sketches.states != EMPTY
     )
-    fresh, sketches = fresh[taking], sketches.taken(taking)
+    fresh, sketches = fresh[searchable], sketches.taken(searchable)
     earlier = state.without(with_deleted(state.dead, fresh, state.next_ordinal))
     first = first_equal(sketches, is_measured=is_measured)
     distinct = first == np.arange(len(fresh))
@@ -54,12 +54,12 @@ def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
     fresh, sketches = fresh[distinct], sketches.taken(np.flatnonzero(distinct))
     for left, right in _links_among(state, criterion, sketches):
         yield fresh[left], fresh[right]
-    twins = _twins(earlier, sketches, is_measured=is_measured)
-    has_twin = twins >= 0
-    yield fresh[has_twin], twins[has_twin].astype(np.uint32)
+    equals = _stored_equals(earlier, sketches, is_measured=is_measured)
+    has_equal = equals >= 0
+    yield fresh[has_equal], equals[has_equal].astype(np.uint32)
     plan = earlier.plan(criterion)
-    asked = fresh[~has_twin]
-    for couples in look_up(earlier, criterion, plan, asked, later_only=False):
+    unmatched = fresh[~has_equal]
+    for couples in look_up(earlier, criterion, plan, unmatched, later_only=False):
         yield couples.left, couples.right
 
 
@@ -73,18 +73,18 @@ def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> 
     forest = kernel.Forest(len(members))
     every = np.arange(len(members))
     forest.join(first.astype(np.uint32), every.astype(np.uint32))
-    standing = np.flatnonzero(first == every)
-    order, offsets = groups_of(numbers[standing])
-    standing, sizes = standing[order], np.diff(offsets)
+    distinct = np.flatnonzero(first == every)
+    order, offsets = groups_of(numbers[distinct])
+    distinct, sizes = distinct[order], np.diff(offsets)
     few = np.repeat(sizes <= COMPARED_MAX, sizes)
-    left, right = _compared(state, criterion, members, numbers, standing[few])
+    left, right = _compared(state, criterion, members, numbers, distinct[few])
     forest.join(left.astype(np.uint32), right.astype(np.uint32))
     for group in np.flatnonzero(sizes > COMPARED_MAX):
-        inside = standing[offsets[group] : offsets[group + 1]]
+        inside = distinct[offsets[group] : offsets[group + 1]]
         is_exact = criterion.similarity is None or len(inside) <= EXACT_MAX
         exact = replace(criterion, recall=1.0) if is_exact else criterion
-        for one, other in _links_among(state, exact, sketches.taken(inside)):
-            forest.join(inside[one].astype(np.uint32), inside[other].astype(np.uint32))
+        for starts, ends in _links_among(state, exact, sketches.taken(inside)):
+            forest.join(inside[starts].astype(np.uint32), inside[ends].astype(np.uint32))
     return np.asarray(forest.labels(), np.int64)
 
 
@@ -134,25 +134,25 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
         yield couples.left, couples.right
 
 
-def _twins(state: State, sketches: Sketches, *, is_measured: bool) -> I64:
+def _stored_equals(state: State, sketches: Sketches, *, is_measured: bool) -> I64:
     """The ordinal of some document of the view that equals each sketch, -1 where none is found.
 
     Where similarities count, of those with equal fingerprints, or an equal band, only one is looked
     at: the others are found with everything else that is near.
     """
-    twins = np.full(len(sketches), -1, np.int64)
-    asked, found = FIND_EQUAL[state.kind.stores](state, sketches)
+    equals = np.full(len(sketches), -1, np.int64)
+    queries, found = FIND_EQUAL[state.kind.stores](state, sketches)
     if is_measured and len(found):
         vectors = state.vectors(found).gather(found)
-        equal = (vectors == sketches.vectors[asked]).all(axis=1)
-        asked, found = asked[equal], found[equal]
-    twins[asked] = found
-    return twins
+        equal = (vectors == sketches.vectors[queries]).all(axis=1)
+        queries, found = queries[equal], found[equal]
+    equals[queries] = found
+    return equals
 
 
 def _equal_fingerprints(state: State, sketches: Sketches) -> tuple[I64, U32]:
     """Return queries and, for each, one document with the same fingerprint."""
-    rows = search(state, sketches, TWIN, first=True)
+    rows = search(state, sketches, EQUAL, first=True)
     return rows.queries, rows.ordinals
 
 

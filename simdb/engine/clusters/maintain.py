@@ -35,7 +35,7 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
-class Keeper:
+class Maintainer:
     """The kept clusters as a write transaction leaves them."""
 
     def __init__(self, membership: Membership, criterion: Criterion, manifest: Manifest) -> None:
@@ -50,13 +50,13 @@ class Keeper:
     def settle(self, state: State, deleted: Sequence[U32]) -> None:
         """Take in what has changed; `state` has it all, and `deleted` who was deleted, in order."""
         start, stop = self._settled_stop, state.next_ordinal
-        gone = np.concatenate([np.empty(0, np.uint32), *deleted[self._settled_deletions :]])
+        removed = np.concatenate([np.empty(0, np.uint32), *deleted[self._settled_deletions :]])
         fresh = np.arange(start, stop, dtype=np.uint32)
         fresh = fresh[~is_deleted(state.dead, fresh)]
         if len(fresh) >= SWEPT_LEAST and 2 * len(fresh) > stop:
             self._sweep(state)
         else:
-            self._remove(state, gone[gone < start])
+            self._remove(state, removed[removed < start])
             self._add(state, fresh)
         self._settled_stop, self._settled_deletions = stop, len(deleted)
 
@@ -79,40 +79,42 @@ class Keeper:
         self.membership.replace(numbers, following)
         self._cluster_count = self._last_cluster = count
 
-    def _remove(self, state: State, gone: U32) -> None:
+    def _remove(self, state: State, removed: U32) -> None:
         """Take documents out of their clusters, which may fall apart."""
-        gone = gone[self.membership.numbers(gone) > 0]
-        if not len(gone):
+        removed = removed[self.membership.numbers(removed) > 0]
+        if not len(removed):
             return
-        touched, first = np.unique(self.membership.numbers(gone), return_index=True)
+        touched, first = np.unique(self.membership.numbers(removed), return_index=True)
         small: list[int] = []
         large = []
-        for number, at in zip(touched, gone[first].tolist(), strict=True):
+        for number, at in zip(touched, removed[first].tolist(), strict=True):
             ring = self.membership.ring(at, most=WHOLE_MAX)
             if ring is None:
                 large.append(number)
             else:
                 small += ring
         for number in large:
-            self._shrink(state, number, gone[self.membership.numbers(gone) == number])
+            self._shrink(state, number, removed[self.membership.numbers(removed) == number])
         members = np.array(small, np.uint32)
         members = members[~is_deleted(state.dead, members)]
-        nothing = np.zeros(len(gone), np.uint32)
+        nothing = np.zeros(len(removed), np.uint32)
         before = self.membership.numbers(members)
-        self.membership.write(gone, numbers=nothing, following=nothing)
+        self.membership.write(removed, numbers=nothing, following=nothing)
         self._cluster_count -= len(touched) - len(large)
         if len(members):
             parts = parts_of(state, self._criterion, members, before)
             self._write_parts(members, before, parts)
 
-    def _shrink(self, state: State, number: np.uint32, gone: U32) -> None:
+    def _shrink(self, state: State, number: np.uint32, removed: U32) -> None:
         """Take documents out of one large cluster, and write only what that changes."""
         numbers, following = self.membership.whole(state.next_ordinal)
         members = np.flatnonzero(numbers == number).astype(np.uint32)
         members = members[~is_deleted(state.dead, members)]
-        if len(members) + len(gone) <= WHOLE_MAX:
-            raise CorruptError(f"cluster {number} is no ring: it does not come back to {gone[0]}")
-        parts = labels_after(state, self._criterion, members, gone)
+        if len(members) + len(removed) <= WHOLE_MAX:
+            raise CorruptError(
+                f"cluster {number} is no ring: it does not come back to {removed[0]}"
+            )
+        parts = labels_after(state, self._criterion, members, removed)
         if parts is None:
             alike = np.ones(len(members), np.uint32)
             parts = parts_of(state, self._criterion, members, alike)
@@ -121,16 +123,16 @@ class Keeper:
         stays = order[offsets[largest] : offsets[largest + 1]] if len(members) else order
         is_moved = np.ones(len(members), np.bool_)
         is_moved[stays if len(stays) > 1 else []] = False
-        kept, moved = members[~is_moved], members[is_moved]
-        self._unlink(following, kept, np.concatenate([gone, moved]))
-        self._cluster_count -= not len(kept)
+        staying, moved = members[~is_moved], members[is_moved]
+        self._unlink(following, staying, np.concatenate([removed, moved]))
+        self._cluster_count -= not len(staying)
         self._write_apart(moved, parts[is_moved])
 
-    def _unlink(self, following: U32, kept: U32, leaving: U32) -> None:
-        """Close the ring of `kept` where `leaving` were in it."""
+    def _unlink(self, following: U32, staying: U32, leaving: U32) -> None:
+        """Close the ring of `staying` where `leaving` were in it."""
         is_leaving = np.zeros(len(following), np.bool_)
         is_leaving[leaving] = True
-        ends = kept[is_leaving[following[kept]]]
+        ends = staying[is_leaving[following[staying]]]
         beyond = dict(zip(leaving.tolist(), following[leaving].tolist(), strict=True))
         nearest = []
         for follower in following[ends].tolist():
@@ -198,8 +200,8 @@ class Keeper:
         single = np.flatnonzero(numbers == 0)
         ends = left.astype(np.uint64) << np.uint64(32) | numbers
         _, first = np.unique(ends, return_index=True)
-        kept = np.concatenate([single, first[numbers[first] > 0]])
-        return left[kept], right[kept]
+        chosen = np.concatenate([single, first[numbers[first] > 0]])
+        return left[chosen], right[chosen]
 
     def _merge_all(self, nodes: U32, heads: U32, components: U32) -> I64:
         """Make one cluster of those in each component; a member of it, -1 where there is none.
@@ -217,8 +219,8 @@ class Keeper:
 
     def _merge(self, left: int, right: int) -> None:
         """Make one cluster of two, under the number of the larger."""
-        smaller, kept = self._smaller(left, right)
-        number = self.membership.numbers(np.array([kept], np.uint32))
+        smaller, other = self._smaller(left, right)
+        number = self.membership.numbers(np.array([other], np.uint32))
         followers = np.array(
             [self.membership.follower(right), self.membership.follower(left)], np.uint32
         )

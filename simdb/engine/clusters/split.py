@@ -21,14 +21,14 @@ from simdb.plan.problem import Criterion
 from simdb.storage import layout
 
 # More members that go at once are left to a comparison of all that stay.
-GONE_MAX = 16
+REMOVED_MAX = 16
 # So many neighbours are compared with all the others before the search goes on from them.
-HUBS_MAX = 16
+COMPARED_NEIGHBOURS_MAX = 16
 # So many groups, rounds of the search and matches in them; what needs more is compared as a whole.
-SIDES_MAX = 16
+GROUPS_MAX = 16
 ROUNDS_LEAST, ROUNDS_MAX = 8, 128
 FOUND_MAX = 1 << 19
-ASKED_AT_ONCE = 16
+QUERIES_AT_ONCE = 16
 # A round takes as long as the comparison of so many members, some 100 microseconds.
 ROUND_MEMBERS = 256
 
@@ -37,19 +37,19 @@ U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
 
-def labels_after(state: State, criterion: Criterion, members: U32, gone: U32) -> I64 | None:
-    """The part of each of `members` after the cluster has lost `gone`: equal labels, one part.
+def labels_after(state: State, criterion: Criterion, members: U32, removed: U32) -> I64 | None:
+    """The part of each of `members` after the cluster has lost `removed`: equal labels, one part.
 
     `members`: all that are left, ascending.  None when that cannot be told by a short search.
     """
-    if len(gone) > GONE_MAX:
+    if len(removed) > REMOVED_MAX:
         return None
     found: list[set[int]] = []
-    together = parts_of(state, criterion, gone, np.ones(len(gone), np.uint32))
-    for first in np.unique(together):
-        near = _neighbours(state, criterion, members, gone[together == first])
-        sides = _groups(state, criterion, near)
-        parts = _search(state, criterion, members, sides)
+    together = parts_of(state, criterion, removed, np.ones(len(removed), np.uint32))
+    for number in np.unique(together):
+        neighbours = _neighbours(state, criterion, members, removed[together == number])
+        groups = _groups(state, criterion, neighbours)
+        parts = _search(state, criterion, members, groups)
         # Two searches that both find parts may each take what the other leaves for the same rest.
         if parts is None or (parts and found):
             return None
@@ -60,81 +60,85 @@ def labels_after(state: State, criterion: Criterion, members: U32, gone: U32) ->
     return labels
 
 
-def _neighbours(state: State, criterion: Criterion, members: U32, gone: U32) -> U32:
-    """The members that match one of `gone`, the nearest first."""
+def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) -> U32:
+    """The members that match one of `removed`, the nearest first."""
     if criterion.similarity is None:
         exact = replace(criterion, recall=1.0, method="auto")
-        rows = search(state, stored_sketches(state, gone), exact)
-        near, far = rows.ordinals, rows.distances.astype(np.float32)
-        inside = np.isin(near, members)
-        near, far = near[inside], far[inside]
+        rows = search(state, stored_sketches(state, removed), exact)
+        found, far = rows.ordinals, rows.distances.astype(np.float32)
+        inside = np.isin(found, members)
+        found, far = found[inside], far[inside]
     else:
         each = [
             state.vectors(members).between(np.full(len(members), one, np.uint32), members)
-            for one in gone
+            for one in removed
         ]
         far = np.negative(np.concatenate(each))
         chosen = far <= -np.float32(criterion.similarity)
-        near, far = np.tile(members, len(gone))[chosen], far[chosen]
-    distinct, first = np.unique(near[np.argsort(far, kind="stable")], return_index=True)
+        found, far = np.tile(members, len(removed))[chosen], far[chosen]
+    distinct, first = np.unique(found[np.argsort(far, kind="stable")], return_index=True)
     ordered: U32 = distinct[np.argsort(first)]
     return ordered
 
 
-def _groups(state: State, criterion: Criterion, near: U32) -> list[set[int]]:
+def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int]]:
     """The neighbours in groups, connected by what some of them match; or all that is told."""
-    forest = kernel.Forest(len(near))
-    every = np.arange(len(near), dtype=np.uint32)
+    forest = kernel.Forest(len(neighbours))
+    every = np.arange(len(neighbours), dtype=np.uint32)
     labels = every
-    for hub in range(min(HUBS_MAX, len(near))):
-        close = np.flatnonzero(_is_close(state, criterion, near, hub)).astype(np.uint32)
-        forest.join(np.full(len(close), hub, np.uint32), close)
+    for position in range(min(COMPARED_NEIGHBOURS_MAX, len(neighbours))):
+        close = np.flatnonzero(_is_close(state, criterion, neighbours, position)).astype(np.uint32)
+        forest.join(np.full(len(close), position, np.uint32), close)
         labels = forest.labels()
         if not labels.any():
             break
-    return [set(near[labels == label].tolist()) for label in np.unique(labels)[: SIDES_MAX + 1]]
+    return [
+        set(neighbours[labels == label].tolist()) for label in np.unique(labels)[: GROUPS_MAX + 1]
+    ]
 
 
-def _is_close(state: State, criterion: Criterion, near: U32, hub: int) -> npt.NDArray[np.bool_]:
-    """Whether each of `near` matches the one at position `hub`."""
-    close = np.ones(len(near), np.bool_)
+def _is_close(
+    state: State, criterion: Criterion, neighbours: U32, position: int
+) -> npt.NDArray[np.bool_]:
+    """Whether each of `neighbours` matches the one at position `position`."""
+    close = np.ones(len(neighbours), np.bool_)
     if criterion.distance is not None:
-        bits = state.column(layout.FINGERPRINT, near)
-        close &= bit_counts(bits ^ bits[hub]) <= criterion.distance
+        bits = state.column(layout.FINGERPRINT, neighbours)
+        close &= bit_counts(bits ^ bits[position]) <= criterion.distance
     if criterion.similarity is not None:
-        one = np.full(len(near), near[hub], np.uint32)
-        similarities: F32 = state.vectors(near).between(one, near)
+        one = np.full(len(neighbours), neighbours[position], np.uint32)
+        similarities: F32 = state.vectors(neighbours).between(one, neighbours)
         close &= similarities >= np.float32(criterion.similarity)
     return close
 
 
 def _search(
-    state: State, criterion: Criterion, members: U32, sides: list[set[int]]
+    state: State, criterion: Criterion, members: U32, groups: list[set[int]]
 ) -> list[set[int]] | None:
-    """All parts but one, when each of `sides` goes on to what it reaches; None if that is far."""
+    """All parts but one, when each of `groups` goes on to what it reaches; None if that is far."""
     parts: list[set[int]] = []
-    if len(sides) > SIDES_MAX:
+    if len(groups) > GROUPS_MAX:
         return None
-    waiting = [list(side) for side in sides]
+    waiting = [list(group) for group in groups]
     rounds = min(ROUNDS_MAX, ROUNDS_LEAST + len(members) // ROUND_MEMBERS)
-    room = FOUND_MAX
-    while len(sides) > 1:
-        at = min(range(len(sides)), key=lambda side: len(sides[side]))
+    matches_left = FOUND_MAX
+    while len(groups) > 1:
+        at = min(range(len(groups)), key=lambda group: len(groups[group]))
         if not waiting[at]:
             if not _is_sure(criterion, members):
                 return None
-            parts.append(sides.pop(at))
+            parts.append(groups.pop(at))
             waiting.pop(at)
             continue
-        asked, waiting[at] = waiting[at][:ASKED_AT_ONCE], waiting[at][ASKED_AT_ONCE:]
-        reached = _reached(state, criterion, members, asked)
-        rounds, room = rounds - 1, room - len(reached)
-        if min(rounds, room) < 0:
+        queries, waiting[at] = waiting[at][:QUERIES_AT_ONCE], waiting[at][QUERIES_AT_ONCE:]
+        reached = _reached(state, criterion, members, queries)
+        rounds, matches_left = rounds - 1, matches_left - len(reached)
+        if min(rounds, matches_left) < 0:
             return None
-        fresh = set(reached.tolist()) - sides[at]
-        sides[at] |= fresh
+        fresh = set(reached.tolist()) - groups[at]
+        groups[at] |= fresh
         waiting[at] += fresh
-        _unite(sides, waiting, at)
+        _unite(groups, waiting, at)
     return parts
 
 
@@ -143,18 +147,18 @@ def _is_sure(criterion: Criterion, members: U32) -> bool:
     return criterion.recall == 1.0 or criterion.similarity is None or len(members) > EXACT_MAX
 
 
-def _reached(state: State, criterion: Criterion, members: U32, asked: list[int]) -> U32:
-    """The members that match one of `asked`."""
-    sketches = stored_sketches(state, np.array(asked, np.uint32))
+def _reached(state: State, criterion: Criterion, members: U32, queries: list[int]) -> U32:
+    """The members that match one of `queries`."""
+    sketches = stored_sketches(state, np.array(queries, np.uint32))
     rows = search(state, sketches, criterion)
     reached: U32 = rows.ordinals[np.isin(rows.ordinals, members)]
     return reached
 
 
-def _unite(sides: list[set[int]], waiting: list[list[int]], at: int) -> None:
-    """Make one side of the one that has grown and all that it has met."""
-    for other in reversed(range(len(sides))):
-        if other != at and not sides[other].isdisjoint(sides[at]):
-            sides[at] |= sides.pop(other)
+def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:
+    """Make one group of the one that has grown and all that it has met."""
+    for other in reversed(range(len(groups))):
+        if other != at and not groups[other].isdisjoint(groups[at]):
+            groups[at] |= groups.pop(other)
             waiting[at] += waiting.pop(other)
             at -= other < at

@@ -180,7 +180,7 @@ def _learn(
         groups.append((_matches(state, own, chosen), own, True))
     if given is not None:
         groups.append((_matches(state, given, None), given, False))
-    samples = [_pairs(state, found, asked, generator) for found, asked, _ in groups]
+    samples = [_pairs(state, found, queries, generator) for found, queries, _ in groups]
     kinds = zip(samples, groups, strict=True)
     pairs = SampledPairs(
         np.concatenate([sample.pairs.queries for sample in samples]),
@@ -193,21 +193,21 @@ def _learn(
         np.concatenate([sample.similarities for sample in samples]),
         np.concatenate([np.full(len(sample.pairs), group[2]) for sample, group in kinds]),
         len(live),
-        sum(len(asked) for _, asked, _ in groups),
+        sum(len(queries) for _, queries, _ in groups),
         state.next_ordinal,
         measured_delays(),
     )
 
 
-def _matches(state: State, asked: Sketches, own: U32 | None) -> Found:
-    """Stored documents that are similar to those asked for; not themselves.
+def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Found:
+    """Stored documents that are similar to those queries for; not themselves.
 
     Where no weights are stored only those that are near, of similarity NaN.
     """
     places, ordinals, similarities = [], [], []
     limit = NEAR_DISTANCE if state.width else DISTANCE_LEAST
-    for start in range(0, len(asked), PART_QUERIES):
-        part = asked.taken(slice(start, start + PART_QUERIES))
+    for start in range(0, len(queries), PART_QUERIES):
+        part = queries.taken(slice(start, start + PART_QUERIES))
         offsets, found, distances = state.tables().scan(
             part.bits, distance=limit, first=False, after=None
         )
@@ -215,8 +215,8 @@ def _matches(state: State, asked: Sketches, own: U32 | None) -> Found:
         kept = (part.states == WEIGHTED)[at]
         if state.width:
             kept &= state.column(layout.STATE, found) == WEIGHTED
-        if own is not None:
-            kept &= found != own[start + at]
+        if query_ordinals is not None:
+            kept &= found != query_ordinals[start + at]
         at, found, distances = at[kept], found[kept], distances[kept]
         measured = np.full(len(found), np.nan, np.float32)
         if state.width:
@@ -233,17 +233,17 @@ def _matches(state: State, asked: Sketches, own: U32 | None) -> Found:
     )
 
 
-def _pairs(state: State, found: Found, asked: Sketches, generator: np.random.Generator) -> Sample:
+def _pairs(state: State, found: Found, queries: Sketches, generator: np.random.Generator) -> Sample:
     """At most PAIRS_MAX of the pairs, drawn at random, with the weights of both sides."""
     taken = np.arange(len(found.places))
     if len(taken) > PAIRS_MAX:
         taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
-    queries = asked.taken(found.places[taken])
+    drawn = queries.taken(found.places[taken])
     others = stored_sketches(state, found.ordinals[taken])
     return Sample(
-        SampledPairs(queries.bits, levels_of(queries), others.bits),
+        SampledPairs(drawn.bits, levels_of(drawn), others.bits),
         found.similarities[taken],
-        _weights(queries.vectors),
+        _weights(drawn.vectors),
         _weights(others.vectors),
     )
 

@@ -111,26 +111,26 @@ def _write_documents(
     handle = store.environment.subdatabase(layout.METADATA)
     membership = Membership(source) if store.options.keeps_clusters else None
     metadata = read_all(source.transaction, handle)
-    ahead: list[tuple[int, bytes]] = []  # read, and of a later group
+    pending: list[tuple[int, bytes]] = []  # read, and of a later group
     count = 0
     for group in _groups(source, contents):
         every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
-        kept = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
-        numbers = {group.start + at: count + place for place, at in enumerate(kept.tolist())}
-        if len(kept):
-            writer.write(DOCUMENTS, pack_documents(taken(group, kept)))
+        live = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
+        numbers = {group.start + at: count + place for place, at in enumerate(live.tolist())}
+        if len(live):
+            writer.write(DOCUMENTS, pack_documents(taken(group, live)))
             if membership is not None:
-                clusters = membership.numbers(every[kept])
+                clusters = membership.numbers(every[live])
                 writer.write(CLUSTERS, clusters.astype("<u4").tobytes())
-        own = _before(chain(ahead, metadata), group.start + len(group), ahead)
-        live = (
+        own = _before(chain(pending, metadata), group.start + len(group), pending)
+        entries = (
             (numbers[ordinal], _checked(packed, ordinal))
             for ordinal, packed in own
             if ordinal in numbers
         )
-        for block in grouped(live):
+        for block in grouped(entries):
             writer.write(METADATA, pack_block(block))
-        count += len(kept)
+        count += len(live)
         if progress is not None:
             progress(count)
     return count
@@ -143,15 +143,15 @@ def _checked(packed: bytes, ordinal: int) -> bytes:
 
 
 def _before(
-    entries: Iterator[tuple[int, bytes]], stop: int, ahead: list[tuple[int, bytes]]
+    entries: Iterator[tuple[int, bytes]], stop: int, pending: list[tuple[int, bytes]]
 ) -> Iterator[tuple[int, bytes]]:
-    """The entries below the ordinal `stop`; the first that is not is put into `ahead`."""
+    """The entries below the ordinal `stop`; the first that is not is put into `pending`."""
     for entry in entries:
         if entry[0] >= stop:
-            ahead[:] = [entry]
+            pending[:] = [entry]
             return
         yield entry
-    ahead.clear()
+    pending.clear()
 
 
 def _groups(source: Source, contents: Contents) -> Iterator[Segment]:

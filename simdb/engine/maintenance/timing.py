@@ -71,7 +71,7 @@ def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
     """What comparing, a header, a flip set, a table that is prepared and a candidate cost."""
     queries = generator.integers(0, 2**FINGERPRINT_BITS, (REPEATS + 1, QUERIES), np.uint64)
     levels = generator.exponential(LEVEL_MEAN, (QUERIES, FINGERPRINT_BITS))
-    asked = np.minimum(levels, 255).astype(np.uint8)
+    query_levels = np.minimum(levels, 255).astype(np.uint8)
     costs = volatility.costs(volatility.prior(similarity=SIMILARITY))
     vectors, weights = _vectors(generator)
 
@@ -80,12 +80,12 @@ def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
 
     def probe(run: int, theta: int, distance: int = 0) -> Any:
         return tables.probe(
-            queries[run], asked, costs=costs, theta=theta, cap=CAP, distance=distance,
+            queries[run], query_levels, costs=costs, theta=theta, cap=CAP, distance=distance,
             first=False, after=None, tables=1,
         )  # fmt: skip
 
     def count(run: int, theta: int) -> Any:
-        return tables.count_probes(asked, costs=costs, theta=theta, cap=CAP, tables=1)
+        return tables.count_probes(query_levels, costs=costs, theta=theta, cap=CAP, tables=1)
 
     def hand_on(run: int) -> None:
         offsets, ordinals, _ = probe(run, 0, FINGERPRINT_BITS)

@@ -43,12 +43,12 @@ def add_new(
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
         rows = lookup.search(current(), sketches, criterion, limit=1)
         among = _among(current(), part, sketches, criterion)
-        kept, matches = _decide(rows, among, staging.next_ordinal, criterion)
-        if len(kept):
-            chosen = part if len(kept) == len(part) else chosen_batch(part, kept)
+        new, matches = _decide(rows, among, staging.next_ordinal, criterion)
+        if len(new):
+            chosen = part if len(new) == len(part) else chosen_batch(part, new)
             packed = [
                 (at, known[start + int(position)])
-                for at, position in enumerate(kept)
+                for at, position in enumerate(new)
                 if start + int(position) in known
             ]
             staging.insert(chosen, packed)

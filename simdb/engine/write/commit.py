@@ -89,14 +89,14 @@ def write_staged(
         manifest = _write_sealed(writer, manifest, base, staging, source)
     else:
         _append_to_delta(writer, staging)
-    if staging.keeper is not None:
-        manifest = staging.keeper.counted(manifest)
-        write_clusters(writer, staging.keeper.membership)
+    if staging.maintainer is not None:
+        manifest = staging.maintainer.counted(manifest)
+        write_clusters(writer, staging.maintainer.membership)
     writer.put_manifest(manifest)
 
 
 def write_clusters(writer: Writer, membership: Membership) -> None:
-    """Store what has changed in the kept clusters."""
+    """Store what has changed in the unchanged clusters."""
     for key, value in membership.changes():
         if value is None:
             writer.delete(layout.CLUSTERS, key)
@@ -139,10 +139,10 @@ def _write_sealed(
         drop_run(writer, run)
     writer.clear(layout.DELTA)
     _append_to_delta(writer, staging)
-    kept: tuple[RunInfo, ...] = tuple(run.info for run in base.runs[:start])
+    unchanged: tuple[RunInfo, ...] = tuple(run.info for run in base.runs[:start])
     return replace(
         manifest,
-        runs=(*kept, info),
+        runs=(*unchanged, info),
         next_run=number + 1,
         delta_start=staging.new_start,
         delta_version=manifest.delta_version + 1,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.clusters.maintain import Keeper
+from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
@@ -67,7 +67,7 @@ class Staging:
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
-        self.keeper = self._make_keeper()
+        self.maintainer = self._make_maintainer()
 
     @property
     def has_changes(self) -> bool:
@@ -117,7 +117,7 @@ class Staging:
     def is_settled_since(self, saved: Saved) -> bool:
         """Whether kept clusters were brought up to date with more than was `saved`."""
         known = saved.new_start + saved.new_count
-        return self.keeper is not None and self.keeper.is_past(known, saved.deletion_count)
+        return self.maintainer is not None and self.maintainer.is_past(known, saved.deletion_count)
 
     def restore(self, saved: Saved) -> None:
         """Forget what was staged since `saved`, also in the middle of it."""
@@ -168,8 +168,8 @@ class Staging:
         self._base = base
         self._source = source
         self._view = None
-        if self.keeper is not None:
-            self.keeper.membership.rebase(source)
+        if self.maintainer is not None:
+            self.maintainer.membership.rebase(source)
 
     def seal_loose(self) -> None:
         """Make a run in memory of the loose documents."""
@@ -183,7 +183,7 @@ class Staging:
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
 
-    def _make_keeper(self) -> Keeper | None:
+    def _make_maintainer(self) -> Maintainer | None:
         """What keeps the clusters; None where nobody asked for that.
 
         What the transaction before has read is known, if no other process came between.
@@ -197,7 +197,7 @@ class Staging:
             membership.rebase(self._source)
         else:
             membership = Membership(self._source)
-        return Keeper(membership, of_maintained(self._store.options), self._base.manifest)
+        return Maintainer(membership, of_maintained(self._store.options), self._base.manifest)
 
     def _merged(self, sealed: list[Run]) -> list[Run]:
         """The runs in memory, few of them, as the commit keeps those on disk."""

@@ -86,15 +86,15 @@ class WriteState:
 
     def membership(self) -> Membership | None:
         """The kept clusters, up to date with what is staged; None where none are kept."""
-        keeper = self.staging.keeper
-        if keeper is None:
+        maintainer = self.staging.maintainer
+        if maintainer is None:
             return None
         with self._preparing:
             self._check_whole()
             self._is_torn = True
-            keeper.settle(self.current(), self.staging.deleted)
+            maintainer.settle(self.current(), self.staging.deleted)
             self._is_torn = False
-        return keeper.membership
+        return maintainer.membership
 
     def commit(self) -> None:
         """Make everything staged durable and visible, and end; ends also where that fails."""
@@ -181,8 +181,8 @@ class WriteState:
                 self._grow()
             else:
                 break
-        if self.staging.keeper is not None:
-            membership = self.staging.keeper.membership
+        if self.staging.maintainer is not None:
+            membership = self.staging.maintainer.membership
             membership.written()
             self._store.membership = (number, environment.generation), membership
 
