@@ -1,4 +1,4 @@
-"""The door: open a database, and the verbs on it, each in a transaction of its own."""
+"""The database: `open`, and each verb in a transaction of its own."""
 
 import os
 import threading
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Database(Reading):
-    """An open database; made by `simdb.open`, closed by `close` or by leaving a `with` block."""
+    """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it."""
 
     def __init__(self, store: Store, path: str, mode: str, durability: str) -> None:
-        """Use `simdb.open`."""
+        """Use `simdb.open` instead."""
         self._store = store
         self._path = path
         self._mode = mode
@@ -52,32 +52,33 @@ class Database(Reading):
 
     @property
     def sketcher(self) -> AnySketcher:
-        """What makes sketches of documents as this database does."""
+        """The sketcher, which makes the same sketches of documents as this database."""
         return self._store.sketcher
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the database was closed."""
         return self._store.is_closed
 
     def close(self) -> None:
-        """Close the database; again is fine.
+        """Close the database; closing it again does nothing.
 
-        BusyError while snapshots or write transactions of this process are open.  FullError when
-        the disk did not take what durability="process" had left for later; it is closed then.
+        Raises BusyError while this process has open snapshots or write transactions.  Raises
+        FullError if the disk could not take what durability="process" had left to write; the
+        database is closed then.
         """
         with self._closing:
             self._store.close()
 
     def read(self) -> Snapshot:
-        """A snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
+        """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
         return Snapshot(self._store)
 
     def write(self) -> WriteTransaction:
-        """A write transaction: all verbs, and one commit at the end.  Use it with `with`.
+        """Begin a write transaction: all verbs, and one commit at the end.  Use it with `with`.
 
-        Waits for other writers; BusyError after the timeout given to `open`, or at once when this
-        thread has a write transaction already.
+        Waits for other writers.  Raises BusyError after the timeout given to `open`, or at once if
+        this thread has a write transaction already.
         """
         self._check_writable()
         return WriteTransaction(self._store)
@@ -123,9 +124,10 @@ class Database(Reading):
         method: str | None = None,
         errors: str = "strict",
     ) -> Match | None:
-        """Claim a document: the best match, or None and it is stored and committed.
+        """Store a document and commit, unless a stored document matches it.
 
-        Nobody can store a match between the look-up and the insertion.
+        Returns None if it was stored, otherwise its best match.  No other writer can store a match
+        between the search and the insertion.  See `WriteTransaction.add_if_new`.
         """
         with self.write() as transaction:
             return transaction.add_if_new(
@@ -146,7 +148,7 @@ class Database(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> Matches:
-        """Claim many documents in order and commit; see `WriteTransaction.add_many_if_new`."""
+        """Store many documents that are new and commit; see `WriteTransaction.add_many_if_new`."""
         with self.write() as transaction:
             return transaction.add_many_if_new(
                 ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
@@ -168,7 +170,7 @@ class Database(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> Matches:
-        """Look up many documents, store all and commit; see `WriteTransaction.insert_batch`."""
+        """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
         with self.write() as transaction:
             return transaction.insert_batch(
                 ids, documents, metadata, match=match, similarity=similarity, distance=distance,
@@ -177,12 +179,12 @@ class Database(Reading):
             )  # fmt: skip
 
     def delete(self, id: Id) -> None:
-        """Delete one document and commit; NotFoundError when there is none with this id."""
+        """Delete one document and commit; NotFoundError if the id is unknown."""
         with self.write() as transaction:
             transaction.delete(id)
 
     def delete_many(self, ids: Iterable[Id]) -> int:
-        """Delete the documents with these ids and commit; returns how many there were."""
+        """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
         with self.write() as transaction:
             return transaction.delete_many(ids)
 
@@ -194,9 +196,9 @@ class Database(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> IdfTable:
-        """Fit an IDF table to documents, by the database's own options, and set it.
+        """Fit an IDF table to documents, with the options of the database, and set it.
 
-        See `simdb.fit_idf` for the arguments and `set_idf` for when that may be.
+        See `simdb.fit_idf` for the arguments, and `set_idf` for when a table can be set.
         """
         self._check_writable()
         return fit_own_idf(
@@ -204,50 +206,51 @@ class Database(Reading):
         )
 
     def set_idf(self, table: IdfTable) -> None:
-        """Give a database that was created without one the IDF table of its weighting.
+        """Set the IDF table of a database that was created without one.
 
-        Once, and before anything is inserted; the same table again changes nothing.  OptionError
-        after that, or when `table` does not fit the options; see `simdb.fit_idf`.
+        This works once, before any document is inserted; setting an equal table again does nothing.
+        Raises OptionError if documents were inserted, if the database has another table, or if
+        `table` does not fit its options; see `simdb.fit_idf`.
         """
         self._check_writable()
         set_idf(self._store, table)
 
     def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
-        """Fingerprints of many documents of one kind, as this database makes them.
+        """Return the fingerprints of many documents of one kind, as this database makes them.
 
-        With the stop words that it keeps, and its tokeniser if `simdb.open` allows it.
+        They use the stored stop words, and the tokeniser if `simdb.open` allows it.
         """
         sketcher = self.sketcher
         if not isinstance(sketcher, Sketcher):
-            raise OptionError(f"{self._path} keeps MinHash signatures; use signatures()")
+            raise OptionError(f"{self._path} stores MinHash signatures; use signatures()")
         return sketcher.fingerprints(documents, errors=errors)
 
     def signatures(self, documents: Iterable[Any], *, errors: str = "strict") -> Signatures:
-        """MinHash signatures of many documents, as this database makes them; see `fingerprints`."""
+        """Return the MinHash signatures of many documents; see `fingerprints`."""
         sketcher = self.sketcher
         if isinstance(sketcher, Sketcher):
-            raise OptionError(f"{self._path} keeps fingerprints; use fingerprints()")
+            raise OptionError(f"{self._path} stores fingerprints; use fingerprints()")
         return sketcher.signatures(documents, errors=errors)
 
     def stats(self) -> "Statistics":
-        """The database in numbers."""
+        """Return the numbers of the database: documents, bytes, runs and readers."""
         self._check_open()
         return maintenance.inspection.statistics(self._store)
 
     def check(self, deep: bool = False) -> "Iterator[Finding]":
-        """What is wrong with the stored database, one finding at a time; nothing if it is sound.
+        """Yield what is wrong with the stored database, one finding at a time; none if it is sound.
 
-        `deep` reads every byte, compares all checksums and rebuilds every table to compare.
+        `deep` reads every byte, compares all checksums, and makes every table again to compare it.
         """
         self._check_open()
         return maintenance.inspection.check(self._store, deep=deep)
 
     def advice(self) -> "Iterator[Advice]":
-        """What would do the database good, and why; nothing when all is well.
+        """Yield what would improve the database, and why; nothing if all is well.
 
-        On readers that are gone or stay long, deleted documents, runs, sizes, free space, headers
-        that many documents share, the calibration, packages, permissions and the file system.
-        Nothing is changed; damage is for `check`.
+        Advice is about dead and slow readers, deleted documents, runs, sizes, free space, headers
+        that many documents share, the calibration, packages, permissions and the file system.  It
+        changes nothing; `check` is for damage.
         """
         self._check_open()
         return maintenance.advice.advice(self._store)
@@ -255,22 +258,25 @@ class Database(Reading):
     def calibrate(
         self, sample: Any = None, *, seed: int = 0, errors: str = "strict"
     ) -> Calibration:
-        """Learn how similar documents differ here, so that queries ask for no more than they must.
+        """Learn how similar documents differ here, so that queries probe no more than necessary.
 
-        `sample`: how many stored documents to ask about, drawn at random by `seed`; None for as
-        many as take about a second.  Or documents like those that will be queries, which tell
-        more, since their weights are known exactly.
-        What is learnt is stored and used from then on, with the speed of this machine; see `plan`.
-        Documents inserted later are compared one by one until it is done again, by this or by
-        `compact`, or are found as without a calibration where that is faster.
+        `sample`: the number of stored documents to compare with all others, drawn at random with
+        `seed`; None takes about a second.  It may also be documents like your queries, which teach
+        more, as their weights are known exactly.  The calibration is stored with the speed of this
+        machine and used from then on; see `plan`.
+
+        A calibration does not cover documents inserted later.  Queries compare these one by one, or
+        search as if there were no calibration if that is faster, until the next `calibrate` or
+        `compact`.
         """
         self._check_writable()
         return maintenance.calibration.calibrate(self._store, sample, seed, errors=errors)
 
     def compact(self) -> "Compaction":
-        """Merge everything into one run, drop what is deleted, and shrink the file.
+        """Merge all runs into one, drop deleted documents, and shrink the file.
 
-        The file shrinks only while nobody else has it open; the note says so when it did not.
+        The file can shrink only while no other process has it open and no snapshot is open; the
+        `note` of the result says why it did not.
         """
         self._check_writable()
         done = maintenance.compaction.compact(self._store)
@@ -283,30 +289,30 @@ class Database(Reading):
         maintenance.compaction.copy(self._store, os.fsdecode(path))
 
     def rebuild(self, *, drop_damaged: bool = False) -> "Rebuild":
-        """Make all tables anew from the stored columns, when `check` has found them damaged.
+        """Make all tables again from the stored columns, if `check` has found them damaged.
 
-        Fingerprints, ids, vectors and metadata are verified as they are read.  Where some of them
-        are damaged, CorruptError names them and nothing is changed; with `drop_damaged` the
-        documents that they belong to are removed, and the report has their ids.  Metadata that
-        cannot be read goes, and its documents stay.  Otherwise it ends as `compact` does.
+        Fingerprints, ids, vectors and metadata are verified as they are read.  If any are damaged,
+        CorruptError names them and nothing changes; with `drop_damaged` their documents are
+        removed, and the report lists the ids.  Unreadable metadata is dropped, and its documents
+        stay.  The result is one run and a small file, as after `compact`.
         """
         self._check_writable()
         return maintenance.rebuild.rebuild(self._store, drop_damaged=drop_damaged)
 
     def dump(self, target: Any, progress: Progress | None = None) -> int:
-        """Write everything that the database holds, as of now, to a path or a binary stream.
+        """Write the whole database, as of now, to a path or a binary stream.
 
         The form is portable: `simdb.load` makes a database of it with any later version, on any
-        machine.  Documents come in order of insertion, a few thousand in memory at a time;
-        others may go on writing.  A file appears when it is whole, and only its owner may read it.
-        Returns the number of documents; `progress(done)` is called with it.  CorruptError when
-        stored values are damaged.
+        machine.  Documents are written in order of insertion, a few thousand in memory at a time;
+        other writers may go on.  A file gets its name when it is complete, and only its owner may
+        read it.  `progress(done)` is called with the number of documents written.  Returns that
+        number.  Raises CorruptError if stored values are damaged.
         """
         self._check_open()
         return maintenance.dump.dump(self._store, target, progress)
 
     def __enter__(self) -> "Database":
-        """Itself."""
+        """Return the database itself."""
         return self
 
     def __exit__(
@@ -315,11 +321,11 @@ class Database(Reading):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the database."""
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling opens the same directory again, there and then."""
+        """Pickle the path and the mode; unpickling opens the same directory at once."""
         mode = "r" if self._mode == "r" else "w"
         store = self._store
         return _reopen, (
@@ -327,7 +333,7 @@ class Database(Reading):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        """Where it is, and whether it is open."""
+        """Return the path, and the mode or that it is closed."""
         state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
@@ -364,18 +370,18 @@ def open(
 ) -> Database:
     """Open the database in the directory `path`.
 
-    `mode`: "c" creates it where missing, "x" must create it, "w" must find it, "r" opens it for
-    reading only.  `options` are stored when it is created; later they may be left out, and
-    OptionError says what differs.  `durability`: "full" commits survive power loss, "process"
-    commits survive the death of the process, "none" promises nothing.  `map_size`: bytes of
-    address space to begin with; the file takes what it holds, and the map grows when it must.
-    `timeout`: seconds to wait for another writer, None without end.  `allow`: names of callables,
-    "package.module:function", that may be imported when the stored options name them as the
-    tokeniser; those named by `options` may.
+    `mode`: "c" creates it if missing, "x" must create it, "w" must find it, "r" opens it for
+    reading only.  `options`: stored at creation; leave them out later, or OptionError names any
+    that differ.  `durability`: "full" commits survive a power loss, "process" commits survive the
+    death of the process, "none" promises nothing.  `map_size`: bytes of address space to begin
+    with; the file is only as large as its content, and the map grows if necessary.  `timeout`:
+    seconds to wait for the write lock; None waits for ever.  `allow`: names of callables,
+    "package.module:function", that may be imported if the stored options name them as the
+    tokeniser; those in `options` may be.
 
-    A RuntimeWarning says so when the database was made with another version of a package on which
-    its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (no simdb database, or
-    a newer version), OptionError, ReadOnlyError.
+    A RuntimeWarning reports that the database was made with another version of a package on which
+    its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (not a simdb database,
+    or a newer format), OptionError, ReadOnlyError.
     """
     store = open_store(
         path, mode, options, durability=durability, map_size=map_size, timeout=timeout, allow=allow

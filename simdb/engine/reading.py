@@ -1,6 +1,7 @@
 """The reading verbs: the same for a database, a snapshot and a write transaction.
 
-Each verb makes a question of its arguments, enters a consistent state, answers, and leaves it.
+Each verb makes a `Question` of its arguments, enters a consistent state, answers, and leaves the
+state.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -50,18 +51,18 @@ ITERATED_IDS = 4096
 
 
 class Reading(Protocol):
-    """The reading verbs, over `_state`."""
+    """The reading verbs, over the state that `_state` gives."""
 
     _store: Store
 
     def _state(self) -> State:
-        """A consistent state for a `with` block."""
+        """Enter a consistent state, for a `with` block."""
 
     def _hold(self) -> State:
-        """The same without staged changes: that state does not end during the block."""
+        """Enter the committed state without staged changes; it does not end during the block."""
 
     def _lasting(self) -> "tuple[Reading, Callable[[], None] | None]":
-        """Something whose state outlasts a verb, and what ends it; None: its owner ends it."""
+        """Return a reader whose state outlasts a verb, and a function to end it, or None."""
 
     def query(
         self,
@@ -76,19 +77,24 @@ class Reading(Protocol):
         verify: Verify | None = None,
         errors: str = "strict",
     ) -> list[Match]:
-        """Stored documents that match `document`, or the stored document `id`, best first.
+        """Find the stored documents that match `document`, or the stored document `id`, best first.
 
         A match has at least `similarity` (estimated cosine, or Jaccard of signatures) and at most
-        `distance` (differing bits), whichever are given; otherwise the database's defaults decide:
-        similarity for what has weights or a signature, distance for a ready fingerprint.
-        `recall`: the share of the matches that must be found, against comparing with everything;
-        1.0 with `distance` is exact.  `limit`: at most so many.  By `id` the document itself is not
-        among the matches.  `verify`: called with the id of each match, by who has the documents;
-        False, or an exact similarity that is less than asked, and it is none.  A number takes the
-        place of the estimate.
+        `distance` (differing bits), whichever you give.  Without either, the database's defaults
+        apply: similarity for documents with weights or a signature, distance for ready
+        fingerprints.
 
-        Raises InputError for a document that cannot be taken, OptionError for a request that
-        cannot be served, NotFoundError for an unknown `id`.
+        `recall`: the share of the matches to find, measured against comparing with every document;
+        1.0 with `distance` is exact.  `method`: a search method; None lets the planner choose.
+        `limit`: the largest number of matches to return.  `errors`: "strict" refuses text that is
+        not valid Unicode, "replace" replaces the invalid characters.
+
+        `verify(id)` confirms a match.  Return False to drop it, or its exact similarity, which
+        replaces the estimate; below `similarity` the match is dropped.
+
+        Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
+        InputError for an invalid document, OptionError for an invalid or unsupported argument,
+        NotFoundError for an unknown `id`.
         """
         if verify is None and type(document) is int and id is None and self._store.takes_bits:
             key = similarity, distance, recall, method
@@ -113,7 +119,7 @@ class Reading(Protocol):
         verify: Verify | None = None,
         errors: str = "strict",
     ) -> Match | None:
-        """Any one match, as fast as possible; None where there is none.  See `query`."""
+        """Find any one match, as fast as possible; None if no document matches.  See `query`."""
         if verify is None and type(document) is int and id is None and self._store.takes_bits:
             key = similarity, distance, recall, method
             found = self._query_bits(document, key, None, first=True)
@@ -141,13 +147,13 @@ class Reading(Protocol):
         verify: VerifyMany | None = None,
         errors: str = "strict",
     ) -> Matches:
-        """The matches of many documents at once, as arrays; see `query`.
+        """Find the matches of many documents at once, as arrays; see `query`.
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
-        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents
-        instead.  `first`: any one match of each, as fast as possible.  `memory_limit`: bytes for
-        the search; what is stored passes through memory in chunks, see `Database.insert_batch`.
-        `verify`: called with the place of a query and the id of each match, see `query`.
+        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
+        instead.  `first`: return any one match of each, as fast as possible.  `memory_limit`: bytes
+        for the search; stored runs pass through memory in chunks, see `Database.insert_batch`.
+        `verify(position, id)` confirms a match of the query at `position`, see `query`.
         """
         question = Question(similarity, distance, recall, method, limit)
         question.check_limit()
@@ -173,11 +179,11 @@ class Reading(Protocol):
             return lookup.as_matches(state, rows)
 
     def get(self, id: Id) -> Document:
-        """The stored document `id`; NotFoundError when there is none."""
+        """Return the stored document `id`; NotFoundError if the id is unknown."""
         return self.get_many([id])[0]
 
     def get_many(self, ids: Iterable[Id]) -> list[Document]:
-        """The stored documents `ids`, in that order; NotFoundError for the first unknown one."""
+        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
         listed = as_list(ids, "ids")
         with self._state() as state:
             ordinals = known_ordinals(state, listed)
@@ -193,7 +199,7 @@ class Reading(Protocol):
             ]
 
     def contains_many(self, ids: Iterable[Id]) -> npt.NDArray[np.bool_]:
-        """Whether a document with each of these ids is stored: bool[n]."""
+        """Return whether each of `ids` is the id of a stored document: bool[n]."""
         listed = as_list(ids, "ids")
         with self._state() as state:
             found: npt.NDArray[np.int64] = find_ids(state, listed)
@@ -211,13 +217,14 @@ class Reading(Protocol):
         method: str | None = None,
         errors: str = "strict",
     ) -> "Explanation":
-        """Why the stored document `id` and another, stored or given, match or do not; see `query`.
+        """Explain why the stored document `id` matches a second document, or does not; see `query`.
 
-        The other is the stored `other_id` or a `document`.  The texts of stored documents are not
-        kept, so of a text that is given all features are told; `simdb.explain` compares two texts.
+        The second document is the stored `other_id` or the given `document`: give one of them.  The
+        database does not keep texts, so the explanation lists all features of a given text;
+        `simdb.explain` compares two texts.
         """
         if (other_id is None) == (document is None):
-            raise InputError("explain takes an id and either another id or document=")
+            raise InputError("explain needs id and either other_id or document=")
         question = Question(similarity, distance, recall, method)
         with self._state() as state:
             return explain.stored.explain_stored(
@@ -235,10 +242,10 @@ class Reading(Protocol):
         pairs: bool = False,
         rotations: int | None = None,
     ) -> Plan:
-        """How a query with this criterion would be answered, and why; see `query`.
+        """Return how the database would answer a query with these arguments, and why; see `query`.
 
-        `n`: as if so many documents were stored, in one run.  `pairs`: how `find_all` would do it,
-        with the costs of one document; `rotations` as there.
+        `n`: plan for this number of stored documents, in one run.  `pairs`: plan `find_all`
+        instead, with the costs of one document.  `rotations`: see `find_all`.
         """
         question = Question(similarity, distance, recall, method, rotations=rotations)
         with self._state() as state:
@@ -256,12 +263,14 @@ class Reading(Protocol):
         method: str | None = None,
         rotations: int | None = None,
     ) -> Pairs:
-        """Every pair of stored documents that match; see `query` for the criterion.
+        """Find every pair of stored documents that match; see `query` for the criterion.
 
-        The pairs are made while they are read: `chunks()` needs bounded memory, the arrays
-        `left`, `right`, `distance` and `similarity` hold them all; `plan` says how they are found.
-        method="rotation" sorts all in `rotations` orders, 1 to 64, as many as the recall takes
-        where None, and compares neighbours; its plan predicts the share that it misses.
+        Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
+        `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
+
+        method="rotation" sorts all fingerprints in `rotations` orders, 1 to 64, and compares
+        neighbours; None takes as many orders as the recall needs.  The plan predicts the share of
+        pairs missed.
         """
         question = Question(similarity, distance, recall, method, rotations=rotations)
         owner, end = self._lasting()
@@ -282,22 +291,24 @@ class Reading(Protocol):
         policy: str = "connected",
         representative: str = "first",
     ) -> Clusters:
-        """Groups of two and more documents under the criterion; see `query`.
+        """Find the groups of two or more documents that match; see `query` for the criterion.
 
-        `policy` "connected": whatever a chain of matches connects is one cluster.  "star": every
-        member matches the representative.  Documents are taken in order: one that no earlier
-        representative matches becomes one, any other joins the earliest that matches.
+        `policy`: "connected" puts documents that a chain of matches connects into one cluster.
+        "star" takes the documents in order: each joins the earliest representative that matches it,
+        or becomes a representative itself, so every member matches its representative.
 
-        `representative` "first": the order is that of insertion.  Otherwise the name of a field
-        of the metadata: the least number, or text, comes first, documents without one last.  The
-        representative of a cluster is its first member in that order.
+        `representative`: "first" orders documents by insertion.  Any other value names a field of
+        the metadata: the least number, or text, comes first, and documents without the field last.
+        The first member of a cluster in that order is its representative.  `rotations`: see
+        `find_all`.
 
-        Where clusters are kept (`Options.keep_clusters`) and no bound is given, theirs is used; and
-        connected ones under it are read, not searched for, unless a method or more recall is asked.
+        If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
+        own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
+        higher `recall`, forces a new search.
 
-        Equal documents are linked to the first of them and never paired with each other, so a
-        cluster of many copies costs no more than their number.  Raises OptionError for a policy
-        or a field that there is not, InputError for values that cannot be ordered.
+        Equal documents are linked to the first of them and not compared with each other, so many
+        copies cost little.  Raises OptionError for an unknown policy or field, InputError for
+        values of the field that cannot be ordered.
         """
         check_policy(policy)
         check_rotations(method, rotations)
@@ -313,19 +324,20 @@ class Reading(Protocol):
             return find_clusters(state, criterion, policy=policy, places=places)
 
     def cluster(self, id: Id) -> list[Id]:
-        """The ids of the kept cluster of a stored document, in the order of insertion.
+        """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
 
-        The first of them is its representative; a document that no other matches is alone.  It is
-        read, not searched for.  By distance it is what `find_clusters` finds; by similarity,
-        whatever the searches of the insertions found, each match with the database's `recall`.
+        The first id is the representative.  A document without matches is alone in its cluster.
+        The cluster is read from disk, without a search.  By distance it equals the result of
+        `find_clusters`; by similarity it holds the matches that the searches at each insertion
+        found, with the `recall` of the database.
 
-        Raises NotFoundError for an unknown id, OptionError for a database that was not created
-        with `keep_clusters`.
+        Raises NotFoundError for an unknown id, OptionError if the database was created without
+        `keep_clusters`.
         """
         if not self._store.options.keeps_clusters:
             raise OptionError(
-                f"{self._store.environment.path} keeps no clusters; create a database with"
-                " Options(keep_clusters='distance') or 'similarity', or use find_clusters"
+                f"{self._store.environment.path} does not maintain clusters; use find_clusters,"
+                " or create a database with Options(keep_clusters='distance') or 'similarity'"
             )
         with self._state() as state:
             (ordinal,) = known_ordinals(state, [id])
@@ -333,17 +345,17 @@ class Reading(Protocol):
             return list(state.identifiers(members).decode(members))
 
     def __contains__(self, id: object) -> bool:
-        """Whether a document with this id is stored."""
+        """Return whether a document with this id is stored."""
         with self._state() as state:
             return bool(find_ids(state, [id])[0] >= 0)
 
     def __len__(self) -> int:
-        """Number of stored documents."""
+        """Return the number of stored documents."""
         with self._state() as state:
             return state.counts.document_count
 
     def __iter__(self) -> Iterator[Id]:
-        """The ids of the stored documents in the order of insertion, as of now."""
+        """Yield the ids of the documents stored now, in the order of insertion."""
         owner, end = self._lasting()
         with owner._state() as state:
             ordinals = state.live()
@@ -357,23 +369,23 @@ class Reading(Protocol):
             end()
 
     def __bool__(self) -> bool:
-        """True, also while nothing is stored."""
+        """Return True, even if no document is stored."""
         return True
 
     def _query_bits(self, bits: int, given: Any, limit: int | None, *, first: bool) -> list[Match]:
-        """The matches of one ready fingerprint, where microseconds count.
+        """Return the matches of one ready fingerprint, where microseconds count.
 
-        The plan is remembered by `given`: similarity, distance, recall and method.
+        `given`: similarity, distance, recall and method.  The view remembers the plan by them.
         """
         with self._state() as state:
             plans, key = state.view.bit_plans, given
-            # True equals 1, and 3.0 equals 3, but neither is a distance.
+            # True equals 1 and 3.0 equals 3, but neither is a distance.
             if type(given[1]) is not int or given[0] is not None or given[2] is not None:
                 key = (given, *map(type, given))
             try:
                 plan = plans.get(key)
             except TypeError:
-                plan = None  # what cannot be a key is no bound either, and refused below
+                plan = None  # a value that cannot be a key is refused below
             if plan is None:
                 plan = plans[key] = one.plan_bits(state, self._store.options, Question(*given))
             check_bits(bits)
@@ -384,7 +396,7 @@ class Reading(Protocol):
     def _found(
         self, document: Any, id: Id | None, question: Question, errors: str, *, first: bool
     ) -> list[Match]:
-        """The matches of a document, or of the stored document `id` without itself, best first."""
+        """Return the matches of a document, or of the stored document `id`, best first."""
         question.check_limit()
         with self._state() as state:
             return one.find(self._store, state, document, id, question, errors, first=first)

@@ -1,7 +1,7 @@
 """Snapshots: the reading verbs on one consistent state.
 
-The snapshot owns the transaction, and with it the right to the memory that its views point into;
-nothing that it returns points there.
+A snapshot owns its LMDB transaction, and with it the right to read the memory that its views point
+into.  The values that its verbs return do not point there.
 """
 
 from threading import get_ident
@@ -16,13 +16,13 @@ from simdb.storage.environment.gate import Gate, Holder
 
 
 class Snapshot(Reading):
-    """What the database held when the snapshot was taken; close it, or use it with `with`.
+    """The state of the database when the snapshot was taken; close it, or use it with `with`.
 
-    A snapshot that stays open keeps pages from being used again while others write.
+    LMDB cannot reuse the pages freed by later commits while a snapshot is open.
     """
 
     def __init__(self, store: Store) -> None:
-        """Of the last commit."""
+        """Take a snapshot of the last commit."""
         self._store = store
         self._gate = Gate("verbs of this snapshot", timeout=store.timeout)
         self._outer: set[Holder] = set()
@@ -30,10 +30,10 @@ class Snapshot(Reading):
         self._base = store.state()
 
     def close(self) -> None:
-        """End it; more often than once is fine.
+        """End the snapshot; closing it again does nothing.
 
-        BusyError while one of its verbs runs: at once inside of what it calls back, after two
-        seconds where it is in another thread.
+        Raises BusyError while a verb of the snapshot runs: at once from a function that the verb
+        calls, after two seconds if the verb runs in another thread.
         """
         if self._is_closed:
             return
@@ -43,7 +43,7 @@ class Snapshot(Reading):
         self._is_closed = True
 
     def __enter__(self) -> "Snapshot":
-        """Itself."""
+        """Return the snapshot itself."""
         self._outer = self._gate.inside()
         return self
 
@@ -53,13 +53,13 @@ class Snapshot(Reading):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End it."""
+        """End the snapshot."""
         if kind is not None:
             self._gate.forgive(self._outer)
         self.close()
 
     def abandon(self) -> None:
-        """End it after an exception in one of its verbs, which nobody else uses."""
+        """End the snapshot after an exception in one of its verbs; it has no other user."""
         self._gate.forgive(set())
         self.close()
 

@@ -24,14 +24,14 @@ from simdb.values import Id, Match, Matches
 
 
 class WriteTransaction(Reading):
-    """Inserts, deletes and queries; queries see what was staged before.
+    """Inserts, deletions and queries; queries see what the transaction staged before.
 
-    Use it with `with`: it commits at the end, or changes nothing if an exception passes through.
-    There is one at a time for a database; others wait.
+    Use it with `with`: it commits at the end, or changes nothing if an exception leaves the block.
+    A database has one write transaction at a time; other writers wait.
     """
 
     def __init__(self, store: Store) -> None:
-        """Wait for the right to write, and begin."""
+        """Wait for the write lock, and begin."""
         self._store = store
         self._writing = WriteState(store)
         self._outer: set[Holder] = set()
@@ -45,7 +45,10 @@ class WriteTransaction(Reading):
         replace: bool = False,
         errors: str = "strict",
     ) -> None:
-        """Store one document.  ExistsError when the id is taken, unless `replace`."""
+        """Store one document; see `insert_many`.
+
+        Raises ExistsError if the id is stored already, unless `replace`.
+        """
         with self._writing.alone("the transaction is to insert"):
             known = None if metadata is None else [metadata]
             self._insert([id], [document], known, replace=replace, errors=errors)
@@ -60,15 +63,16 @@ class WriteTransaction(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> int:
-        """Store many documents, all or none of them; returns how many.
+        """Store many documents, all or none of them; returns their number.
 
-        `ids`: str, bytes or int each, no two alike.  `documents`: an iterable of documents,
-        uint64[n] of ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix,
-        or an Arrow column.  `metadata`: a plain object or None for each.  `replace`: a stored
-        document of the same id is deleted first.
-        `progress(done)` is called now and then with the number of documents sketched.
+        `ids`: str, bytes or int, each once.  `documents`: an iterable of documents, uint64[n] of
+        ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix, or an Arrow
+        column.  `metadata`: a plain object or None for each document.  `replace`: first delete a
+        stored document that has the same id.  `errors`: see `query`.  `progress(done)` is called
+        now and then with the number of documents sketched.
 
-        Raises InputError for what cannot be taken, ExistsError for an id that is taken.
+        Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
+        stored already.
         """
         with self._writing.alone("the transaction is to insert"):
             return self._insert(
@@ -87,10 +91,10 @@ class WriteTransaction(Reading):
         method: str | None = None,
         errors: str = "strict",
     ) -> Match | None:
-        """Store a document unless one that matches it is stored: the claim of a new document.
+        """Store a document, unless a stored document matches it.
 
-        Returns the best match, and stores nothing; or None, and the document is stored.  See
-        `query` for the criterion.  ExistsError when the id is taken.
+        Returns None if it was stored, otherwise its best match.  See `query` for the criterion.
+        Raises ExistsError if the id is stored already.
         """
         with self._writing.alone("the transaction is to claim"):
             found = self._claim(
@@ -112,10 +116,13 @@ class WriteTransaction(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> Matches:
-        """Claim many documents in order; each also sees those before it that were stored.
+        """Store each of many documents, in order, unless a document stored before it matches it.
 
-        Row i of the result is empty where document i was stored, and holds its best match where it
-        was not.  ExistsError when an id is taken; then none is stored.
+        A document is also compared with the documents of this call that were stored before it.  Row
+        i of the result is empty if document i was stored; otherwise it holds the best match.  See
+        `query` for the criterion and `insert_many` for `documents`.
+
+        Raises ExistsError if an id is stored already; then no document is stored.
         """
         question = Question(similarity, distance, recall, method)
         with self._writing.alone("the transaction is to claim"):
@@ -136,21 +143,21 @@ class WriteTransaction(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> Matches:
-        """Look up many documents in all that was stored before, then store every one of them.
+        """Find the matches of many documents among those stored before, then store all of them.
 
-        Row i of the result holds the matches of document i: `match` "all" of them, best first, or
-        the "first" that is found, any one, which is faster: who has one is not asked any further.
-        The documents of one call do not match each other; for that see `add_many_if_new`.
-        See `query` for the criterion and `insert_many` for what `documents` may be.
+        Row i of the result holds the matches of document i.  `match`: "all" returns all matches,
+        best first; "first" returns any one match and is faster.  The documents of one call do not
+        match each other; see `add_many_if_new` for that.  See `query` for the criterion and
+        `insert_many` for `documents`.
 
-        `memory_limit`: bytes for the search.  The documents are taken in slices, and for each the
-        stored runs pass through memory in chunks, so the database may be larger than that.  The
-        ids, what waits for the commit (some 30 bytes a document besides its volatility vector),
-        the commit itself and the matches come on top.  None: everything at once.
-        `progress(done)` is called now and then with the number of documents looked up.
+        `memory_limit`: bytes for the search, None for no limit.  The search takes the documents in
+        slices and passes the stored runs through memory in chunks, so the database may be larger
+        than the limit.  Not counted are the ids, the staged documents (some 30 bytes each, and the
+        volatility vector), the commit itself and the matches.  `progress(done)` is called now and
+        then with the number of documents looked up.
 
-        Raises InputError for what cannot be taken, ExistsError for an id that is taken; then none
-        is stored.
+        Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
+        stored already; then no document is stored.
         """
         many.check_match(match)
         room = many.room_of(memory_limit)
@@ -170,33 +177,34 @@ class WriteTransaction(Reading):
             return matches
 
     def delete(self, id: Id) -> None:
-        """Delete one document; NotFoundError when there is none with this id."""
+        """Delete one document; NotFoundError if the id is unknown."""
         with self._writing.alone("the transaction is to delete"):
             if not self._delete_ids([id]):
                 raise NotFoundError(f"no document has the id {id!r}")
 
     def delete_many(self, ids: Iterable[Id]) -> int:
-        """Delete the documents with these ids; returns how many there were."""
+        """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
         with self._writing.alone("the transaction is to delete"):
             return self._delete_ids(ids)
 
     def commit(self) -> None:
-        """Make everything staged durable and visible, and end the transaction.
+        """Make all staged changes durable and visible, and end the transaction.
 
-        BusyError, and the transaction goes on, while one of its verbs runs: at once inside of what
-        that verb calls back.
+        Raises BusyError while a verb of the transaction runs, at once from a function that the verb
+        calls; the transaction then stays open.
         """
         self._writing.commit()
 
     def abort(self) -> None:
-        """Forget everything staged, and end the transaction; again is fine.
+        """Discard all staged changes, and end the transaction; aborting again does nothing.
 
-        BusyError, as by `commit`, while one of its verbs runs, for two seconds at most.
+        Raises BusyError like `commit` while a verb of the transaction runs, after two seconds at
+        most.
         """
         self._writing.abort()
 
     def __enter__(self) -> "WriteTransaction":
-        """Itself."""
+        """Return the transaction itself."""
         self._outer = self._writing.inside()
         return self
 
@@ -216,7 +224,7 @@ class WriteTransaction(Reading):
             self.abort()
 
     def __del__(self) -> None:
-        """A transaction that nobody holds any more is aborted."""
+        """Abort a transaction that was dropped without an end."""
         writing = getattr(self, "_writing", None)
         if writing is not None and not writing.is_ended:
             writing.end()
@@ -238,7 +246,7 @@ class WriteTransaction(Reading):
         if len(taken) and not replace:
             raise ExistsError(
                 f"a document with the id {encoded.ids[int(taken[0])]!r} is stored already"
-                f" ({len(taken)} of {len(encoded)} ids are taken); use replace=True to replace"
+                f" ({len(taken)} of {len(encoded)} ids are); use replace=True to replace it"
             )
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(encoded), errors=errors, progress=progress
@@ -283,7 +291,7 @@ class WriteTransaction(Reading):
     def _new_ids(
         self, ids: Iterable[Id], metadata: Any
     ) -> tuple[EncodedIds, list[tuple[int, bytes]]]:
-        """Ids that are free, and the metadata that goes with them."""
+        """Return encoded ids and packed metadata; ExistsError if an id is stored already."""
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
         existing = self._writing.current().find(encoded.offsets, encoded.content, encoded.hashes)

@@ -271,7 +271,7 @@ def test_a_document_without_features_matches_nothing(database):
 
 @pytest.mark.parametrize("wrong", [{}, {"other_id": "cat", "document": CAT}])
 def test_explain_takes_an_id_and_one_other(database, wrong):
-    with pytest.raises(simdb.InputError, match="an id and either another id or document="):
+    with pytest.raises(simdb.InputError, match="id and either other_id or document="):
         database.explain("fox", **wrong)
 
 

@@ -452,6 +452,6 @@ def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
 def rebuild(database):
     """Make what a test has damaged sound again."""
     with database.write() as transaction:
-        keeper = transaction._writing.staging.maintainer
-        keeper._sweep(transaction._writing.current())
+        maintainer = transaction._writing.staging.maintainer
+        maintainer._sweep(transaction._writing.current())
         transaction.insert("more", 99 << 50)
