@@ -415,7 +415,7 @@ def test_the_check_finds_a_cluster_that_is_too_small_or_too_large(open_database,
     (finding,) = database.check(deep=True)
 
     assert finding.place == "clusters"
-    assert "other clusters" in finding.message
+    assert "not in the clusters of" in finding.message
     assert list(database.check()) == []
     database.delete_many(["a", "b"])
 
@@ -442,9 +442,9 @@ def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
 
     (finding,) = database.check()
 
-    assert "what follows a member" in finding.message
+    assert "is not followed by another member" in finding.message
     assert database.cluster("a") == ["a", "b", "c"]
-    with pytest.raises(simdb.CorruptError, match="no ring"):
+    with pytest.raises(simdb.CorruptError, match="not a ring"):
         database.delete("a")
     rebuild(database)
 

@@ -1,6 +1,7 @@
-"""All pairs and clusters of an array of fingerprints, without a database.
+"""Array search: all pairs and clusters of an array of fingerprints, without a database.
 
-One table is sorted and swept at a time, in the same arrays, so that memory is that of one table.
+One table is sorted and swept at a time, in the same arrays, so the search needs the memory of one
+table.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,15 +27,15 @@ COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 
 
 def stream_pairs(fingerprints: Any, *, blocks: int, distance: int) -> Iterator[PairPositions]:
-    """Every pair within `distance` once, in chunks; what is asked is checked at once."""
+    """Yield every pair within `distance` once, in chunks; arguments are checked at the call."""
     check_arrangement(blocks, distance)
     every = read_fingerprints(fingerprints)
-    # They may be the caller's own array, which may change before the pairs are read.
+    # The caller's own array may change before the pairs are read, so it is copied.
     return _stream(Searched(every.fingerprints.copy(), every.ordinals), blocks, distance)
 
 
 def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClusters:
-    """Every set of two and more that pairs within `distance` connect."""
+    """Return every set of two or more fingerprints that pairs within `distance` connect."""
     check_arrangement(blocks, distance)
     every = read_fingerprints(fingerprints)
     count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
@@ -48,10 +49,12 @@ def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClus
 
 
 def read_fingerprints(fingerprints: Any) -> Searched:
-    """The fingerprints that count and their positions; InputError for what are none."""
+    """Return fingerprints with features and their positions; InputError for an invalid array."""
     bits = as_bits(fingerprints)
     if len(bits) > COUNT_MAX:
-        raise InputError(f"at most {COUNT_MAX} fingerprints at a time, not {len(bits)}")
+        raise InputError(
+            f"there must be at most {COUNT_MAX} fingerprints, got {len(bits)}; search in parts"
+        )
     positions = np.arange(len(bits), dtype=np.uint32)
     if isinstance(fingerprints, Fingerprints) and fingerprints.weights is not None:
         has_features = fingerprints.weights.any(axis=1)
@@ -60,21 +63,21 @@ def read_fingerprints(fingerprints: Any) -> Searched:
 
 
 def as_bits(fingerprints: Any) -> U64:
-    """`fingerprints` as uint64[n]: an array of whole numbers, `Fingerprints`, or many ints."""
+    """Return `fingerprints` as uint64[n]: from an integer array, `Fingerprints`, or many ints."""
     if isinstance(fingerprints, Fingerprints):
         return fingerprints.bits
     if isinstance(fingerprints, np.ndarray):
         return _checked_array(fingerprints)
     if isinstance(fingerprints, str | bytes) or not isinstance(fingerprints, Iterable):
         raise InputError(
-            "fingerprints are a uint64 array of one dimension or many whole numbers,"
-            f" not {describe(fingerprints)}"
+            "fingerprints must be a uint64 array of one dimension or many whole numbers,"
+            f" got {describe(fingerprints)}"
         )
     return np.array([_one(each, at) for at, each in enumerate(fingerprints)], np.uint64)
 
 
 def distinct(bits: U64) -> U64:
-    """Each value once, ascending."""
+    """Return each value once, ascending."""
     keys = bits.copy()
     kernel.sort(keys, np.empty(len(keys), np.uint32))
     is_last: npt.NDArray[np.bool_] = np.append(keys[:-1] != keys[1:], True)[: len(keys)]
@@ -83,12 +86,14 @@ def distinct(bits: U64) -> U64:
 
 def _checked_array(array: npt.NDArray[Any]) -> U64:
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
-        raise InputError("fingerprints are a uint64 array of one dimension, not " + describe(array))
+        raise InputError(
+            f"fingerprints must be a uint64 array of one dimension, got {describe(array)}"
+        )
     if array.dtype.kind == "i" and (negative := np.flatnonzero(array < 0)).size:
         at = int(negative[0])
         raise InputError(
-            f"fingerprint {at} is {array[at]}, below 0; for signed numbers of the same bits pass"
-            " array.view(numpy.uint64)"
+            f"fingerprint {at} must not be negative, got {array[at]}; if the bits are stored as"
+            " signed numbers, pass array.view(numpy.uint64)"
         )
     return aligned(array, np.uint64)
 
@@ -112,7 +117,7 @@ def _stream(every: Searched, blocks: int, distance: int) -> Iterator[PairPositio
 
 
 def _sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
-    """Makes each table when it is asked for, in the place of the one before."""
+    """Return a function that makes the table of a given number, over the table made before."""
     keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
 
     def table(number: int) -> Table:
@@ -126,7 +131,7 @@ def _sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
 
 
 def _link_equal(every: Searched, forest: kernel.Forest) -> Searched:
-    """Join equal fingerprints; returns the first of each value, in the order of values."""
+    """Join equal fingerprints; returns the first fingerprint of each value, ordered by value."""
     table = _sorted_tables(every, [ALL_BITS])(0)
     same = table.keys[1:] == table.keys[:-1]
     forest.join(table.ordinals[:-1][same], table.ordinals[1:][same])

@@ -1,7 +1,7 @@
-"""Equal documents: of each group the first stands for all, so that copies are never paired.
+"""Equal documents: the first of each group represents all, so copies are never paired.
 
-Equal means equal fingerprints and, where similarities count, equal volatility vectors.  (Equal
-vectors have equal fingerprints: their signs are the bits.)
+Equal means equal fingerprints and, for a search by similarity, equal volatility vectors.  (Equal
+vectors have equal fingerprints, as their signs are the bits.)
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def first_equal(sketches: Sketches, *, is_measured: bool) -> I64:
-    """For each sketch the position of the first one that is equal: int64[n]."""
+    """Return for each sketch the position of the first sketch equal to it: int64[n]."""
     _, firsts, group = np.unique(sketches.bits, return_index=True, return_inverse=True)
     found: I64 = firsts[group].astype(np.int64)
     if is_measured and len(found):
@@ -23,7 +23,7 @@ def first_equal(sketches: Sketches, *, is_measured: bool) -> I64:
 
 
 def first_equal_rows(vectors: npt.NDArray[np.uint8]) -> I64:
-    """For each row of uint8[n, width] the position of the first one that is equal: int64[n]."""
+    """Return for each row of uint8[n, width] the position of the first equal row: int64[n]."""
     if not len(vectors):
         return np.empty(0, np.int64)
     rows = np.ascontiguousarray(vectors)

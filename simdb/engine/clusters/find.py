@@ -1,6 +1,6 @@
 """Clusters: connected components of the matching pairs, or stars around representatives.
 
-Equal documents are linked to each other once and only one of them takes further part, so that a
+Equal documents are linked to each other first, and one of them takes part in the search, so a
 thousand copies make a thousand links and not half a million pairs.
 """
 
@@ -28,7 +28,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def check_policy(policy: object) -> None:
-    """Raise OptionError for a policy that there is not."""
+    """Raise OptionError for an unknown policy."""
     one_of("policy", policy, POLICIES)
 
 
@@ -39,9 +39,9 @@ def find_clusters(
     policy: str = CONNECTED,
     places: U32 | None = None,
 ) -> Clusters:
-    """Groups of two and more live documents by `policy`, one of `POLICIES`.
+    """Return the groups of two or more live documents by `policy`, one of `POLICIES`.
 
-    `places`: the place of each ordinal in the order for representatives; None: by ordinal.
+    `places`: the place of each ordinal in the order of representatives; None orders by ordinal.
     """
     if policy == STAR:
         labels = _star_labels(state, criterion, places)
@@ -51,13 +51,13 @@ def find_clusters(
 
 
 def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:
-    """Clusters with the users' ids; `labels`: one member of each ordinal's cluster."""
+    """Return clusters of the users' ids; `labels`: one member of the cluster of each ordinal."""
     offsets, members = grouped(labels, places)
     return Clusters(offsets, object_array(state.identifiers(members).decode(members)))
 
 
 def connected_labels(state: State, criterion: Criterion) -> U32:
-    """The least member of each ordinal's connected component: uint32[next ordinal]."""
+    """Return the least member of the component of each ordinal: uint32[next ordinal]."""
     forest, copies, left_out = _linked_copies(state, criterion)
     if len(copies):
         left_out = with_deleted(left_out, copies, state.next_ordinal)
@@ -68,7 +68,10 @@ def connected_labels(state: State, criterion: Criterion) -> U32:
 
 
 def _linked_copies(state: State, criterion: Criterion) -> tuple[Any, U32, Bitmap | None]:
-    """A forest with equal documents joined, all but one of each such group, and who is left out."""
+    """Join equal documents; returns the forest, the copies and the documents left out.
+
+    The copies are all but one document of each group of equal documents.
+    """
     is_measured = criterion.similarity is not None
     left_out = state.unweighted() if is_measured else state.dead
     forest = kernel.Forest(state.next_ordinal)
@@ -77,10 +80,10 @@ def _linked_copies(state: State, criterion: Criterion) -> tuple[Any, U32, Bitmap
 
 
 def _link_equal(state: State, forest: kernel.Forest, *, is_measured: bool) -> U32:
-    """Join equal documents; returns all but one of each such group.
+    """Join equal documents; returns all but one document of each group of equal documents.
 
-    Equal means equal fingerprints and, where similarities count, equal volatility vectors.  (Equal
-    vectors have equal fingerprints: their signs are the bits.)
+    Equal means equal fingerprints and, if `is_measured`, equal volatility vectors.  (Equal vectors
+    have equal fingerprints, as their signs are the bits.)
     """
     table = table_of_equals(state)
     same = table.keys[1:] == table.keys[:-1]
@@ -101,9 +104,9 @@ def _star_labels(
     criterion: Criterion,
     places: U32 | None,
 ) -> U32:
-    """The representative of each ordinal.
+    """Return the representative of each ordinal.
 
-    Of equal documents the first in order stands for all: the others match what it matches.
+    The first of equal documents in the order represents all: copies match what it matches.
     """
     forest, _, left_out = _linked_copies(state, criterion)
     equal = forest.labels()
@@ -120,7 +123,7 @@ def _star_labels(
 
 
 def _first_of_each(labels: U32, places: U32) -> U32:
-    """For each ordinal the one of its label that comes first in order: uint32[n]."""
+    """Return for each ordinal the first in the order with the same label: uint32[n]."""
     firsts = np.full(len(labels), len(labels), np.uint32)
     np.minimum.at(firsts, labels, places)
     ordinals = np.empty(len(places), np.uint32)

@@ -1,4 +1,4 @@
-"""Connected components as arrays, from the label that a forest gives every number."""
+"""Labels: connected components as arrays, from the label that a forest gives each number."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,11 @@ U32 = npt.NDArray[np.uint32]
 
 
 def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int64], U32]:
-    """Offsets int64[c + 1] and members uint32[k] of every component of two and more.
+    """Return offsets int64[c + 1] and members uint32[k] of components of two or more members.
 
-    `labels`: one member of each number's component.  `places`: the place of each number in some
-    order; None: ascending.  Members are in that order, and components in that of their first.
+    `labels`: one member of the component of each number.  `places`: the place of each number in
+    some order; None orders by number.  Members are in that order, and components in the order of
+    their first members.
     """
     joined = np.flatnonzero(labels != np.arange(len(labels), dtype=np.uint32)).astype(np.uint32)
     named = np.unique(labels[joined])
@@ -28,12 +29,12 @@ def grouped(labels: U32, places: U32 | None = None) -> tuple[npt.NDArray[np.int6
 
 
 def maintained_labels(membership: Membership, count: int) -> U32:
-    """The least member of the kept cluster of every ordinal below `count`: uint32[count]."""
+    """Return the least member of the maintained cluster of each ordinal: uint32[count]."""
     return labels_of(membership.whole(count)[0])
 
 
 def labels_of(numbers: U32) -> U32:
-    """The least ordinal with the same number as each; itself where that is 0: uint32[n]."""
+    """Return for each ordinal the least one with the same number, itself for 0: uint32[n]."""
     members = np.flatnonzero(numbers)
     _, firsts, group = np.unique(numbers[members], return_index=True, return_inverse=True)
     labels = np.arange(len(numbers), dtype=np.uint32)

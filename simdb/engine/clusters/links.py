@@ -1,7 +1,8 @@
-"""Links of some documents: what connects them to the others, and to each other.
+"""Links: the matches that connect new documents with stored ones and with each other.
 
-For clusters that are kept.  Equal documents are linked to the first of them, which alone is looked
-up, and one that equals a stored document is linked to that one only.
+Maintained clusters are made of these links.  Equal documents are linked to the first of them, and
+only this document is searched for.  A document that equals a stored document is linked to that
+document only.
 """
 
 from collections.abc import Iterator
@@ -28,9 +29,9 @@ from simdb.storage.records.tombstones import with_deleted
 from simdb.storage.runs.seal import seal
 from simdb.values import EMPTY, WEIGHTED, Sketches
 
-# So many documents and fewer are compared with each other; more get tables of their own.
+# Up to this number, documents are compared with each other; more get tables of their own.
 COMPARED_MAX = 128
-# A cluster by similarity of so many is taken apart exactly, a larger one with the recall asked.
+# Up to this size a cluster by similarity is split exactly; above, with the recall of the criterion.
 EXACT_MAX = 4096
 EQUAL = Criterion(None, 0, 1.0, AUTO, is_stored=True)
 
@@ -40,7 +41,7 @@ Links = tuple[U32, U32]
 
 
 def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
-    """What links each of the live documents `fresh` with others, and them with each other."""
+    """Yield the links of the live documents `fresh` to stored documents and to each other."""
     is_measured = criterion.similarity is not None
     sketches = stored_sketches(state, fresh)
     searchable = np.flatnonzero(
@@ -64,9 +65,9 @@ def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
 
 
 def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> I64:
-    """What is still connected: for each of `members` the position of the first of its part.
+    """Return for each of `members` the position of the first member still connected with it.
 
-    `numbers`: the cluster of each member.  Members of different ones are not compared.
+    `numbers`: the cluster of each member.  Members of different clusters are not compared.
     """
     sketches = stored_sketches(state, members)
     first = first_equal(sketches, is_measured=criterion.similarity is not None)
@@ -91,9 +92,10 @@ def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> 
 def _compared(
     state: State, criterion: Criterion, members: U32, numbers: U32, chosen: I64
 ) -> tuple[I64, I64]:
-    """Positions of members that match, each of `chosen` compared with all of its cluster.
+    """Return positions of members that match: each of `chosen` is compared with its cluster.
 
-    Those of one cluster stand together in `chosen`: every two are some places apart.
+    The members of a cluster are next to each other in `chosen`, so two members of the same cluster
+    are less than its size apart.
     """
     bits = state.column(layout.FINGERPRINT, members)
     found: list[tuple[I64, I64]] = [(chosen[:0], chosen[:0])]
@@ -115,7 +117,7 @@ def _compared(
 
 
 def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iterator[Links]:
-    """Positions of sketches that match each other."""
+    """Yield the positions of sketches that match each other."""
     count = len(sketches)
     if count < 2:
         return
@@ -135,10 +137,10 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
 
 
 def _stored_equals(state: State, sketches: Sketches, *, is_measured: bool) -> I64:
-    """The ordinal of some document of the view that equals each sketch, -1 where none is found.
+    """Return for each sketch the ordinal of a stored document equal to it, -1 if none is found.
 
-    Where similarities count, of those with equal fingerprints, or an equal band, only one is looked
-    at: the others are found with everything else that is near.
+    If `is_measured`, only one document with the same fingerprint, or with an equal band, is
+    compared; the search for matches finds the rest.
     """
     equals = np.full(len(sketches), -1, np.int64)
     queries, found = FIND_EQUAL[state.kind.stores](state, sketches)
@@ -157,7 +159,7 @@ def _equal_fingerprints(state: State, sketches: Sketches) -> tuple[I64, U32]:
 
 
 def _equal_bands(state: State, sketches: Sketches) -> tuple[I64, U32]:
-    """Return queries and, for each and each band, one document with the same key."""
+    """Return queries and documents: for each query and band, one with the same band key."""
     found: tuple[I64, U32] = state.tables().any_of_each(sketches.vectors)
     return found
 

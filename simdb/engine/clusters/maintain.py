@@ -1,10 +1,10 @@
-"""Keeping clusters: what insertions and deletions make of them, settled before a commit.
+"""Maintained clusters: what insertions and deletions make of them, worked out before a commit.
 
-A new document joins the clusters of all that match it, which become one under the number of the
-largest.  Whoever loses a member keeps its number for the largest part of the rest.  What is settled
-costs what has changed: of two clusters that become one the smaller is written again, and of
-those that lost a member only the members are compared with each other; of a large one, where that
-tells enough, only the former neighbours of who has left it.
+A new document joins the clusters of all its matches, and these clusters become one under the number
+of the largest.  When a cluster loses a member, the largest remaining part keeps the number.  The
+work depends on the changes.  When two clusters become one, only the smaller is written again.  When
+a cluster loses members, only its remaining members are compared with each other; in a large
+cluster, if that suffices, only the former neighbours of the lost members.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ from simdb.storage.records.manifest import Manifest
 from simdb.storage.records.tombstones import is_deleted
 from simdb.values import ORDINALS_MAX
 
-# Where at least so many documents are new, and more than are old, all are swept.
+# With at least this number of new documents, and more than old ones, all are swept.
 SWEPT_LEAST = 4096
-# So many members of a cluster that loses some are compared with each other, all of them at once.
+# Up to this size the members of a cluster that loses some are all compared with each other.
 WHOLE_MAX = 128
 
 I64 = npt.NDArray[np.int64]
@@ -36,10 +36,10 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Maintainer:
-    """The kept clusters as a write transaction leaves them."""
+    """The maintained clusters, as a write transaction changes them."""
 
     def __init__(self, membership: Membership, criterion: Criterion, manifest: Manifest) -> None:
-        """As the transaction found them; `criterion`: what counts as a match."""
+        """Begin with the clusters of `manifest`; `criterion` says which documents match."""
         self.membership = membership
         self._criterion = criterion
         self._settled_stop = manifest.next_ordinal
@@ -48,7 +48,7 @@ class Maintainer:
         self._last_cluster = manifest.last_cluster
 
     def settle(self, state: State, deleted: Sequence[U32]) -> None:
-        """Take in what has changed; `state` has it all, and `deleted` who was deleted, in order."""
+        """Bring the clusters up to date with `state`; `deleted`: all deletions so far, in order."""
         start, stop = self._settled_stop, state.next_ordinal
         removed = np.concatenate([np.empty(0, np.uint32), *deleted[self._settled_deletions :]])
         fresh = np.arange(start, stop, dtype=np.uint32)
@@ -61,15 +61,15 @@ class Maintainer:
         self._settled_stop, self._settled_deletions = stop, len(deleted)
 
     def is_past(self, next_ordinal: int, deletion_count: int) -> bool:
-        """Whether more has been taken in than documents below an ordinal, and some deletions."""
+        """Return whether the clusters include later documents or more deletions than these."""
         return self._settled_stop > next_ordinal or self._settled_deletions > deletion_count
 
     def counted(self, manifest: Manifest) -> Manifest:
-        """The manifest with the clusters of now."""
+        """Return the manifest with the present cluster counts."""
         return replace(manifest, cluster_count=self._cluster_count, last_cluster=self._last_cluster)
 
     def _sweep(self, state: State) -> None:
-        """All clusters from nothing."""
+        """Find all clusters again."""
         offsets, members = grouped(connected_labels(state, self._criterion))
         numbers = np.zeros(state.next_ordinal, np.uint32)
         following = np.zeros(state.next_ordinal, np.uint32)
@@ -106,13 +106,13 @@ class Maintainer:
             self._write_parts(members, before, parts)
 
     def _shrink(self, state: State, number: np.uint32, removed: U32) -> None:
-        """Take documents out of one large cluster, and write only what that changes."""
+        """Take documents out of one large cluster, and write only the changes."""
         numbers, following = self.membership.whole(state.next_ordinal)
         members = np.flatnonzero(numbers == number).astype(np.uint32)
         members = members[~is_deleted(state.dead, members)]
         if len(members) + len(removed) <= WHOLE_MAX:
             raise CorruptError(
-                f"cluster {number} is no ring: it does not come back to {removed[0]}"
+                f"cluster {number} is not a ring: it does not come back to {removed[0]}"
             )
         parts = labels_after(state, self._criterion, members, removed)
         if parts is None:
@@ -129,7 +129,7 @@ class Maintainer:
         self._write_apart(moved, parts[is_moved])
 
     def _unlink(self, following: U32, staying: U32, leaving: U32) -> None:
-        """Close the ring of `staying` where `leaving` were in it."""
+        """Take `leaving` out of the ring of `staying`, and close it."""
         is_leaving = np.zeros(len(following), np.bool_)
         is_leaving[leaving] = True
         ends = staying[is_leaving[following[staying]]]
@@ -144,7 +144,7 @@ class Maintainer:
         self.membership.write(leaving, numbers=nothing, following=nothing)
 
     def _write_apart(self, members: U32, parts: I64) -> None:
-        """New clusters of `parts`; a document that is alone stays in none."""
+        """Write `parts` as new clusters; a document alone in its part is in no cluster."""
         order, offsets = groups_of(parts)
         if not len(order):
             return
@@ -156,7 +156,10 @@ class Maintainer:
         self.membership.write(members, numbers=np.repeat(numbers, sizes), following=following)
 
     def _write_parts(self, members: U32, before: U32, parts: I64) -> None:
-        """Clusters of `parts`; the largest of each cluster `before` keeps its number."""
+        """Write `parts` as clusters; the largest part of each old cluster keeps its number.
+
+        `before`: the number of the old cluster of each member.
+        """
         order, offsets = groups_of(parts)
         members, sizes = members[order], np.diff(offsets)
         previous = before[order[offsets[:-1]]]
@@ -174,7 +177,7 @@ class Maintainer:
         self.membership.write(members, numbers=np.repeat(numbers, sizes), following=following)
 
     def _add(self, state: State, fresh: U32) -> None:
-        """Put new documents into the clusters of what matches them."""
+        """Put new documents into the clusters of their matches."""
         if not len(fresh):
             return
         found = links_of(state, self._criterion, fresh)
@@ -185,7 +188,7 @@ class Maintainer:
         forest = kernel.Forest(len(nodes))
         ends = np.asarray(places, np.uint32)
         forest.join(ends[: len(left)], ends[len(left) :])
-        # One member of each cluster stands for it, and the others are connected with it.
+        # One member represents each cluster, and its other members are joined with it.
         numbers = self.membership.numbers(nodes)
         clustered = np.flatnonzero(numbers).astype(np.uint32)
         _, heads, group = np.unique(numbers[clustered], return_index=True, return_inverse=True)
@@ -195,7 +198,7 @@ class Maintainer:
         self._add_single(nodes, np.flatnonzero(numbers == 0), components, anchors)
 
     def _thinned(self, left: U32, right: U32) -> tuple[U32, U32]:
-        """The links, of those from one document to members of one cluster only the first."""
+        """Keep at most one link from each document to each cluster, and all links to no cluster."""
         numbers = self.membership.numbers(right)
         single = np.flatnonzero(numbers == 0)
         ends = left.astype(np.uint64) << np.uint64(32) | numbers
@@ -204,7 +207,7 @@ class Maintainer:
         return left[chosen], right[chosen]
 
     def _merge_all(self, nodes: U32, heads: U32, components: U32) -> I64:
-        """Make one cluster of those in each component; a member of it, -1 where there is none.
+        """Merge the clusters of each component; returns one member of each, -1 without a cluster.
 
         `heads`: positions in `nodes` of one member of each cluster.
         """
@@ -218,7 +221,7 @@ class Maintainer:
         return anchors
 
     def _merge(self, left: int, right: int) -> None:
-        """Make one cluster of two, under the number of the larger."""
+        """Merge two clusters under the number of the larger."""
         smaller, other = self._smaller(left, right)
         number = self.membership.numbers(np.array([other], np.uint32))
         followers = np.array(
@@ -229,9 +232,9 @@ class Maintainer:
         self._cluster_count -= 1
 
     def _smaller(self, left: int, right: int) -> tuple[U32, int]:
-        """The members of the smaller of two clusters, and one of the other.
+        """Return the members of the smaller of two clusters, and one member of the larger.
 
-        Both rings are walked in step, so the larger one costs no more.
+        Both rings are walked in step, so the size of the larger does not matter.
         """
         ours, theirs = [left], [right]
         while True:
@@ -245,9 +248,9 @@ class Maintainer:
             theirs.append(following)
 
     def _add_single(self, nodes: U32, single: I64, components: U32, anchors: I64) -> None:
-        """Put documents that are in no cluster behind the anchor of their component, or together.
+        """Put documents of no cluster into the cluster of their component, or into a new cluster.
 
-        `single`: their positions in `nodes`.
+        `single`: their positions in `nodes`.  They follow the anchor of the component in its ring.
         """
         order, offsets = groups_of(components[single])
         if not len(order):
@@ -265,12 +268,12 @@ class Maintainer:
         self.membership.write(anchor, following=members[offsets[:-1][has_anchor]])
 
     def _new_numbers(self, count: int) -> U32:
-        """Numbers for new clusters, which no other ever had since the last compaction."""
+        """Return numbers for new clusters, unused since the last compaction."""
         first = self._last_cluster + 1
         if first + count > ORDINALS_MAX:
             raise FullError(
                 f"the database has used {self._last_cluster} numbers for clusters; compact() frees"
-                " those of clusters that are no more"
+                " the numbers of clusters that no longer exist"
             )
         self._last_cluster += count
         self._cluster_count += count

@@ -1,7 +1,7 @@
-"""The order in which documents stand for a cluster: of insertion, or by a field of their metadata.
+"""Order of representatives: documents by insertion, or by a field of their metadata.
 
-Documents without the field, and with None or a number that is none (NaN) there, come last.  Ties
-are broken by insertion.
+Documents without the field come last, and so do documents whose field is None or NaN. Ties are
+broken by insertion.
 """
 
 from typing import Any
@@ -15,22 +15,22 @@ from simdb.errors import InputError, OptionError
 from simdb.storage import codec
 from simdb.storage.records.tombstones import is_deleted
 
-FIRST = "first"  # instead of a field: the document that was inserted first
+FIRST = "first"  # instead of the name of a field: by insertion
 
 U32 = npt.NDArray[np.uint32]
 
 
 def places_by_field(state: State, field: str) -> U32:
-    """The place of every ordinal in the order by `field`: uint32[next ordinal].
+    """Return the place of every ordinal in the order by `field`: uint32[next ordinal].
 
-    Raises OptionError when no live document has the
-    field, InputError for values that cannot be compared with each other.
+    Raises OptionError if no live document has the field, InputError for values that cannot be
+    compared with each other.
     """
     ordinals, values = _field_values(state, field)
     if not values and len(state.live()):
         raise OptionError(
-            f"no document has {shown(field)} in its metadata, so it cannot choose representatives;"
-            f" give another field, or {FIRST!r}"
+            f"representative must be {FIRST!r} or a field of the metadata, and no document has the"
+            f" field {shown(field)}"
         )
     order = sorted(range(len(values)), key=lambda at: (values[at], ordinals[at]))
     ranked = np.array(ordinals, np.uint32)[order]
@@ -43,7 +43,7 @@ def places_by_field(state: State, field: str) -> U32:
 
 
 def _field_values(state: State, field: str) -> tuple[list[int], list[Any]]:
-    """Live documents with a value, and their values, which are all of one kind."""
+    """Return the live documents that have a value, and the values, which are all of one kind."""
     live = ~is_deleted(state.dead, np.arange(state.next_ordinal, dtype=np.uint32))
     ordinals: list[int] = []
     values: list[Any] = []
@@ -63,15 +63,15 @@ def _field_values(state: State, field: str) -> tuple[list[int], list[Any]]:
 
 
 def _kind(value: Any) -> str | None:
-    """What values it can be compared with; None where with none."""
+    """Return the kind of values that can be compared with `value`; None if it has no order."""
     if isinstance(value, int | float):
         return "number"
     return type(value).__name__ if isinstance(value, str | bytes) else None
 
 
 def _unordered(state: State, field: str, ordinal: int, value: Any, others: list[Any]) -> InputError:
-    seen = f", and {type(others[0]).__name__} in others" if others else ""
+    seen = f", and in earlier documents {type(others[0]).__name__}" if others else ""
     return InputError(
-        f"documents are ordered by numbers, or by text, or by bytes; the field {field!r} of"
-        f" document {state.id_of(ordinal)!r} holds {type(value).__name__}{seen}"
+        f"representative={field!r} needs a field of numbers only, of text only or of bytes only;"
+        f" in document {state.id_of(ordinal)!r} it holds {type(value).__name__}{seen}"
     )

@@ -1,9 +1,10 @@
-"""Parting: what a large cluster falls into when it loses some members.
+"""Splitting: the parts into which a large cluster falls when it loses members.
 
-It stays whole if the former neighbours of those members are still connected with each other, which
-a few comparisons mostly show.  Otherwise the search goes on from each group of neighbours, the one
-that has seen the fewest documents first, until groups meet or one of them has seen all that it
-reaches, which is then a part.  So a small part costs what it holds, however large the rest is.
+The cluster stays whole if the former neighbours of the lost members are still connected with each
+other, and a few comparisons mostly show that.  Otherwise each group of connected neighbours grows
+by searching, first the group that holds the fewest documents, until groups meet, or until a group
+has no new matches: this group is then a part.  So a small part costs its own size, however large
+the rest of the cluster is.
 """
 
 from dataclasses import replace
@@ -20,16 +21,16 @@ from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.storage import layout
 
-# More members that go at once are left to a comparison of all that stay.
+# If more members are removed at once, all remaining members are compared.
 REMOVED_MAX = 16
-# So many neighbours are compared with all the others before the search goes on from them.
+# This number of neighbours is compared with all neighbours before the groups grow.
 COMPARED_NEIGHBOURS_MAX = 16
-# So many groups, rounds of the search and matches in them; what needs more is compared as a whole.
+# The limits of the search, in groups, rounds and matches; beyond, all members are compared.
 GROUPS_MAX = 16
 ROUNDS_LEAST, ROUNDS_MAX = 8, 128
 FOUND_MAX = 1 << 19
 QUERIES_AT_ONCE = 16
-# A round takes as long as the comparison of so many members, some 100 microseconds.
+# A round takes as long as comparing this number of members, some 100 microseconds.
 ROUND_MEMBERS = 256
 
 I64 = npt.NDArray[np.int64]
@@ -38,9 +39,9 @@ F32 = npt.NDArray[np.float32]
 
 
 def labels_after(state: State, criterion: Criterion, members: U32, removed: U32) -> I64 | None:
-    """The part of each of `members` after the cluster has lost `removed`: equal labels, one part.
+    """Return the part of each of `members` after the cluster lost `removed`, as equal labels.
 
-    `members`: all that are left, ascending.  None when that cannot be told by a short search.
+    `members`: all members that are left, ascending.  None if a short search cannot tell.
     """
     if len(removed) > REMOVED_MAX:
         return None
@@ -50,7 +51,7 @@ def labels_after(state: State, criterion: Criterion, members: U32, removed: U32)
         neighbours = _neighbours(state, criterion, members, removed[together == number])
         groups = _groups(state, criterion, neighbours)
         parts = _search(state, criterion, members, groups)
-        # Two searches that both find parts may each take what the other leaves for the same rest.
+        # If two searches find parts, each may have found what the other takes for the rest.
         if parts is None or (parts and found):
             return None
         found += parts
@@ -61,7 +62,7 @@ def labels_after(state: State, criterion: Criterion, members: U32, removed: U32)
 
 
 def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) -> U32:
-    """The members that match one of `removed`, the nearest first."""
+    """Return the members that match one of `removed`, the nearest first."""
     if criterion.similarity is None:
         exact = replace(criterion, recall=1.0, method="auto")
         rows = search(state, stored_sketches(state, removed), exact)
@@ -82,7 +83,10 @@ def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) 
 
 
 def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int]]:
-    """The neighbours in groups, connected by what some of them match; or all that is told."""
+    """Return the neighbours in connected groups; at most `GROUPS_MAX` + 1 groups.
+
+    Only the matches of the first neighbours are looked at, so connected groups may be apart.
+    """
     forest = kernel.Forest(len(neighbours))
     every = np.arange(len(neighbours), dtype=np.uint32)
     labels = every
@@ -100,7 +104,7 @@ def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int
 def _is_close(
     state: State, criterion: Criterion, neighbours: U32, position: int
 ) -> npt.NDArray[np.bool_]:
-    """Whether each of `neighbours` matches the one at position `position`."""
+    """Return whether each of `neighbours` matches the neighbour at `position`."""
     close = np.ones(len(neighbours), np.bool_)
     if criterion.distance is not None:
         bits = state.column(layout.FINGERPRINT, neighbours)
@@ -115,7 +119,7 @@ def _is_close(
 def _search(
     state: State, criterion: Criterion, members: U32, groups: list[set[int]]
 ) -> list[set[int]] | None:
-    """All parts but one, when each of `groups` goes on to what it reaches; None if that is far."""
+    """Return all parts but one, found by growing `groups`; None if unsure or too long."""
     parts: list[set[int]] = []
     if len(groups) > GROUPS_MAX:
         return None
@@ -143,12 +147,12 @@ def _search(
 
 
 def _is_sure(criterion: Criterion, members: U32) -> bool:
-    """Whether a document that no look-up has reached is as good as not connected."""
+    """Return whether a document that no search has reached counts as not connected."""
     return criterion.recall == 1.0 or criterion.similarity is None or len(members) > EXACT_MAX
 
 
 def _reached(state: State, criterion: Criterion, members: U32, queries: list[int]) -> U32:
-    """The members that match one of `queries`."""
+    """Return the members that match one of `queries`."""
     sketches = stored_sketches(state, np.array(queries, np.uint32))
     rows = search(state, sketches, criterion)
     reached: U32 = rows.ordinals[np.isin(rows.ordinals, members)]
@@ -156,7 +160,7 @@ def _reached(state: State, criterion: Criterion, members: U32, queries: list[int
 
 
 def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:
-    """Make one group of the one that has grown and all that it has met."""
+    """Merge the group at `at`, which has grown, with all groups that it has met."""
     for other in reversed(range(len(groups))):
         if other != at and not groups[other].isdisjoint(groups[at]):
             groups[at] |= groups.pop(other)

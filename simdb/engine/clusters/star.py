@@ -1,8 +1,8 @@
-"""Stars: clusters in which every member matches the representative, so that nothing is chained.
+"""Stars: clusters in which every member matches the representative, so matches are not chained.
 
-Documents are taken in order.  One that no earlier representative matches becomes one; any other
-joins the earliest that does.  They come in batches: those of a batch that none has claimed yet are
-compared with each other, and only the representatives among them are looked up in the collection.
+Documents are taken in order.  Each joins the earliest representative that matches it, or becomes a
+representative itself.  They come in batches: the documents of a batch that have no representative
+yet are compared with each other, and only the new representatives are looked up in the collection.
 Representatives do not match each other, so few can be near one document however crowded its
 neighbourhood is, and memory stays linear.
 """
@@ -25,7 +25,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def find_stars(state: State, criterion: Criterion, ordered: U32) -> U32:
-    """The representative of each ordinal, itself where it has no other: uint32[next ordinal].
+    """Return the representative of each ordinal, by default itself: uint32[next ordinal].
 
     `ordered`: the documents of `state` that take part, in their order.
     """
@@ -42,7 +42,7 @@ def find_stars(state: State, criterion: Criterion, ordered: U32) -> U32:
         sketches = stored_sketches(state, leaders)
         rows = search(state, sketches, criterion, plan=plan)
         chosen = np.flatnonzero(~is_settled[rows.ordinals])
-        # Rows stand in the order of their representatives: the first claim counts.
+        # Rows are in the order of their representatives: the first claim counts.
         joined, firsts = np.unique(rows.ordinals[chosen], return_index=True)
         owners[joined] = leaders[rows.queries[chosen[firsts]]]
         is_settled[joined] = True
@@ -50,7 +50,7 @@ def find_stars(state: State, criterion: Criterion, ordered: U32) -> U32:
 
 
 def _settle(state: State, criterion: Criterion, plan: Plan, batch: U32) -> npt.NDArray[np.int64]:
-    """For each of `batch` the position of its representative, if those of `batch` were all."""
+    """Return for each of `batch` the position in it of its representative within the batch."""
     owners = np.arange(len(batch))
     among = method_of(state, plan).links_among
     assert among is not None, "every method that finds matches compares a few documents"
@@ -60,9 +60,10 @@ def _settle(state: State, criterion: Criterion, plan: Plan, batch: U32) -> npt.N
 
 
 def _claim(owners: npt.NDArray[np.int64], left: U32, right: U32) -> None:
-    """Let each of `left` that nobody owns own what it has on the `right`, if nobody else does.
+    """Make each of `left` that represents itself the representative of its matches.
 
-    Pairs are in the order of the left, so whether one is owned is settled when its pairs begin.
+    The matches are on the `right`; those with a representative keep it.  Pairs are in the order of
+    `left`, so the representative of a document is final before its own pairs begin.
     """
     bounds = [*np.flatnonzero(np.diff(left, prepend=-1)), len(left)]
     for start, stop in pairwise(bounds):
