@@ -45,7 +45,7 @@ def test_a_database_gets_its_table_once_and_keeps_it(simdb_run, texts):
     assert (ran.code, ran.rows[0]["features"]) == (0, 2)
     assert options_of("db").idf == simdb.fit_idf(TEXTS, SINGLE)
     assert again.code == 2
-    assert "has its IDF table already" in again.notes
+    assert "has an IDF table already" in again.notes
     assert simdb_run("insert", "db", texts).code == 0
     assert simdb_run("query", "db", TEXTS[0]).rows[0]["id"] == "0"
 

@@ -296,4 +296,6 @@ def test_explain_says_that_a_query_finds_what_it_compares(grown):
     explained = grown.explain("new3", document=QUERIES[3], method="psm", **ASKED)
 
     assert explained.is_found
-    assert "a query (psm) finds it, comparing what is not calibrated" in explained.reason
+    assert (
+        "a query (psm) finds it, comparing the documents that the calibration" in explained.reason
+    )

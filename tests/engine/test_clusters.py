@@ -150,11 +150,11 @@ def test_fields_that_give_no_order_are_refused(tmp_path_factory):
         assert len(database.find_clusters(representative="date")) == 0
         database.insert_many(list("abc"), [1, 2, 3], [{"n": 1, "m": [1]}, {"n": "1"}, None])
 
-        with pytest.raises(simdb.OptionError, match="no document has 'date'"):
+        with pytest.raises(simdb.OptionError, match="no document has the field 'date'"):
             database.find_clusters(representative="date")
-        with pytest.raises(simdb.InputError, match="'b' holds str, and int in others"):
+        with pytest.raises(simdb.InputError, match="'b' it holds str, and in earlier documents int"):
             database.find_clusters(representative="n")
-        with pytest.raises(simdb.InputError, match="'a' holds list"):
+        with pytest.raises(simdb.InputError, match="'a' it holds list"):
             database.find_clusters(representative="m")
         with pytest.raises(simdb.OptionError, match="'connected', 'star', got 'chain'"):
             database.find_clusters(policy="chain")

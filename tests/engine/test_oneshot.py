@@ -170,8 +170,8 @@ def test_any_whole_numbers_of_64_bits_are_taken():
         (np.array([3, -1]), "view"),
         (np.array([0.5]), "float64"),
         (np.zeros((2, 2), np.uint64), "one dimension"),
-        ("12", "not str"),
-        (5, "not int"),
+        ("12", "got str"),
+        (5, "got int"),
     ],
 )
 def test_what_is_no_fingerprint_is_refused(given, message):

@@ -1,4 +1,4 @@
-"""Explanations by fingerprints: why two documents match or not, to the bits and the features."""
+"""Explanations by fingerprints: why two documents match or not, down to bits and features."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from simdb.reports import DifferingBit, Explanation, FeatureDifference
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import Id, NamedFeatures
 
-# How many features each differing bit comes with; all of them are in the whole list.
+# The number of features listed with each differing bit; the explanation has them all.
 BIT_FEATURES = 5
 
 F32 = npt.NDArray[np.float32]
@@ -34,9 +34,9 @@ F64 = npt.NDArray[np.float64]
 class Side:
     """One of the two documents.
 
-    `weights`: as exactly as they are known; `measured`: those that a similarity is estimated from;
-    `levels` uint8[64]: how far each bit is from flipping; None without weights.  `features`: None
-    where there is no text.  `is_uncovered`: stored, and the calibration does not cover it.
+    `weights`: as exact as they are known; `measured`: the weights that similarity is estimated
+    from; `levels` uint8[64]: how far each bit is from flipping; each None without weights.
+    `features`: None without a text.  `is_uncovered`: stored, but the calibration does not cover it.
     """
 
     id: Id | None
@@ -50,7 +50,7 @@ class Side:
 
     @property
     def has_weights(self) -> bool:
-        """Whether it can be matched by similarity, or matches nothing anyway."""
+        """Whether a similarity can be measured, or the document matches nothing anyway."""
         return self.is_empty or self.measured is not None
 
 
@@ -90,10 +90,10 @@ def explain(
     plan: Plan | None = None,
     method: Method | None = None,
 ) -> Explanation:
-    """Why the two match by `criterion`, or do not.
+    """Return why the two documents match by `criterion`, or do not.
 
-    `plan` and the `method` that carries it out: how a query would be answered, by the document that
-    is not stored, or else by the left one.
+    `plan` and the `method` that carries it out: how a query would be answered.  The query is the
+    document that is not stored, or else the left one.
     """
     differing = left.bits ^ right.bits
     similarity = _similarity(left.measured, right.measured)
@@ -132,7 +132,7 @@ def explain(
 
 
 def stored_side(state: State, id: Id) -> Side:
-    """A stored document; NotFoundError when there is none."""
+    """Return a stored document; NotFoundError if the id is unknown."""
     ordinals = known_ordinals(state, [id])
     sketches = stored_sketches(state, ordinals)
     stored = state.kind.fingerprint_of(sketches, 0)
@@ -143,7 +143,7 @@ def stored_side(state: State, id: Id) -> Side:
 
 
 def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
-    """A document at hand, as it would be stored."""
+    """Return a given document, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors, is_query=True)
     sketched = fingerprint_of(sketches, 0)
     features = sketcher.features(document, errors=errors)
@@ -157,14 +157,14 @@ def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
 def differences(
     left: NamedFeatures | None, right: NamedFeatures | None
 ) -> tuple[tuple[FeatureDifference, ...] | None, int]:
-    """The features that weigh differently, the greatest change first, and how many do not."""
+    """Return the features with different weights, the greatest change first, and how many agree."""
     known = [side for side in (left, right) if side is not None]
     if not known:
         return None, 0
     hashes = np.unique(np.concatenate([side.hashes for side in known]))
     names = np.empty(len(hashes), object)
     weights: list[F64 | None] = []
-    for side in (right, left):  # where both have a text for it, that of the left stays
+    for side in (right, left):  # if both have a name for a feature, that of the left stays
         if side is None:
             weights.insert(0, None)
             continue
@@ -188,7 +188,7 @@ def differences(
 
 
 def _similarity(left: F32 | None, right: F32 | None) -> float | None:
-    """The cosine of two vectors, of the dimensions that both have."""
+    """Return the cosine of two vectors, over the dimensions that both have."""
     if left is None or right is None:
         return None
     shared = min(len(left), len(right))
@@ -200,7 +200,7 @@ def _similarity(left: F32 | None, right: F32 | None) -> float | None:
 def _faults(
     left: Side, right: Side, criterion: Criterion, distance: int, similarity: float | None
 ) -> list[str]:
-    """What keeps the two from being a match, in words."""
+    """Return why the two documents do not match, in words; nothing if they match."""
     faults = [
         f"the {name} document has no features, so it matches nothing"
         for name, side in (("left", left), ("right", right))
@@ -237,7 +237,7 @@ def _reason(
     where = (
         f"the leading bits of {agreeing} of {len(flips)} tables agree"
         if agreeing
-        else f"{min(flips)} leading bits differ in the nearest of {len(flips)} tables"
+        else f"at least {min(flips)} leading bits differ in each of {len(flips)} tables"
     )
     reason = f"a match: {' and '.join(holds)}; {where}"
     if plan is None:
@@ -246,17 +246,19 @@ def _reason(
     if reached:
         return f"{reason}; a query ({way}) finds it{_probe_in_words(plan, probe)}"
     if distance > plan.distance:
-        return f"{reason}; a query ({way}) looks no farther than distance {plan.distance}"
+        return f"{reason}; a query ({way}) searches up to distance {plan.distance} only"
     return f"{reason}; a query ({way}) may miss it"
 
 
 def _probe_in_words(plan: Plan | None, probe: Probe | None) -> str:
     if probe is None:
-        return "" if plan is None or not plan.compared else ", comparing what is not calibrated"
+        if plan is None or not plan.compared:
+            return ""
+        return ", comparing the documents that the calibration does not cover"
     if not probe.flipped:
         return f" in table {probe.table} by its own header"
     flipped = "bit " + " and ".join(map(str, probe.flipped))
-    rank = "" if probe.rank is None else f", the {probe.rank}. header asked for"
+    rank = "" if probe.rank is None else f", probe {probe.rank} of the query"
     return f" in table {probe.table} with {flipped} flipped{rank}"
 
 
@@ -267,7 +269,7 @@ def _or_zeros(weights: F64 | None, hashes: Any) -> F64:
 def _differing_bits(
     left: Side, right: Side, similarity: float, features: tuple[FeatureDifference, ...] | None
 ) -> tuple[tuple[DifferingBit, ...], float | None]:
-    """The bits that differ, and p(u, S) of their set."""
+    """Return the bits that differ, and p(u, S) of their set."""
     positions = list(set_bits(left.bits ^ right.bits))
     volatilities = [_volatilities(side.weights, similarity) for side in (left, right)]
     ranks = [_ranks(side.weights) for side in (left, right)]
@@ -295,15 +297,15 @@ def _differing_bits(
 def _moving(
     features: tuple[FeatureDifference, ...], position: int, *, is_set: bool
 ) -> tuple[FeatureDifference, ...]:
-    """The features that moved a bit most towards what it is on the right."""
+    """Return the features that moved a bit most towards its value on the right."""
     sign = 1.0 if is_set else -1.0
     moved = [each for each in features if sign * each.moves(position) > 0]
-    # They come with the greatest change first.
+    # The features are ordered, the greatest change first.
     return tuple(moved[:BIT_FEATURES])
 
 
 def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
-    """The probability of each of 64 bits to be another in a document of that `similarity`."""
+    """Return the probability of each of 64 bits to differ in a document of that `similarity`."""
     if weights is None:
         return None
     values = weights.astype(np.float64)
@@ -315,7 +317,7 @@ def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
 
 
 def _ranks(weights: F32 | None) -> npt.NDArray[np.int64] | None:
-    """The place of each bit, from 1, in the order of volatility."""
+    """Return the place of each bit, from 1, in the order of volatility."""
     if weights is None:
         return None
     order = np.argsort(np.abs(weights[:FINGERPRINT_BITS]), kind="stable")

@@ -1,4 +1,4 @@
-"""Explanations by signatures: why two documents match or do not, to the bands that agree."""
+"""Explanations by signatures: why two documents match or do not, down to the bands that agree."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -56,12 +56,12 @@ def explain_stored(
 
 
 def stored_signature(state: State, id: Id) -> Side:
-    """A stored document; NotFoundError when there is none."""
+    """Return a stored document; NotFoundError if the id is unknown."""
     return _side(id, stored_sketches(state, known_ordinals(state, [id])), None)
 
 
 def given_signature(sketcher: MinHashSketcher, document: Any, errors: str) -> Side:
-    """A document at hand, as it would be stored."""
+    """Return a given document, as it would be stored."""
     sketches = sketcher.sketch([document], errors=errors)
     return _side(None, sketches, sketcher.features(document, errors=errors))
 
@@ -75,7 +75,7 @@ def explain(
     plan: Plan | None = None,
     method: Method | None = None,
 ) -> Explanation:
-    """Return why the two match by `criterion`, or do not.
+    """Return why the two documents match by `criterion`, or do not.
 
     `plan` and the `method` that carries it out: how a query would be answered.
     """

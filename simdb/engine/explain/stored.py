@@ -1,4 +1,4 @@
-"""Why two documents of a database match: by fingerprints or signatures, as its kind says."""
+"""Explanations of stored documents: by fingerprints or signatures, as the database has them."""
 
 from collections.abc import Callable
 from typing import Any

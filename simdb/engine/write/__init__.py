@@ -1,1 +1,1 @@
-"""Writing: what a write transaction has staged, and how it is committed."""
+"""Writing: the staged changes of a write transaction, and their commit."""

@@ -1,8 +1,8 @@
-"""The claim: store a document unless something that matches it is there.
+"""Claims: store each document that no stored document matches.
 
-Documents are taken in small groups.  A group is looked up in what is stored and staged; inside
-the group every two are compared; then they are decided one by one, since a document that is not
-stored is no reason to refuse the next.
+Documents are taken in small groups.  A group is looked up among the stored and staged documents,
+and its documents are compared with each other.  Then they are decided one by one, since a document
+that is not stored must not keep the next one out.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,10 @@ def add_new(
     criterion: Criterion,
     progress: Progress | None,
 ) -> Matches:
-    """Stage the documents of `batch` that are new; the best match of each of the others."""
+    """Stage the documents of `batch` that are new; returns the best match of each of the rest.
+
+    `current` returns the state with all that is staged.
+    """
     called("progress", progress)
     found: list[Rows] = []
     known = dict(metadata)
@@ -59,7 +62,7 @@ def add_new(
 
 
 def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) -> Rows:
-    """The matches of the documents of a group among themselves; ordinals are positions in it."""
+    """Return the matches of the documents of a group among themselves, as positions in it."""
     if len(part) == 1:
         return no_rows(1)
     loose = Delta(0, state.width, state.keying)
@@ -72,7 +75,7 @@ def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) 
 def _decide(
     stored: Rows, among: Rows, next_ordinal: int, criterion: Criterion
 ) -> tuple[npt.NDArray[np.int64], Rows]:
-    """Positions of the documents to keep, and the best match of each of the others."""
+    """Return the positions of the documents to store, and the best match of each of the rest."""
     count = len(stored.offsets) - 1
     ordinal_of: dict[int, int] = {}
     rows: list[tuple[int, int, float]] = []
@@ -99,9 +102,10 @@ def _decide(
 def _best(
     rows: Rows, query: int, ordinal_of: dict[int, int] | None, criterion: Criterion
 ) -> tuple[float, tuple[int, int, float]] | None:
-    """How far the best match is (to compare) and the match; with `ordinal_of` only among its keys.
+    """Return how far the best match of a query is, for comparing, and the match itself.
 
-    Rows are best first, so the first that counts is the best.
+    With `ordinal_of`, only its keys count, and the match has the ordinal of the key.  Rows are best
+    first, so the first row that counts is the best.
     """
     for at in range(int(rows.offsets[query]), int(rows.offsets[query + 1])):
         ordinal = int(rows.ordinals[at])

@@ -1,8 +1,8 @@
-"""Commit: what was staged becomes one LMDB transaction.
+"""Commit: the staged changes become one LMDB transaction.
 
-A few documents are appended to the delta.  More than `delta_documents` loose ones are sealed into
-a run, together with the neighbours that the compaction policy names.  Readers see either all of
-it or nothing: the manifest is part of the same transaction.
+A few documents are appended to the delta.  If the delta would exceed `delta_documents`, it is
+sealed into a run, and merged with the neighbouring runs that the compaction policy names.  Readers
+see all changes or none, because the manifest is part of the same transaction.
 """
 
 from dataclasses import dataclass, replace
@@ -26,19 +26,19 @@ from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.merge import write_run
 from simdb.storage.runs.run import Run, Source, run_keys
 
-# Where values are removed when runs are sealed and merged, beside the tables.
+# Besides the tables, the sub-databases that lose values when runs are sealed and merged.
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
 
 
 @dataclass(slots=True)
 class Writer:
-    """Puts values into one LMDB transaction."""
+    """A writer of values into one LMDB transaction."""
 
     store: Store
     transaction: Any
 
     def put(self, name: bytes, key: bytes, value: Any) -> None:
-        """Store a value; FullError for one that is longer than LMDB can hold."""
+        """Store a value; FullError if it is longer than LMDB can hold."""
         if len(value) > layout.VALUE_BYTES_MAX:
             raise FullError(
                 f"the value under key {key.hex()} of {name.decode()} would have {len(value)} bytes,"
@@ -58,7 +58,7 @@ class Writer:
         self.transaction.drop(handle, delete=False)
 
     def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
-        """Store a calibration in the place of the one before; returns the manifest that says so."""
+        """Replace the stored calibration; returns the manifest with its new version."""
         key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
         self.put(layout.META, key, encode_object(kind, key, stored))
         return replace(manifest, calibration=manifest.calibration + 1)
@@ -71,7 +71,7 @@ class Writer:
 def write_staged(
     store: Store, transaction: Any, base: Contents, staging: Staging, source: Source
 ) -> None:
-    """Write everything staged on top of `base`; may be called again after it failed."""
+    """Write all staged changes on top of `base`; can be called again after a failure."""
     writer = Writer(store, transaction)
     if staging.loose_count > store.options.delta_documents:
         staging.seal_loose()
@@ -96,7 +96,7 @@ def write_staged(
 
 
 def write_clusters(writer: Writer, membership: Membership) -> None:
-    """Store what has changed in the unchanged clusters."""
+    """Store the changes of the maintained clusters."""
     for key, value in membership.changes():
         if value is None:
             writer.delete(layout.CLUSTERS, key)
@@ -111,7 +111,7 @@ def drop_run(writer: Writer, run: Run) -> None:
 
 
 def _append_to_delta(writer: Writer, staging: Staging) -> None:
-    """Store the new documents that are in no run as one value of the delta."""
+    """Store the new documents that are not in a run as one value of the delta."""
     if staging.new_count:
         key = layout.number_key(staging.new_start)
         writer.put(layout.DELTA, key, encode_batch(key, staging.new_batch()))
@@ -120,7 +120,7 @@ def _append_to_delta(writer: Writer, staging: Staging) -> None:
 def _write_sealed(
     writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
-    """Store the sealed runs, merged with older ones, and what is loose after them."""
+    """Store the sealed runs, merged with older runs, and the new delta; returns the manifest."""
     store = writer.store
     store.environment.check_pages(DROPPED.union(layout.table_names(store.options.table_count)))
     runs = [*base.runs, *staging.sealed]
@@ -150,6 +150,7 @@ def _write_sealed(
 
 
 def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Manifest:
+    """Store the tombstones of deleted documents; returns the manifest."""
     if not staging.deleted or staging.dead is None:
         return manifest
     ordinals: npt.NDArray[np.uint32] = np.concatenate(staging.deleted)

@@ -1,8 +1,8 @@
-"""The IDF table of a database: set once, while nothing was inserted yet.
+"""The IDF table of a database: set once, before any document is inserted.
 
-A database may be created without the table that its weighting needs, so that its options come
-first and the documents to fit the table to are read with them.  Fingerprints made before and
-after a change of weights would not agree, so what is set stays.
+A database may be created without the table that its weighting needs, so that documents can be read
+with its options to fit the table.  Fingerprints made before and after a change of weights would not
+agree, so a table that is set stays.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,14 +31,19 @@ def fit_own_idf(
 ) -> IdfTable:
     """Fit the IDF table of the database to documents, and set it; see `set_idf`.
 
-    Where no table could be set, no document is read.
+    If the table cannot be set, no document is read.
     """
     sketch = store.options.sketch
     if not sketch.uses_idf:
-        raise OptionError(f"weighting={sketch.weighting!r} takes no idf; use 'tf-idf'")
+        raise OptionError(
+            f"weighting={sketch.weighting!r} takes no idf table; create the database with 'tf-idf'"
+        )
     with store.environment.reading() as transaction:
         if contents.idf_checksum(store.environment, transaction) is not None:
-            raise OptionError(f"{store.environment.path} has its IDF table already, and it stays")
+            raise OptionError(
+                f"{store.environment.path} has an IDF table already, which cannot change; for"
+                " another table create another database"
+            )
         _check_unused(store, transaction)
     table = fit(
         documents,
@@ -53,13 +58,15 @@ def fit_own_idf(
 
 
 def set_idf(store: Store, table: IdfTable) -> None:
-    """Make `table` the IDF table of the database; the same one again changes nothing.
+    """Make `table` the IDF table of the database; setting an equal table again does nothing.
 
-    OptionError when the weighting takes none, when it was fitted with other options, when the
-    database has another one or when something was inserted before.
+    Raises OptionError if the weighting needs no table, if the table was fitted with other options,
+    if the database has another table, or if documents were inserted before.
     """
     if not isinstance(table, IdfTable):
-        raise OptionError(f"idf is an IdfTable, as simdb.fit_idf makes, not {type(table).__name__}")
+        raise OptionError(
+            f"table must be an IdfTable from simdb.fit_idf, got {type(table).__name__}"
+        )
     wanted = replace(store.options, sketch=replace(store.options.sketch, idf=table))
     with store.begin_write() as right:
         store.with_room(
@@ -71,9 +78,9 @@ def set_idf(store: Store, table: IdfTable) -> None:
 
 
 def copy_idf(store: Store, target: str) -> None:
-    """Put the IDF table of the database, if it has one, into the directory of its copy.
+    """Copy the IDF table of the database, if it has one, into the directory of its copy.
 
-    The data file was copied before: a table that is set meanwhile does no harm.
+    The data file was copied before, so a table set meanwhile does no harm.
     """
     with store.environment.reading() as transaction:
         checksum = contents.idf_checksum(store.environment, transaction)
@@ -83,13 +90,14 @@ def copy_idf(store: Store, target: str) -> None:
 
 
 def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
+    """Store options with the table in a transaction, unless they have an equal one."""
     environment = store.environment
     stored = contents.read_options(environment, transaction)
     if stored.sketch.idf is not None:
         if stored.sketch.idf != wanted.sketch.idf:
             raise OptionError(
-                f"{environment.path} has its IDF table already, {stored.sketch.idf!r}, and it"
-                " stays; for another table create another database"
+                f"{environment.path} has an IDF table already, {stored.sketch.idf!r}, which cannot"
+                " change; for another table create another database"
             )
         return
     _check_unused(store, transaction)
@@ -97,11 +105,11 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
 
 
 def _check_unused(store: Store, transaction: Any) -> None:
-    """Raise OptionError when something was ever inserted."""
+    """Raise OptionError if a document was ever inserted."""
     manifest = contents.read_manifest(store.environment, transaction)
-    # A compaction gives new ordinals, but never a number of a run again.
+    # A compaction gives new ordinals, but never uses the number of a run again.
     if manifest.next_ordinal or manifest.next_run:
         raise OptionError(
-            f"documents were inserted into {store.environment.path} before; an IDF table is set"
-            " while it is empty, so create another database"
+            f"documents were inserted into {store.environment.path} before, and an IDF table can"
+            " only be set before the first; create another database"
         )

@@ -1,4 +1,4 @@
-"""Kept clusters put in the place of all there were: of a dump, or made anew from the documents."""
+"""Replacement of all maintained clusters: by those of a dump, or by clusters found again."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,14 +17,14 @@ U32 = npt.NDArray[np.uint32]
 
 
 def put_clusters(store: Store, right: WriteRight, numbers: U32) -> None:
-    """Commit these clusters; the caller has the right to write.  See `write_anew`."""
+    """Commit these clusters; the caller has the write lock.  See `write_anew`."""
     store.with_room(lambda: _try_to_put(store, numbers), right)
 
 
 def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
-    """Make these the clusters, numbered from 1, in a transaction; returns how many there are.
+    """Make these the clusters, numbered from 1, in a transaction; returns their number.
 
-    `numbers`: a number for every ordinal that its cluster shares, 0 for those in none; uint32[n].
+    `numbers`: the cluster of every ordinal, 0 for an ordinal in no cluster; uint32[n].
     """
     members = np.flatnonzero(numbers).astype(np.uint32)
     named, which = np.unique(numbers[members], return_inverse=True)

@@ -1,9 +1,9 @@
-"""Staging: what a write transaction has done and not yet committed.
+"""Staging: the changes of a write transaction that are not yet committed.
 
-Everything is in memory: documents in the order of their new ordinals, deletions as a bitmap,
-metadata in its stored form.  Nothing is written before the commit, so an abort is to forget, and
-a commit that finds no room can be tried again.  When many documents are loose they are sealed
-into a run, in memory too, so that queries inside the transaction stay fast.
+All of them are in memory: documents in the order of their new ordinals, deletions as a bitmap,
+metadata in its stored form.  Nothing is written before the commit, so an abort only forgets, and a
+commit that finds no space can be tried again.  When the delta grows large it is sealed into a run,
+in memory too, so that queries inside the transaction stay fast.
 """
 
 from bisect import bisect_left
@@ -32,7 +32,7 @@ from simdb.values import BARE, EMPTY, ORDINALS_MAX
 
 
 class Saved(NamedTuple):
-    """What was staged at some time.  Lists only grow, or others take their place."""
+    """The staged changes at some time.  Lists only grow, or new lists replace them."""
 
     batches: list[Batch]
     batch_count: int
@@ -46,17 +46,17 @@ class Saved(NamedTuple):
 
 
 class Staging:
-    """Changes on top of a committed state."""
+    """The changes on top of a committed state."""
 
     def __init__(self, store: Store, base: Contents, source: Source) -> None:
-        """None yet, on top of `base`, which `source` sees."""
+        """Begin without changes, on top of `base`, which `source` sees."""
         self._store = store
         self._base = base
         self._source = source
         self._view: View | None = None
-        # The delta and the new documents in one, made when a query needs them so.
+        # The delta and the new documents joined, made when a query needs them.
         self._joined: Delta | None = None
-        # New documents that are in no run, and the ordinal of the first of them.
+        # New documents that are not in a run, their number, and the ordinal of the first.
         self._batches: list[Batch] = []
         self.new_count = 0
         self.new_start = base.manifest.next_ordinal
@@ -71,7 +71,7 @@ class Staging:
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is anything to commit."""
+        """Whether there are changes to commit."""
         return bool(self.new_count or self.sealed or self.deleted)
 
     @property
@@ -81,15 +81,15 @@ class Staging:
 
     @property
     def loose_count(self) -> int:
-        """Number of loose documents: those of the delta, if they are not sealed yet, and new."""
+        """The number of documents in the delta: stored and not yet sealed, and new."""
         return self.new_count + (0 if self.sealed else len(self._base.loose.batch))
 
     def new_batch(self) -> Batch:
-        """The new documents that are in no run; there are some."""
+        """Return the new documents that are not in a run; there must be some."""
         return concatenate(self._batches)
 
     def view(self, base_view: View) -> View:
-        """The state with all changes, prepared for queries; `base_view` is of the base."""
+        """Return the state with all changes, prepared for queries; `base_view` shows the base."""
         if not self.has_changes:
             return base_view
         if self._view is None:
@@ -101,7 +101,7 @@ class Staging:
         return self._view
 
     def saved(self) -> Saved:
-        """What is staged now, for `restore`."""
+        """Return the changes staged now, for `restore`."""
         return Saved(
             self._batches,
             len(self._batches),
@@ -115,12 +115,12 @@ class Staging:
         )
 
     def is_settled_since(self, saved: Saved) -> bool:
-        """Whether kept clusters were brought up to date with more than was `saved`."""
+        """Return whether maintained clusters include changes staged after `saved`."""
         known = saved.new_start + saved.new_count
         return self.maintainer is not None and self.maintainer.is_past(known, saved.deletion_count)
 
     def restore(self, saved: Saved) -> None:
-        """Forget what was staged since `saved`, also in the middle of it."""
+        """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
         self._view = self._joined = None
         self._batches = saved.batches
         del self._batches[saved.batch_count :]
@@ -133,13 +133,13 @@ class Staging:
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.
 
-        An exception in the middle leaves a part, which `restore` takes back.
+        An exception in the middle leaves some of the changes, which `restore` takes back.
         """
         first = self.next_ordinal
         if first + len(batch) > ORDINALS_MAX:
             raise FullError(
                 f"the database has used {first} of {ORDINALS_MAX} document numbers;"
-                " compact() frees those of deleted documents"
+                " compact() frees the numbers of deleted documents"
             )
         self._batches.append(batch)
         self.new_count += len(batch)
@@ -150,21 +150,21 @@ class Staging:
         self._count(batch.states, 1)
 
     def delete(self, ordinals: npt.NDArray[np.uint32], states: npt.NDArray[np.uint8]) -> None:
-        """Delete live documents, of which `states` are given."""
+        """Delete live documents, whose `states` are given."""
         if len(ordinals):
             self.dead = with_deleted(self.dead, ordinals, self.next_ordinal)
             self.deleted.append(ordinals)
             self._count(states, -1)
 
     def metadata_of(self, ordinal: int) -> Any:
-        """The metadata staged for a new document; None where there is none."""
+        """Return the metadata staged for a new document; None if it has none."""
         at = bisect_left(self.metadata, (ordinal, b""))
         if at < len(self.metadata) and self.metadata[at][0] == ordinal:
             return codec.unpack(self.metadata[at][1], f"metadata of ordinal {ordinal}")
         return None
 
     def rebase(self, base: Contents, source: Source) -> None:
-        """Stand on `base`, the same state read again through `source`."""
+        """Move to `base`, the same state read again through `source`."""
         self._base = base
         self._source = source
         self._view = None
@@ -172,21 +172,21 @@ class Staging:
             self.maintainer.membership.rebase(source)
 
     def seal_loose(self) -> None:
-        """Make a run in memory of the loose documents."""
+        """Make a run in memory of the documents in the delta."""
         if self.loose_count:
             keying = self._store.keying
             # The number is given when the run is written.
             loose = delta_view(self._loose_start, concatenate(self._loose_batches()), keying)
             run = seal(loose, keying, -1, self._store.options.header_offset)
             sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
-            # Nothing can come between these: a document is loose, or in a run, and never both.
+            # No exception can come between these: a document is in the delta or in a run.
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
 
     def _make_maintainer(self) -> Maintainer | None:
-        """What keeps the clusters; None where nobody asked for that.
+        """Return the maintainer of the clusters; None if the database maintains none.
 
-        What the transaction before has read is known, if no other process came between.
+        It uses the clusters that the last transaction read, if no other process has written since.
         """
         if not self._store.options.keeps_clusters:
             return None
@@ -200,7 +200,7 @@ class Staging:
         return Maintainer(membership, of_maintained(self._store.options), self._base.manifest)
 
     def _merged(self, sealed: list[Run]) -> list[Run]:
-        """The runs in memory, few of them, as the commit keeps those on disk."""
+        """Return the runs in memory, merged like a commit merges stored runs."""
         counts = [len(run.info) for run in sealed]
         start = merged_from(counts, 1, self._store.options.growth)
         if start == len(counts) - 1:
@@ -224,12 +224,12 @@ class Staging:
         return self.new_start if self.sealed else self._base.loose.start
 
     def _loose_batches(self) -> list[Batch]:
-        """The loose documents: those of the delta, if they are not sealed yet, and new ones."""
+        """Return the documents in the delta: stored ones, unless they are sealed, and new ones."""
         return [*([self._base.loose.batch] if self._has_base_loose else []), *self._batches]
 
     @property
     def _has_base_loose(self) -> bool:
-        """Whether there is a delta that is not sealed yet."""
+        """Whether there is a stored delta that is not sealed yet."""
         return not self.sealed and len(self._base.loose.batch) > 0
 
     def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:

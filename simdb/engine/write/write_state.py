@@ -1,9 +1,9 @@
-"""Writing: what a write transaction stands on, without its verbs.
+"""The write state: a write transaction without its verbs.
 
-That is the right to write, the state it began from, and what is staged on top of it.  A verb that
-changes something is alone inside; verbs that read are there together.  So nothing is changed,
-committed or aborted in the middle of a verb, neither by another thread nor by what a verb calls
-back; and a verb that fails, wherever it is struck, leaves what was staged before it.
+It has the write lock, the state it began from, and the changes staged on top.  A verb that changes
+something runs alone; verbs that only read run at the same time.  So no other thread, and no
+function that a verb calls, can change, commit or abort the transaction in the middle of a verb.  A
+verb that fails, at any instruction, leaves what was staged before it.
 """
 
 import threading
@@ -27,7 +27,7 @@ class WriteState:
     """The one write transaction of a database, from its begin to its end."""
 
     def __init__(self, store: Store) -> None:
-        """Wait for the right to write, and begin."""
+        """Wait for the write lock, and begin."""
         self.is_ended = True
         self._store = store
         self._gate = Gate("verbs of this transaction", timeout=store.timeout)
@@ -43,11 +43,11 @@ class WriteState:
         self.is_ended = False
 
     def alone(self, why: str) -> "Change":
-        """Keep all other verbs out for a `with` statement; what fails inside changes nothing."""
+        """Keep all other verbs out for a `with` statement; an exception undoes its changes."""
         return Change(self, why)
 
     def begin_change(self, owner: Holder, why: str) -> Saved:
-        """Let `owner` be alone inside; what is staged now."""
+        """Keep all verbs but that of `owner` out; returns the changes staged now."""
         self._gate.block(owner, why, None, self._store.timeout)
         try:
             self.check_open()
@@ -57,7 +57,7 @@ class WriteState:
             raise
 
     def end_change(self, owner: Holder, failed: Saved | None) -> None:
-        """Let others in; what was staged since `failed` is taken back first."""
+        """Let other verbs in; changes staged since `failed`, if given, are taken back first."""
         try:
             if failed is not None and not self.is_ended:
                 self._take_back(failed)
@@ -65,27 +65,27 @@ class WriteState:
             self._gate.unblock(owner)
 
     def state(self) -> State:
-        """The state with all that is staged, for the length of a verb."""
+        """Return the state with all staged changes, for the length of a verb."""
         return self._entered(self._view)
 
     def hold(self) -> State:
-        """The state from before, for the length of a verb."""
+        """Return the committed state that the transaction began from, for the length of a verb."""
         return self._entered(lambda: self._base_view)
 
     def current(self) -> State:
-        """The state with all that is staged, for a verb that is inside already."""
+        """Return the state with all staged changes, for a verb that has entered already."""
         return State(self._view(), self.source, self.staging, staged=self)
 
     def metadata_of(self, ordinal: int) -> Any:
-        """The metadata staged for a new document; None where there is none."""
+        """Return the metadata staged for a new document; None if it has none."""
         return self.staging.metadata_of(ordinal)
 
     def all_metadata(self) -> Sequence[tuple[int, bytes]]:
-        """(ordinal, packed metadata) of every new document that has any."""
+        """Return (ordinal, packed metadata) of every new document that has metadata."""
         return self.staging.metadata
 
     def membership(self) -> Membership | None:
-        """The kept clusters, up to date with what is staged; None where none are kept."""
+        """Return the maintained clusters, with all staged changes; None if there are none."""
         maintainer = self.staging.maintainer
         if maintainer is None:
             return None
@@ -97,7 +97,7 @@ class WriteState:
         return maintainer.membership
 
     def commit(self) -> None:
-        """Make everything staged durable and visible, and end; ends also where that fails."""
+        """Make all staged changes durable and visible, and end, even if that fails."""
         with self._gate.alone("the transaction is to commit", is_patient=True):
             self.check_open()
             try:
@@ -109,15 +109,15 @@ class WriteState:
                 self.end()
 
     def inside(self) -> set[Holder]:
-        """Verbs of this thread that are in progress."""
+        """Return the verbs of this thread that are running."""
         return self._gate.inside()
 
     def forgive(self, outer: set[Holder]) -> None:
-        """Take verbs of this thread for ended, but `outer` ones; see `Gate.forgive`."""
+        """Count the verbs of this thread as ended, except `outer`; see `Gate.forgive`."""
         self._gate.forgive(outer)
 
     def abort(self) -> None:
-        """Forget everything staged, and end; again is fine."""
+        """Discard all staged changes, and end; aborting again does nothing."""
         if self.is_ended:
             return
         if self._store.environment.is_foreign:
@@ -127,19 +127,19 @@ class WriteState:
             self.end()
 
     def end(self) -> None:
-        """Give everything back; nobody is inside."""
+        """Release the state and the write lock; no verb is running."""
         self.source.end()
         self._right.end()
         self.is_ended = True
 
     def check_open(self) -> None:
-        """Raise ClosedError after the end, ForkedError in a child of the process that began."""
+        """Raise ClosedError after the end, ForkedError in a forked child process."""
         if self.is_ended:
             raise ClosedError("the write transaction has ended")
         self.source.check_open()
 
     def _begin_from(self, base: State) -> None:
-        """Stand on a committed state, whose transaction this one ends."""
+        """Begin from a committed state, whose LMDB transaction this one ends."""
         self._base_view, self.source = base.view, base.source
         self._base = self._store.contents(base.source)
 
@@ -160,19 +160,19 @@ class WriteState:
     def _check_whole(self) -> None:
         if self._is_torn:
             raise Error(
-                "an exception struck while kept clusters were being brought up to date; abort this"
-                " write transaction, and begin another one"
+                "an exception interrupted the update of the maintained clusters; abort this write"
+                " transaction, and begin a new one"
             )
 
     def _take_back(self, saved: Saved) -> None:
-        """Forget what was staged since `saved`."""
+        """Discard the changes staged since `saved`."""
         with self._preparing:
-            # Clusters that were settled in between know documents that are no more.
+            # Clusters settled since then include documents that are now taken back.
             self._is_torn = self._is_torn or self.staging.is_settled_since(saved)
             self.staging.restore(saved)
 
     def _write(self) -> None:
-        """Commit, as often as the map must grow for it."""
+        """Commit, again after each growth of the map that the commit needs."""
         environment = self._store.environment
         while True:
             try:
@@ -187,12 +187,12 @@ class WriteState:
             self._store.membership = (number, environment.generation), membership
 
     def _write_staged(self, transaction: Any) -> int:
-        """Write everything staged; returns the number of the LMDB transaction."""
+        """Write all staged changes; returns the number of the LMDB transaction."""
         write_staged(self._store, transaction, self._base, self.staging, self.source)
         return int(transaction.id())
 
     def _grow(self) -> None:
-        """Make the map larger.  No pointer into it survives, so the base is read again."""
+        """Make the map larger.  Pointers into it become invalid, so the base is read again."""
         self.source.end()
         self._base_view = self._store.empty_view()
         self._store.forget_views()
@@ -209,14 +209,14 @@ class Change:
     __slots__ = ("_owner", "_saved", "_why", "_writing")
 
     def __init__(self, writing: WriteState, why: str) -> None:
-        """By `WriteState.alone`."""
+        """Use `WriteState.alone` instead."""
         self._writing = writing
         self._why = why
         self._owner = Holder()
         self._saved: Saved | None = None
 
     def __enter__(self) -> None:
-        """Wait until no other verb is inside."""
+        """Wait until no other verb is running."""
         self._owner.thread = get_ident()
         self._saved = self._writing.begin_change(self._owner, self._why)
 
@@ -226,5 +226,5 @@ class Change:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let others in, after taking back what an exception has cut off."""
+        """Let other verbs in, after taking back the changes if there was an exception."""
         self._writing.end_change(self._owner, None if kind is None else self._saved)
