@@ -152,7 +152,9 @@ def test_fields_that_give_no_order_are_refused(tmp_path_factory):
 
         with pytest.raises(simdb.OptionError, match="no document has the field 'date'"):
             database.find_clusters(representative="date")
-        with pytest.raises(simdb.InputError, match="'b' it holds str, and in earlier documents int"):
+        with pytest.raises(
+            simdb.InputError, match="'b' it holds str, and in earlier documents int"
+        ):
             database.find_clusters(representative="n")
         with pytest.raises(simdb.InputError, match="'a' it holds list"):
             database.find_clusters(representative="m")

@@ -1,6 +1,6 @@
-"""Advice: what would do a database good, and why; nothing is changed by asking.
+"""Advice: what would improve a database, and why; giving it changes nothing.
 
-Unlike a check it is not about damage: a database that gets advice keeps all its promises.
+Advice is not about damage, which `check` finds: a database that gets advice keeps all its promises.
 """
 
 import os
@@ -20,23 +20,23 @@ from simdb.storage.files.location import NETWORK_TYPES, file_system
 from simdb.storage.files.names import OWN_FILES
 from simdb.storage.records.manifest import Manifest
 
-# A reader that many commits have passed by is no query; it keeps all pages freed since.
+# A reader this many commits old is no query; the pages freed since cannot be used again.
 LAG_COMMITS = 100
 DELETED_LEAST = 1000
 DELETED_SHARE = 0.2
-# Sizes grow by a factor from run to run, so that a billion documents need no more than this.
+# Sizes grow by a factor from run to run, so a billion documents need no more runs than this.
 RUNS_MANY = 12
 MAP_SHARE = 0.9
 FREE_LEAST_BYTES = 1 << 24
 FREE_FACTOR = 2
-# A look-up reads all documents of a header; the usual few cost less than finding the header.
+# A look-up reads all documents of a header; normally these few cost less than finding the header.
 HEADER_DOCUMENTS = 4096
 FILE_MODE, FOREIGN_WRITE = 0o600, 0o022
 VOLATILE_TYPES = {"tmpfs", "ramfs"}
 
 
 def advice(store: Store) -> Iterator[Advice]:
-    """All advice there is for an open database, the most urgent first."""
+    """Yield all advice for an open database, the most urgent first."""
     path = store.environment.path
     yield from advice_on_place(path)
     yield from _on_modes(path)
@@ -52,22 +52,22 @@ def advice(store: Store) -> Iterator[Advice]:
 
 
 def advice_on_place(path: str) -> Iterator[Advice]:
-    """Advice on the file system that `path` lies on; a database need not be there."""
+    """Yield advice on the file system of `path`, where a database need not exist."""
     kind = file_system(path)
     if kind in NETWORK_TYPES or kind.startswith("fuse."):
         yield Advice(
             "file system",
             f"{path} lies on {kind}",
-            "memory maps and locks of file systems over a network or in user space may not be those"
-            " of one machine: two writers, or readers of half a commit, are possible",
+            "memory maps and locks of file systems over a network or in user space may not work as"
+            " on one machine: two writers, or readers of half a commit, are possible",
             "move the directory to a local disk",
         )
     if kind in VOLATILE_TYPES:
         yield Advice(
             "file system",
             f"{path} lies in memory ({kind})",
-            "everything is gone when the machine stops, whatever durability says",
-            f"simdb copy {path} TARGET, on a disk",
+            "the database is lost when the machine stops, whatever its durability",
+            f"simdb copy {path} TARGET, with TARGET on a disk",
         )
 
 
@@ -80,17 +80,17 @@ def _on_modes(path: str) -> Iterator[Advice]:
             continue
         if mode & ~FILE_MODE:
             wide.append(f"{name} {mode:04o}")
-    why = "others may read the ids and metadata, or change what is stored"
+    why = "other users may read the ids and metadata, or change the database"
     if wide:
         yield Advice(
             "permissions",
-            f"files are open to others: {', '.join(wide)}",
+            f"other users have access to files: {', '.join(wide)}",
             why,
             f"chmod 600 {path}/*",
         )
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if mode & FOREIGN_WRITE:
-        what = f"others may put files into the directory, whose mode is {mode:04o}"
+        what = f"other users may put files into the directory, whose mode is {mode:04o}"
         yield Advice("permissions", what, why, f"chmod 700 {path}")
 
 
@@ -100,11 +100,11 @@ def _on_packages(store: Store) -> Iterator[Advice]:
     for name, version in made.items():
         found = installed.get(name)
         if found != version:
-            state = "is not installed" if found is None else f"is here in version {found}"
+            state = "it is not installed" if found is None else f"version {found} is installed"
             yield Advice(
                 "packages",
-                f"{name} {version} made the database and {state}",
-                f"{CONCERNS.get(name, 'fingerprints')} may differ, and with them what matches",
+                f"{name} {version} made the database, and {state}",
+                f"{CONCERNS.get(name, 'fingerprints')} may differ, and so may the matches",
                 f"install {name} {version}, or build the database anew",
             )
 
@@ -116,9 +116,9 @@ def _on_readers(store: Store, newest: int) -> Iterator[Advice]:
         if not _is_alive(process):
             yield Advice(
                 "readers",
-                f"process {process} is gone and still counts as a reader",
+                f"process {process} has ended and still counts as a reader",
                 f"no page freed in the last {behind} commits is used again: the file grows",
-                f"simdb stats {path}, which drops such readers",
+                f"simdb stats {path}, which drops dead readers",
             )
         elif behind >= LAG_COMMITS:
             yield Advice(
@@ -134,15 +134,15 @@ def _on_sizes(path: str, file_bytes: int, live_bytes: int, map_bytes: int) -> It
     if file_bytes > FREE_FACTOR * live_bytes and unused > FREE_LEAST_BYTES:
         yield Advice(
             "size",
-            f"{unused} bytes of the file of {file_bytes} hold nothing",
-            "later commits use them again, but a copy or a backup of the directory carries them",
+            f"{unused} of {file_bytes} bytes of the file are unused",
+            "later commits use them again, but a backup of the directory copies them too",
             f"simdb compact {path}",
         )
     if file_bytes > MAP_SHARE * map_bytes:
         yield Advice(
             "size",
             f"the file has {file_bytes} bytes, and the map of this process {map_bytes}",
-            "it can grow only when this process has no snapshot open",
+            "the map can grow only while this process has no snapshot open",
             "open with a larger map_size=",
         )
     free = shutil.disk_usage(path).free
@@ -151,8 +151,8 @@ def _on_sizes(path: str, file_bytes: int, live_bytes: int, map_bytes: int) -> It
         yield Advice(
             "disk",
             f"{free} bytes are free, and the largest commit needs {needed}",
-            "a commit that merges all runs writes everything a second time before the first is"
-            " given back; without room it fails, and nothing is changed",
+            "a commit that merges all runs writes everything again before it frees the old pages;"
+            " without enough space it fails and changes nothing",
             f"free some space on the disk of {path}",
         )
 
@@ -163,20 +163,20 @@ def _on_runs(path: str, manifest: Manifest) -> Iterator[Advice]:
         yield Advice(
             "deleted documents",
             f"{deleted} of {deleted + stored} documents are deleted",
-            "they take room, and time of every search that comes by them",
+            "they take space, and every search that reaches them takes longer",
             f"simdb compact {path}",
         )
     if len(manifest.runs) > RUNS_MANY:
         yield Advice(
             "runs",
-            f"there are {len(manifest.runs)} runs",
-            "a query asks the tables of each of them",
+            f"the database has {len(manifest.runs)} runs",
+            "a query probes the tables of each run",
             f"simdb compact {path}",
         )
 
 
 def _on_headers(store: Store, state: State) -> Iterator[Advice]:
-    """Advice when one header has so many documents that look-ups by it are slow."""
+    """Yield advice if one header has so many documents that look-ups by it are slow."""
     worst, where = HEADER_DOCUMENTS, ""
     for run in state.runs:
         for number in range(store.options.table_count):
@@ -188,7 +188,7 @@ def _on_headers(store: Store, state: State) -> Iterator[Advice]:
         yield Advice(
             "headers",
             f"{worst} documents share one header in {where}",
-            "a query whose header it is compares all of them: there is a large group of equal or"
+            "a query with this header compares all of them: they are a large group of equal or"
             " nearly equal documents",
             f"simdb clusters {store.environment.path} {store.kind.equal_option}, and insert by"
             " add_if_new",
@@ -199,12 +199,12 @@ def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[
     if not is_worth(store, state, manifest):
         return
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
-    what = f"{weighted} documents were never calibrated on"
-    why = "queries by similarity ask for more than they have to"
+    what = f"the database has {weighted} documents and no calibration"
+    why = "queries by similarity probe more than necessary"
     if state.calibration is not None:
         unseen = state.next_ordinal - state.uncovered_from
-        what = f"{unseen} documents were inserted since the calibration, or it does not know them"
-        why = "each query by similarity compares them one by one, or asks for more than it has to"
+        what = f"the calibration does not cover {unseen} documents, such as later ones"
+        why = "each query by similarity compares them one by one, or probes more than necessary"
     yield Advice(
         "calibration",
         what,
@@ -219,5 +219,5 @@ def _is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # somebody else's
+        return True  # a process of another user
     return True

@@ -1,8 +1,8 @@
-"""Calibrating: what similar documents of this collection look like, learnt from a sample of them.
+"""Calibrating: how similar documents of this collection differ, learnt from a sample of them.
 
-Some stored documents, and documents that the caller gives, are compared with all fingerprints;
-what is near is measured by its volatility vector.  From the pairs that are found the planner reads
-how far a query must go for a recall; what that costs on this machine is measured beside it.
+Some stored documents, or documents that the caller gives, are compared with all fingerprints, and
+near documents are measured by their volatility vectors.  The planner reads from the pairs found how
+far a query must go for a recall; the cost of that on this machine is measured too.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ from simdb.storage.records.manifest import Manifest
 from simdb.values import WEIGHTED, Sketches, offsets_of
 from simdb.vector_form import unpack
 
-# Documents of cosine .8 are 13 bits apart in the mean and seldom more than 20.
+# Documents of cosine .8 differ in 13 bits on average, and seldom in more than 20.
 NEAR_DISTANCE = 20
-# Pairs less similar than this are nobody's near-duplicates, unless their fingerprints are near.
+# Pairs less similar than this are not near-duplicates, unless their fingerprints are near.
 SIMILARITY_LEAST = 0.75
 DISTANCE_LEAST = 6
 PAIRS_MAX = 8192
@@ -44,7 +44,7 @@ SEED_MAX = 2**64 - 1
 PART_QUERIES = 64
 COUNT_LEAST = 1000
 COMPARISONS = 1 << 32
-# Smaller collections are searched in no time anyhow.
+# Smaller collections are fast to search without a calibration.
 DUE_DOCUMENTS = 1000
 DUE_SHARE = 0.25
 
@@ -53,7 +53,7 @@ U32 = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Pairs of queries and stored documents: the queries' places and the others' ordinals."""
+    """Pairs of a query and a stored document: the query's position and the document's ordinal."""
 
     places: npt.NDArray[np.int64]
     ordinals: U32
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Pairs with their similarities and the weights of both sides as they are stored."""
+    """Pairs with their similarities, and the weights of both documents as they are stored."""
 
     pairs: SampledPairs
     similarities: npt.NDArray[np.float32]
@@ -71,10 +71,10 @@ class Sample:
 
 
 def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
-    """The same of one state.
+    """Return whether calibrating is worth its time in this state.
 
-    Documents inserted since are compared one by one, which costs more than learning anew once
-    they are a share of `DUE_SHARE` of what the calibration knows.
+    Documents inserted since the last calibration are compared one by one.  This costs more than
+    calibrating again once they are a share of `DUE_SHARE` of the documents it covers.
     """
     if store.options.is_minhash or not store.width:
         return False
@@ -86,48 +86,49 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
 
 
 def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
-    """The ordinal below which a stored calibration knows all documents of the database."""
+    """Return the ordinal below which a stored calibration covers all documents."""
     covered = covered_by(stored, is_unmoved=manifest.is_unmoved)
     return min(covered, manifest.next_ordinal)
 
 
 def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
-    """A stored calibration once documents have other ordinals, those below `covered` the same."""
+    """Return a stored calibration after a change of ordinals; it covers those below `covered`."""
     return {**stored, "covered": covered}
 
 
 def default_count(document_count: int) -> int:
-    """How many documents to ask about: as many as take about a second."""
+    """Return how many stored documents to compare with all, for about a second of work."""
     return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
 
 
 def calibrate(store: Store, sample: Any, seed: int, *, errors: str) -> Calibration:
-    """Learn from a sample, and store what was learnt; see `Database.calibrate`."""
+    """Learn from a sample, and store the calibration; see `Database.calibrate`."""
     if store.options.is_minhash:
         raise OptionError(
-            "calibrate is for databases of fingerprints; what bands of signatures find follows"
-            " from the similarity alone"
+            "calibrate works only with fingerprints; this database stores MinHash signatures, whose"
+            " recall follows from the similarity alone"
         )
     count, given = None, None
     if sample is None:
         pass
     elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
         if sample < 1:
-            raise OptionError(f"sample is a number from 1 on, or documents, not {sample!r}")
+            raise OptionError(
+                f"sample must be a whole number from 1 on, or documents, got {sample!r}"
+            )
         count = int(sample)
     else:
         given = sketch_queries(store.sketcher, sample, errors)
     if not store.width and given is None:
         raise OptionError(
-            "this database stores no volatility, so its documents cannot tell how they differ;"
-            " give documents like your queries as sample=, or create it with"
-            " Simhash(store_volatility=True)"
+            "this database stores no volatility vectors to learn from; give documents like your"
+            " queries as sample=, or create a database with Simhash(store_volatility=True)"
         )
     return _calibrate(store, count, given, seed)
 
 
 def calibrate_if_due(store: Store) -> None:
-    """Calibrate if there is enough to learn from, and much was inserted since it was done last."""
+    """Calibrate if there are enough documents, and many are new since the last calibration."""
     with store.state() as state:
         is_due = is_worth(store, state, store.contents(state.source).manifest)
     if is_due:
@@ -143,7 +144,7 @@ def _calibrate(store: Store, count: int | None, given: Sketches | None, seed: in
 
 
 def put_calibration(store: Store, stored: dict[str, Any]) -> None:
-    """Store a calibration, as `encode_calibration` made it, in the place of the one before."""
+    """Replace the stored calibration; `stored`: as `encode_calibration` returns it."""
     environment = store.environment
 
     def put() -> None:
@@ -156,7 +157,7 @@ def put_calibration(store: Store, stored: dict[str, Any]) -> None:
 
 
 def problem_of(stored: Any) -> str | None:
-    """Why a stored calibration cannot be read; None where it can, or where there is none."""
+    """Return why a stored calibration cannot be read; None if it can, or if there is none."""
     try:
         if stored is not None:
             decode_calibration(stored)
@@ -168,6 +169,7 @@ def problem_of(stored: Any) -> str | None:
 def _learn(
     store: Store, state: State, count: int | None, given: Sketches | None, seed: int
 ) -> Calibration:
+    """Return what a sample of stored documents and the `given` ones teach."""
     whole("seed", int(seed) if isinstance(seed, np.integer) else seed, 0, SEED_MAX)
     generator = np.random.default_rng(seed)
     live = state.live()
@@ -200,9 +202,9 @@ def _learn(
 
 
 def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Found:
-    """Stored documents that are similar to those queries for; not themselves.
+    """Return the stored documents similar to each query, without the query itself.
 
-    Where no weights are stored only those that are near, of similarity NaN.
+    Without stored weights, these are the near documents, with similarity NaN.
     """
     places, ordinals, similarities = [], [], []
     limit = NEAR_DISTANCE if state.width else DISTANCE_LEAST
@@ -234,7 +236,7 @@ def _matches(state: State, queries: Sketches, query_ordinals: U32 | None) -> Fou
 
 
 def _pairs(state: State, found: Found, queries: Sketches, generator: np.random.Generator) -> Sample:
-    """At most PAIRS_MAX of the pairs, drawn at random, with the weights of both sides."""
+    """Return at most PAIRS_MAX pairs, drawn at random, with the weights of both documents."""
     taken = np.arange(len(found.places))
     if len(taken) > PAIRS_MAX:
         taken = np.sort(generator.choice(taken, PAIRS_MAX, replace=False))
@@ -249,9 +251,9 @@ def _pairs(state: State, found: Found, queries: Sketches, generator: np.random.G
 
 
 def _model(store: Store, samples: list[Sample], document_count: int) -> VolatilityModel:
-    """The model of the documents that match by default, or of all that are near if those are few.
+    """Return the model of the documents that match by default, or of all near ones if few do.
 
-    Both sides are taken as they are stored, so that their rounding is the same.
+    Both documents of a pair are taken as they are stored, so that their rounding is the same.
     """
     if not store.width:
         return volatility.prior(distance=store.options.distance)
@@ -269,5 +271,5 @@ def _model(store: Store, samples: list[Sample], document_count: int) -> Volatili
 
 
 def _weights(vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """The odd whole numbers that packed vectors stand for: float32[n, d]."""
+    """Return the odd whole numbers that packed vectors encode: float32[n, d]."""
     return unpack(vectors).astype(np.float32)

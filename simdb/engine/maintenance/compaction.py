@@ -1,8 +1,8 @@
-"""Compaction: one run, no tombstones, no gaps, and a data file that is as small as it can be.
+"""Compaction: one run, no tombstones, no gaps, and the smallest possible data file.
 
-Everything live is written as one run with new ordinals, in one transaction.  LMDB keeps the pages
-that this frees inside its file, so the file is then copied without them and the copy put in its
-place; that is possible only while nobody else has the database open.
+All live documents are written as one run with new ordinals, in one transaction.  LMDB keeps the
+pages that this frees inside its file.  So the file is then copied without them, and the copy
+replaces it; this is possible only while no other process has the database open.
 """
 
 import os
@@ -38,7 +38,7 @@ METADATA_GROUP = 4096
 
 
 def compact(store: Store) -> Compaction:
-    """Compact the database; what could not be done is said in the note."""
+    """Compact the database; the note of the result says why the file did not shrink."""
     with store.begin_write() as right:
         before = file_bytes(store)
         store.with_room(lambda: _rewrite(store), right, before)
@@ -52,10 +52,10 @@ def copy(store: Store, target: str) -> None:
 
 
 def shrink(store: Store, right: WriteRight) -> str:
-    """Put a copy without free pages in the place of the data file; says why where it cannot.
+    """Replace the data file by a copy without free pages; returns why not, if it cannot.
 
-    FullError where the disk does not take it, CorruptError where the file cannot be copied; what
-    was committed before is there.
+    Raises FullError if the disk cannot take the copy, CorruptError if the file cannot be copied;
+    earlier commits are not affected.
     """
     environment = store.environment
     if not environment.can_be_alone:
@@ -75,11 +75,11 @@ def shrink(store: Store, right: WriteRight) -> str:
             return "the file was not shrunk: snapshots of this process are open"
         except (OSError, FullError) as error:
             raise FullError(
-                f"everything is stored, but the file was not shrunk: no room on the disk of {copy},"
-                f" or it fails: {error}"
+                f"everything is stored, but the file was not shrunk: the disk of {copy} is full or"
+                f" has failed: {error}"
             ) from error
         finally:
-            with suppress(OSError):  # one that stays is removed the next time
+            with suppress(OSError):  # a copy that stays is removed the next time
                 _remove(copy)
     return ""
 
@@ -87,7 +87,7 @@ def shrink(store: Store, right: WriteRight) -> str:
 def renumber_metadata(
     writer: Writer, found: Iterator[tuple[int, bytes]], kept: npt.NDArray[np.uint32]
 ) -> None:
-    """Store the metadata, as `found`, of the documents `kept` under their new ordinals."""
+    """Store the metadata in `found` of the documents `kept`, under their new ordinals."""
     for group in _groups(found):
         ordinals = np.array([ordinal for ordinal, _ in group], np.uint32)
         places = np.searchsorted(kept, ordinals)
@@ -101,7 +101,7 @@ def renumber_metadata(
 
 
 def file_bytes(store: Store) -> int:
-    """Bytes of the data file on the disk."""
+    """Return the bytes of the data file on the disk."""
     return store.environment.presence.data_bytes
 
 
@@ -111,7 +111,7 @@ def _copy_into(store: Store, directory: str) -> None:
 
 
 def _rewrite(store: Store) -> None:
-    """Write everything as one run, unless it is; `MapFull` when the map has no room for it."""
+    """Write everything as one run, unless it is; `MapFull` if the map has no space for it."""
     with store.state() as state:
         source = state.source
         base = store.contents(source)
@@ -164,7 +164,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
 def _renumber_clusters(
     writer: Writer, source: Source, kept: npt.NDArray[np.uint32], manifest: Manifest
 ) -> Manifest:
-    """Store the clusters of the documents `kept` under their new ordinals, numbered from 1."""
+    """Store the clusters of the documents `kept` under new ordinals, numbered from 1."""
     membership = Membership(source)
     numbers, following = (each[kept] for each in membership.whole(manifest.next_ordinal))
     is_member = numbers > 0

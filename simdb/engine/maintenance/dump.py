@@ -1,8 +1,8 @@
-"""Dumps: everything that a database holds, in a form that does not depend on how it is stored.
+"""Dumps: the whole database in a form that does not depend on how it is stored.
 
-The tables are left out, being made of the rest.  Only one group of documents is in memory at a
-time, every stored value is verified before it is written, and one read transaction sees the same
-state from the first to the last of them.
+The tables are left out, because they are made from the rest.  Only one group of documents is in
+memory at a time, every stored value is verified before it is written, and one read transaction sees
+the same state from the first document to the last.
 """
 
 import os
@@ -45,7 +45,7 @@ Progress = Callable[[int], None]
 def dump(store: Store, target: Any, progress: Progress | None) -> int:
     """Write the database to a path or a binary stream; returns the number of documents.
 
-    A file appears under its name when it is whole, and only its owner may read it.
+    A file gets its name when it is complete, and only its owner may read it.
     """
     called("progress", progress)
     if hasattr(target, "write"):
@@ -54,7 +54,7 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
         path = os.fsdecode(target)
     except TypeError as error:
         raise InputError(
-            f"a dump goes to a path or a binary file, not {type(target).__name__}"
+            f"target must be a path or a binary file, got {type(target).__name__}"
         ) from error
     parent = os.path.dirname(os.path.abspath(path))
     try:
@@ -107,11 +107,11 @@ def _write_documents(
     writer: FrameWriter,
     progress: Progress | None,
 ) -> int:
-    """Groups of documents, each followed by their metadata; returns how many documents."""
+    """Write groups of documents, each before its metadata; returns the number of documents."""
     handle = store.environment.subdatabase(layout.METADATA)
     membership = Membership(source) if store.options.keeps_clusters else None
     metadata = read_all(source.transaction, handle)
-    pending: list[tuple[int, bytes]] = []  # read, and of a later group
+    pending: list[tuple[int, bytes]] = []  # metadata that was read, of a later group
     count = 0
     for group in _groups(source, contents):
         every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
@@ -137,7 +137,7 @@ def _write_documents(
 
 
 def _checked(packed: bytes, ordinal: int) -> bytes:
-    """The metadata of a document; CorruptError where `load` would refuse it."""
+    """Return the metadata of a document; CorruptError if `load` would refuse it."""
     check_packed(packed, f"metadata of ordinal {ordinal}")
     return packed
 
@@ -145,7 +145,7 @@ def _checked(packed: bytes, ordinal: int) -> bytes:
 def _before(
     entries: Iterator[tuple[int, bytes]], stop: int, pending: list[tuple[int, bytes]]
 ) -> Iterator[tuple[int, bytes]]:
-    """The entries below the ordinal `stop`; the first that is not is put into `pending`."""
+    """Yield the entries with ordinals below `stop`; keep the first later entry in `pending`."""
     for entry in entries:
         if entry[0] >= stop:
             pending[:] = [entry]
@@ -155,7 +155,7 @@ def _before(
 
 
 def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
-    """All documents, deleted ones too, in order and in small parts; CorruptError for damage."""
+    """Yield all documents in order, in small parts, deleted ones too; CorruptError for damage."""
     for run in contents.runs:
         for number in range(run.segment_count):
             for column in layout.COLUMN_KINDS:

@@ -39,7 +39,7 @@ CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
 
 
 def statistics(store: Store) -> Statistics:
-    """Counts, sizes, runs and readers."""
+    """Return counts, sizes, runs and readers."""
     with store.state() as state:
         contents = store.contents(state.source)
         manifest = contents.manifest
@@ -67,10 +67,10 @@ def statistics(store: Store) -> Statistics:
 
 
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:
-    """Everything that is wrong with the stored database; nothing, where all is well.
+    """Yield what is wrong with the stored database; nothing if it is sound.
 
-    `deep` reads every byte; without it only sizes, counts, small values and the IDF table are
-    looked at.
+    `deep` reads every byte; without it, only sizes, counts, small values and the IDF table are
+    checked.
     """
     source = store.source()
     transaction = source.transaction
@@ -80,7 +80,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             store.environment.presence.check()
         except ReplacedError as error:
             yield Finding("files", str(error), REOPEN)
-            return  # what has their names now is something else
+            return  # other files have their names now
         if deep:
             path = os.path.join(store.environment.path, DATA_FILE)
             problems = list(problems_of_pages(path))
@@ -118,14 +118,14 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
 
 
 def _calibrated_count(state: State, contents: Contents) -> int | None:
-    """How many live documents the calibration covers; None without any."""
+    """Return how many live documents the calibration covers; None without a calibration."""
     if state.calibration is None:
         return None
     return live_count(contents.dead, min(state.uncovered_from, state.next_ordinal))
 
 
 def _idf_in_numbers(store: Store) -> dict[str, int] | None:
-    """What stands for the IDF table among the options."""
+    """Return the sizes of the IDF table, which stand for it among the options."""
     store.look_for_idf()
     idf = store.options.sketch.idf
     if idf is None:
@@ -134,7 +134,7 @@ def _idf_in_numbers(store: Store) -> dict[str, int] | None:
 
 
 def _largest_group(state: State) -> int:
-    """Most documents that share a fingerprint."""
+    """Return the largest number of documents with the same fingerprint."""
     bits = np.sort(searched(state, is_measured=False).fingerprints)
     if not len(bits):
         return 0
@@ -143,7 +143,7 @@ def _largest_group(state: State) -> int:
 
 
 def _section_bytes(store: Store, source: Source) -> dict[str, int]:
-    """Bytes of the pages of each sub-database."""
+    """Return the bytes of the pages of each sub-database."""
     sizes: dict[str, int] = {}
     for name in all_names(store.options):
         handle = store.environment.subdatabase(name)

@@ -1,8 +1,8 @@
-"""Loading: a new database from a dump, whole or not at all.
+"""Loading: a new database from a dump, complete or not at all.
 
-The database is made in a directory beside the one that is asked for, group by group, and moved
-into place when the last frame has been read and everything is on the disk.  Nothing of the dump
-is believed: options, ids, offsets and metadata are checked as those of a caller.
+The database is made group by group in a directory beside the target, and moved into place when the
+last frame has been read and everything is on the disk.  The dump is not trusted: options, ids,
+offsets and metadata are checked like arguments of a caller.
 """
 
 import os
@@ -55,7 +55,7 @@ from simdb.storage.transfer.documents import unpack_documents
 from simdb.storage.transfer.frames import END, FrameReader
 from simdb.values import ORDINALS_MAX
 
-# What is committed at once, and so in memory.
+# The limits of one commit, and so of the memory for it.
 COMMIT_DOCUMENTS = 1 << 17
 COMMIT_BYTES = 1 << 26
 UNFINISHED = ".loading"
@@ -71,7 +71,7 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
         file = open(name, "rb")  # noqa: SIM115
     except TypeError as error:
         raise InputError(
-            f"a dump is a path or a binary file, not {type(source).__name__}"
+            f"source must be a path or a binary file, got {type(source).__name__}"
         ) from error
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no dump at {name}") from error
@@ -111,7 +111,7 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
 
 @dataclass(slots=True)
 class _Head:
-    """What stands before the documents, and the first frame of those."""
+    """The part of a dump before the documents, and the first frame after it."""
 
     options: Options
     resources: Resources
@@ -125,7 +125,9 @@ def _read_head(
 ) -> _Head:
     kind, payload = next(frames)
     if kind != HEAD:
-        raise CorruptError(f"{reader.place} is {bytes(kind)!r}, not the head of a dump")
+        raise CorruptError(
+            f"{reader.place} must be the head of a dump, found the frame {bytes(kind)!r}"
+        )
     stored = codec.unpack(bytes(payload), reader.place)
     calibration = None
     path = os.path.join(directory, IDF_FILE)
@@ -155,7 +157,9 @@ def _decode_head(stored: Any, idf: tuple[IdfTable, int] | None, reader: FrameRea
         options = a_map(a_map(stored)["options"])
         checksum = a_map(options["sketch"])["idf"]
         if checksum != found:
-            raise CorruptError(f"{reader.place}: the IDF table is not the one of the options")
+            raise CorruptError(
+                f"{reader.place}: the IDF table does not have the checksum in the options"
+            )
         resources = decode_resources(a_map(stored["resources"]))
         for word in (*resources.stop_words, *resources.versions, *resources.versions.values()):
             a_text(word)
@@ -187,7 +191,7 @@ def _store_all(
     reader: FrameReader,
     progress: Progress | None,
 ) -> int:
-    """Commit the documents some thousands at a time; returns how many there were."""
+    """Commit the documents, some thousands at a time; returns the number of documents."""
     filling = _Filling(store, reader)
     for kind, payload in chain(head.following, frames):
         if kind == DOCUMENTS:
@@ -201,7 +205,9 @@ def _store_all(
         elif kind == END:
             _check_count(payload, filling.count, head, reader)
         else:
-            raise CorruptError(f"{reader.place} is {bytes(kind)!r}, which does not belong there")
+            raise CorruptError(
+                f"{reader.place} is {bytes(kind)!r}, which does not belong after the head"
+            )
     filling.commit()
     if store.options.keeps_clusters:
         filling.put_clusters()
@@ -212,8 +218,8 @@ def _check_count(payload: bytearray, found: int, head: _Head, reader: FrameReade
     stored = codec.unpack(bytes(payload), reader.place)
     if stored != {"documents": found} or head.document_count != found:
         raise CorruptError(
-            f"{reader.place}: there were {found} documents, the head says {head.document_count}"
-            f" and the end {stored!r:.50}"
+            f"{reader.place}: the dump has {found} documents, but its head says"
+            f" {head.document_count} and its end {stored!r:.50}"
         )
 
 
@@ -227,7 +233,7 @@ class _Filling:
         self._metadata: list[tuple[int, bytes]] = []
         self._clusters: list[npt.NDArray[np.uint32]] = []
         self._last = -1  # number of the document whose metadata came last
-        self._document_count = 0  # of those in `_batches`
+        self._document_count = 0  # in `_batches`
         self._size_bytes = 0
         self.count = 0
 
@@ -253,16 +259,18 @@ class _Filling:
         self._clusters.append(numbers.astype(np.uint32))
 
     def put_clusters(self) -> None:
-        """Store the clusters of all documents, once these are stored."""
+        """Store the clusters of all documents, after the documents themselves."""
         numbers = np.concatenate([np.empty(0, np.uint32), *self._clusters])
         sizes = np.unique(numbers[numbers > 0], return_counts=True)[1]
         if len(numbers) != self.count or (sizes < 2).any():
-            raise CorruptError(f"{self._reader.place} ends clusters that are none")
+            raise CorruptError(
+                f"{self._reader.place}: the clusters of the dump do not fit its documents"
+            )
         with self._store.begin_write() as right:
             put_clusters(self._store, right, numbers)
 
     def commit(self) -> None:
-        """Store what was added; a new database gives ordinals as a dump numbers documents."""
+        """Store the documents added; a new database gives the ordinals that a dump counts."""
         store = self._store
         with store.begin_write() as right:
             store.with_room(self._try_to_commit, right)
@@ -275,7 +283,7 @@ class _Filling:
             self.commit()
 
     def _try_to_commit(self) -> None:
-        """Commit; `MapFull` when the map has no room for it."""
+        """Commit; `MapFull` if the map has no space for it."""
         with self._store.state() as state:
             source = state.source
             staging = Staging(self._store, self._store.contents(source), source)
@@ -296,7 +304,7 @@ class _Filling:
             writer.put(layout.METADATA, key, value)
 
     def _check_ids(self, batch: Batch, state: State) -> None:
-        """Raise CorruptError when one of the ids was there before, or stands twice."""
+        """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""
         known = state.find(batch.offsets, batch.content, batch.hashes) >= 0
         _, positions, counts = np.unique(batch.hashes, return_inverse=True, return_counts=True)
         seen: set[bytes] = set()

@@ -1,10 +1,10 @@
-"""Rebuilding: everything that can be derived is made anew from what cannot.
+"""Rebuilding: everything that can be derived is made again from what cannot.
 
 The columns by ordinal are the truth: fingerprints, states, ids, volatility vectors.  The tables of
-fingerprints and of ids, the counters and kept clusters follow from them.  What is left becomes one
-run, as `compact` leaves it; where a column itself is damaged nothing is changed, unless the caller
-lets its documents go.  All of it is one transaction: clusters are found in the new run before it
-is committed, so nobody ever sees, or is left with, documents without them.
+fingerprints and of ids, the counters and the maintained clusters follow from them.  The documents
+become one run, as after `compact`.  If a column itself is damaged, nothing changes unless the
+caller gives up its documents.  All of it is one transaction: clusters are found in the new run
+before it is committed, so no reader ever sees documents without their clusters.
 """
 
 import os
@@ -56,7 +56,7 @@ U32 = npt.NDArray[np.uint32]
 
 
 def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
-    """Make all tables anew; CorruptError, and nothing is changed, where documents are lost."""
+    """Make all tables again; CorruptError, and nothing changes, if documents would be lost."""
     with store.begin_write() as right:
         before = file_bytes(store)
         store.forget_views()
@@ -68,7 +68,7 @@ def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
 
 
 def _shrink(store: Store, right: WriteRight) -> str:
-    """Why the file could not be shrunk; what was made anew is stored either way."""
+    """Return why the file could not be shrunk; the new tables are stored either way."""
     try:
         return shrink(store, right)
     except Error as error:
@@ -76,7 +76,7 @@ def _shrink(store: Store, right: WriteRight) -> str:
 
 
 def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
-    """What was done; `MapFull` when the map has no room for it."""
+    """Rebuild and return the report; `MapFull` if the map has no space for it."""
     source = store.source()
     try:
         found = salvage(store.environment, source)
@@ -107,14 +107,14 @@ def _refusal(found: Salvage) -> CorruptError:
     more = len(found.losses) - SHOWN_LOSSES
     others = f"; and {more} more" if more > 0 else ""
     return CorruptError(
-        f"this cannot be made anew, and nothing was changed: {shown}{others}.  Restore the"
-        " database from a copy or a dump, or give up what is lost: rebuild(drop_damaged=True),"
-        " simdb rebuild --drop-damaged"
+        f"some documents are damaged, and nothing was changed: {shown}{others}.  Restore the"
+        " database from a copy or a dump, or drop the damaged documents:"
+        " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
     )
 
 
 def _other_damage(store: Store, source: Source) -> Iterator[str]:
-    """What is damaged and no document depends on."""
+    """Yield damage that does not affect any document."""
     transaction = source.transaction
     problem = _calibration_problem(source)
     if problem is not None:
@@ -125,7 +125,7 @@ def _other_damage(store: Store, source: Source) -> Iterator[str]:
 
 
 def _calibration_problem(source: Source) -> str | None:
-    """Why the calibration cannot be read; None where it can, or where there is none."""
+    """Return why the calibration cannot be read; None if it can, or if there is none."""
     try:
         return problem_of(_stored_calibration(source))
     except (CorruptError, FormatError) as error:
@@ -133,19 +133,19 @@ def _calibration_problem(source: Source) -> str | None:
 
 
 def _stored_calibration(source: Source) -> Any:
-    """The calibration as it is stored, None where there is none; CorruptError, FormatError."""
+    """Return the calibration as stored, None without one; CorruptError or FormatError."""
     kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
     value = source.find(layout.META, key)
     return None if value is None else codec.decode_object(kind, key, value)
 
 
 def _sound_calibration(source: Source) -> dict[str, Any] | None:
-    """The stored calibration; None where there is none that can be read."""
+    """Return the stored calibration; None if there is none, or if it cannot be read."""
     return None if _calibration_problem(source) is not None else _stored_calibration(source)
 
 
 def _kept(found: Salvage) -> U32:
-    """The ordinals of all documents that stay."""
+    """Return the ordinals of all documents that stay."""
     is_kept = np.zeros(found.next_ordinal, np.bool_)
     for part in found.parts:
         is_kept[part.start : part.stop] = True
@@ -156,7 +156,7 @@ def _kept(found: Salvage) -> U32:
 
 
 def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
-    """The ids of the documents that go, where known, and how many are not known."""
+    """Return the known ids of the documents to drop, and how many ids are unknown."""
     is_lost = ~found.is_dead
     is_lost[kept] = False
     ids = []
@@ -199,7 +199,7 @@ def _write(writer: Writer, source: Source, found: Salvage, kept: U32) -> None:
 
 
 def _write_run(writer: Writer, found: Salvage, kept: U32) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
-    """Write one run of the documents `kept`; returns its row and the states of all."""
+    """Write one run of the documents `kept`; returns its row and the states of all documents."""
     number = found.manifest.next_run
     weighted_count = _weighted_count(found.parts, kept)
     store = writer.store
@@ -223,7 +223,7 @@ def _write_run(writer: Writer, found: Salvage, kept: U32) -> tuple[RunInfo, npt.
 
 
 def _searchable(segment: Segment, keying: Keying) -> npt.NDArray[np.uint64]:
-    """What the keys of those documents are made of that have features."""
+    """Return the values that the keys of documents with features are made of."""
     has_features = segment.columns[layout.STATE] != EMPTY
     return keying.searchable(
         segment.columns[layout.FINGERPRINT][has_features],
@@ -232,7 +232,7 @@ def _searchable(segment: Segment, keying: Keying) -> npt.NDArray[np.uint64]:
 
 
 def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
-    """The documents `kept`, renumbered from 0, in segments as they are stored."""
+    """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
         found = []
@@ -253,7 +253,7 @@ def _weighted_count(parts: Sequence[Part], kept: U32) -> int:
 
 
 def _hashes(segment: Segment) -> Iterator[npt.NDArray[np.uint64]]:
-    """Hashes of the ids, of a few thousand at a time, since each becomes an object."""
+    """Yield hashes of the ids, some thousands at a time, as each id becomes an object."""
     for part in parts_of(segment, HASHED_DOCUMENTS):
         yield kernel.encode_ids(ids_of(part))[2]
 
@@ -265,9 +265,9 @@ def _copied(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: U32) -> Manifest:
-    """The manifest with the calibration, where it can be read; another one is removed.
+    """Keep a readable calibration and remove a damaged one; returns the manifest.
 
-    What it covers is not known where the manifest, and with it the ordinals, had to be guessed.
+    If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
     """
     kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
     value = source.find(layout.META, key)
@@ -283,9 +283,9 @@ def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: 
 
 
 def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) -> U32 | None:
-    """The number of each kept document's cluster; None where they are to be made anew.
+    """Return the cluster number of each kept document; None if clusters must be found again.
 
-    Clusters that the documents alone decide always are, and so are those that lose a member.
+    They are always found again if the documents alone decide them, or if any were lost.
     """
     options = store.options
     is_decided = of_maintained(options).similarity is None or options.recall == 1.0
@@ -303,9 +303,10 @@ def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) 
 def _write_clusters(
     writer: Writer, manifest: Manifest, rows: Sequence[RunInfo], numbers: U32 | None
 ) -> int:
-    """Store the clusters of the new run, found in it where `numbers` is None; how many there are.
+    """Store the clusters of the new run; returns their number.
 
-    The run is read through the transaction that has just written it.
+    If `numbers` is None, the clusters are searched for in the run, which is read through the
+    transaction that has just written it.
     """
     store = writer.store
     written = store.source(inside=writer.transaction)

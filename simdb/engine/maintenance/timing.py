@@ -1,9 +1,9 @@
-"""Timing: what the operations of a search cost on this machine, for the planner to compare.
+"""Timing: the costs of the operations of a search on this machine, for the planner.
 
-A table of random fingerprints, larger than most caches, is probed and scanned in the kernel, by
-other queries each time.  Every workload is fixed, a few milliseconds long, and counts by the least
-of its times, as others on the machine can only lengthen them.  Probing for one header and for many
-differs by what a header costs, and so on: `Delays` are such differences, kept within sane bounds.
+A table of random fingerprints, larger than most caches, is probed and scanned in the kernel, with
+new queries each time.  Every workload is fixed and a few milliseconds long, and its least time
+counts, as other processes can only lengthen it.  Probing for one header and for many differs by the
+cost of a header, and so on: `Delays` are such differences, kept within sane bounds.
 """
 
 import math
@@ -22,7 +22,7 @@ from simdb.plan import volatility
 from simdb.plan.cost import USUAL_DELAYS, Delays
 
 REPEATS = 5
-# Without the compiled kernel everything takes a hundred times longer, so there is less of it.
+# Without the compiled kernel everything takes a hundred times longer, so workloads are smaller.
 DEPTH = 22 if kernel.IS_COMPILED else 13  # log2 of the entries of the table
 QUERIES = 1 << 12 if kernel.IS_COMPILED else 1 << 6
 SCANS = 4
@@ -35,20 +35,20 @@ LEVEL_MEAN = 45.0
 SIMILARITY = 0.9
 THETA = 24
 CAP = 1 << 12
-# So many times less or more than on the machine of the defaults is a disturbance, or a clock that
-# stood still; numpy in the place of the kernel is up to some hundred times slower.
+# A time further from the default than these factors is a disturbance, or a clock that stood still;
+# numpy in the place of the kernel is up to some hundred times slower.
 LEAST, MOST = 1 / 20, 1000
 
 
 def measured_delays() -> Delays:
-    """The delays of this machine, in about a fifth of a second."""
+    """Measure the delays of this machine, in about a fifth of a second."""
     generator = np.random.default_rng(0)
     tables = _table(generator)
     return _bounded({**_probing(tables, generator), **_arranging(generator)})
 
 
 def _bounded(found: dict[str, float]) -> Delays:
-    """Delays within sane bounds; the usual ones for what was not measured."""
+    """Return delays within sane bounds; the usual delay for any that was not measured."""
     bounded = {}
     for each in fields(Delays):
         usual: float = getattr(USUAL_DELAYS, each.name)
@@ -57,7 +57,7 @@ def _bounded(found: dict[str, float]) -> Delays:
 
 
 def _table(generator: np.random.Generator) -> Any:
-    """One table of 2^DEPTH random fingerprints, HEADER_ENTRIES of them to each header."""
+    """Return one table of 2^DEPTH random fingerprints, HEADER_ENTRIES of them in each header."""
     count = 1 << DEPTH
     keys = np.arange(count, dtype=np.uint64) << np.uint64(FINGERPRINT_BITS - DEPTH)
     keys |= generator.integers(0, 1 << (FINGERPRINT_BITS - DEPTH), count, np.uint64)
@@ -68,7 +68,7 @@ def _table(generator: np.random.Generator) -> Any:
 
 
 def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
-    """What comparing, a header, a flip set, a table that is prepared and a candidate cost."""
+    """Measure the costs of comparing, a header, a flip set, preparing a table and a candidate."""
     queries = generator.integers(0, 2**FINGERPRINT_BITS, (REPEATS + 1, QUERIES), np.uint64)
     levels = generator.exponential(LEVEL_MEAN, (QUERIES, FINGERPRINT_BITS))
     query_levels = np.minimum(levels, 255).astype(np.uint8)
@@ -113,13 +113,13 @@ def _probing(tables: Any, generator: np.random.Generator) -> dict[str, float]:
 
 
 def _vectors(generator: np.random.Generator) -> tuple[Any, npt.NDArray[np.uint8]]:
-    """Random volatility vectors, and such of queries."""
+    """Return random volatility vectors: stored ones, and those of queries."""
     stored = generator.integers(0, 256, (VECTORS, VECTOR_BYTES), np.uint8)
     return kernel.Vectors(VECTOR_BYTES, [(0, stored)]), stored[:QUERIES] ^ np.uint8(0x55)
 
 
 def _arranging(generator: np.random.Generator) -> dict[str, float]:
-    """What a key costs to be made, and to be sorted, for each doubling of their number."""
+    """Measure the costs to make a key, and to sort it, for each doubling of the number of keys."""
     values = generator.integers(0, 2**FINGERPRINT_BITS, SORTED, np.uint64)
     keys, ordinals = np.empty_like(values), np.arange(SORTED, dtype=np.uint32)
     mask = leading_masks(4, 1)[1]
@@ -137,7 +137,7 @@ def _arranging(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _seconds(work: Callable[[int], object]) -> float:
-    """The least time of `work(run)` of some runs, after run 0, which warms up."""
+    """Return the least time of several calls of `work(run)`; call 0 only warms up."""
     work(0)
     times = []
     for run in range(1, REPEATS + 1):
