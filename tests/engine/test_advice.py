@@ -1,4 +1,4 @@
-"""Advice is given where it helps, names what to do, and changes nothing."""
+"""Advice is given where it helps, names a remedy, and changes nothing."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def topics(database):
 
 @pytest.fixture
 def disk(monkeypatch):
-    """A disk whose kind and free space a test may set."""
+    """A disk whose file system and free space a test may set."""
     monkeypatch.setattr(advising, "file_system", lambda path: "ext4")
     return monkeypatch
 

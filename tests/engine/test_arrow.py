@@ -1,4 +1,4 @@
-"""Pairs, matches and clusters as Arrow tables, whatever kind the ids are of."""
+"""Pairs, matches and clusters as Arrow tables, for ids of every kind."""
 
 import sys
 

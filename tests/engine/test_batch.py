@@ -1,4 +1,4 @@
-"""A batch is matched against what was stored before it, whatever the memory, and then stored."""
+"""A batch is matched with the documents stored before it, in any memory limit, and then stored."""
 
 from dataclasses import replace
 
@@ -13,12 +13,13 @@ from simdb.storage import layout
 from simdb.storage.runs import page_cache
 
 WORDS = [f"word{number}" for number in range(30)]
-# Slices of one query and chunks of one header; some of each; slices, and runs whole; all at once.
+# Slices of one query and chunks of one header; small slices and chunks; slices and whole runs;
+# everything at once.
 LIMITS = [1, 1500, 20_000, 10**9, None]
 
 
 def near_each_other(seed, count):
-    """Fingerprints a few bits from one of five centres."""
+    """Make fingerprints a few bits from one of five centres."""
     generator = np.random.default_rng(seed)
     centres = np.random.default_rng(0).integers(0, 2**64, 5, np.uint64)
     bits = centres[generator.integers(0, 5, count)]
@@ -28,7 +29,7 @@ def near_each_other(seed, count):
 
 
 def texts(seed, count):
-    """Variations of four texts."""
+    """Make variations of four texts."""
     bases = np.random.default_rng(0).choice(WORDS, (4, 25))
     generator = np.random.default_rng(seed)
     found = []
@@ -44,7 +45,7 @@ def rows_of(found):
 
 
 def filled(database, bits):
-    """`bits` stored with gaps: in several runs, some deleted, some loose; and the oracle of it."""
+    """`bits` in several runs and the delta, some of them deleted, and the oracle of them."""
     oracle = Oracle()
     for start in range(0, len(bits), 33):
         ids = range(start, min(start + 33, len(bits)))
@@ -100,7 +101,7 @@ def test_the_first_match_is_one_of_all_and_everyone_who_has_any_gets_it(open_dat
 
 @pytest.fixture
 def small_segments(monkeypatch):
-    """Runs of a hundred documents have several segments."""
+    """Make segments of runs so small that a run of a hundred documents has several."""
     monkeypatch.setattr(layout, "SEGMENT_ORDINALS", 16)
 
 
@@ -289,7 +290,7 @@ def test_pages_that_are_given_back_keep_what_they_hold(open_database, limit):
         found = transaction.insert_batch(
             range(20_000, 21_000), bits[:1000] ^ np.uint64(6), distance=2, memory_limit=limit
         )
-        # What was staged is in no file, and nothing but this process could bring it back.
+        # Staged changes are in no file, so only this process could bring them back.
         again = transaction.insert_batch(["y"], bits[:1], distance=2, memory_limit=limit)
 
         assert all(np.array_equal(a, b.keys) for a, b in zip(kept, tables, strict=True))

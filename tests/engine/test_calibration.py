@@ -1,9 +1,9 @@
-"""A calibration speaks for the documents that it has seen; others are found as surely.
+"""A calibration describes the documents that it covers; other documents are found as surely.
 
 Documents are Laplace weights.  A database is calibrated on documents and copies of them with little
-noise, which few flips find; then others come, whose near-duplicates differ in many bits.  By the
-calibration alone half of those would be found.  What is promised is a share of .9, and comparing
-finds .97: of 350 matches fewer than .9 by chance once in 1e9 searches.
+noise, which need few flips.  Then documents of another kind are inserted, whose near-duplicates
+differ in many bits.  The calibration alone would find half of their matches.  The promised share is
+.9, and comparing finds .97: of 350 matches, fewer than .9 are found by chance once in 1e9 searches.
 """
 
 import io
@@ -66,7 +66,7 @@ def recall_of(found, wanted):
 
 
 def calibrated_on_others(open_database, options=OPTIONS, path=None):
-    """Calibrated on documents of one kind; nothing else is there yet."""
+    """Calibrate on documents of one kind, in an otherwise empty database."""
     database = open_database(path, options=options)
     seen = np.concatenate([SEEN_WEIGHTS, SEEN_COPIES])
     database.insert_many(range(len(seen)), fingerprints(seen))
@@ -76,7 +76,7 @@ def calibrated_on_others(open_database, options=OPTIONS, path=None):
 
 @pytest.fixture
 def grown(open_database):
-    """The same, and documents of another kind were inserted since."""
+    """The calibrated database, with documents of another kind inserted since."""
     database = calibrated_on_others(open_database)
     for start in range(0, NEW, 100):
         insert_new(database, start, start + 100)

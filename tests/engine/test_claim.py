@@ -40,7 +40,7 @@ def test_documents_without_features_are_always_new(database):
 def test_each_document_sees_those_before_it_in_the_same_call(database):
     found = database.add_many_if_new(list("abcd"), [0b1, 0b11, 0b111111, 0b111], distance=1)
 
-    # b is near a and not stored, so d, which is near b alone, is new; c is new.
+    # b is near a and so not stored; d is near b only, so d is new; c is new.
     assert [[match.id for match in row] for row in found] == [[], ["a"], [], []]
     assert list(database) == ["a", "c", "d"]
 

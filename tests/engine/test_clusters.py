@@ -1,4 +1,4 @@
-"""Clusters by policy: stars are what a double loop makes them, whatever the order."""
+"""Clusters by policy: stars equal those of a double loop, in every order."""
 
 import hypothesis.strategies as st
 import numpy as np

@@ -94,7 +94,7 @@ def test_compacting_twice_changes_nothing(database):
 
 
 def test_vectors_go_with_the_last_document_that_has_one(database):
-    # Their value stayed behind, under a run that nobody would remove it with.
+    # Once, the value of their vectors stayed behind under a run that did not exist.
     database.insert_many(["t1", "t2", "bare"], [TEXT, TEXT + " more", 7])
     database.compact()
     database.delete_many(["t1", "t2"])
@@ -180,7 +180,7 @@ def test_a_reader_that_began_before_goes_on_after_compaction_in_another_database
 
 
 def test_runs_stay_few_whatever_is_stored_in_them(database):
-    # Documents without features are in no table; runs of nothing else were never merged.
+    # Documents without features are in no table; once, runs of only these were never merged.
     for batch in range(40):
         database.insert_many([f"{batch}-{at}" for at in range(5)], [""] * 5)
 

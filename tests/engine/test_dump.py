@@ -1,4 +1,4 @@
-"""What is dumped and loaded is the same database, or nothing."""
+"""A dump that is loaded is the same database, or nothing."""
 
 import io
 import os
@@ -23,7 +23,7 @@ batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0])
 
 
 def dumped(database):
-    """The bytes of a dump."""
+    """Return the bytes of a dump."""
     stream = io.BytesIO()
     database.dump(stream)
     return stream.getvalue()
@@ -31,7 +31,7 @@ def dumped(database):
 
 @pytest.fixture
 def small_groups(monkeypatch):
-    """Frames of a few documents, and commits of a few frames."""
+    """Make frames of a few documents, and commits of a few frames."""
     monkeypatch.setattr(dumping, "GROUP_DOCUMENTS", 3)
     monkeypatch.setattr(loading, "COMMIT_DOCUMENTS", 7)
 
@@ -136,7 +136,7 @@ def test_kept_clusters_are_kept(open_database, tmp_path, small_groups):
 
 def test_a_dump_shows_one_state_while_others_write(database):
     class Slow(io.BytesIO):
-        """Inserts something whenever a frame is written."""
+        """A stream that inserts a document whenever a frame is written."""
 
         def write(self, content):
             thread = threading.Thread(target=database.insert, args=(f"late{self.tell()}", 1))
@@ -155,7 +155,7 @@ def test_a_dump_shows_one_state_while_others_write(database):
 
 def test_a_stream_that_takes_and_gives_little_at_a_time_is_dumped_and_loaded(filled, tmp_path):
     class Narrow(io.BytesIO):
-        """Takes and gives a few bytes at a time, as pipes may."""
+        """A stream that takes and gives a few bytes at a time, like a pipe."""
 
         def write(self, content):
             return super().write(bytes(content[:7]))
@@ -202,7 +202,7 @@ def test_what_follows_the_end_is_refused(filled, tmp_path):
 
 
 def rewritten(content, change):
-    """A dump whose frames are those that `change` makes of (kind, payload), checksums and all."""
+    """Return a dump with the frames that `change` makes of (kind, payload), checksums included."""
     reader = frames.FrameReader(io.BytesIO(content), "dump")
     stream = io.BytesIO()
     writer = frames.FrameWriter(stream)
@@ -212,7 +212,7 @@ def rewritten(content, change):
 
 
 def with_head(**changes):
-    """Changes the head of a dump."""
+    """Return a change of the head of a dump."""
 
     def change(found):
         head = {**codec.unpack(found[0][1], "head"), **changes}
@@ -222,7 +222,7 @@ def with_head(**changes):
 
 
 def twice(found):
-    """All documents once more, and counted."""
+    """Return the frames with the first group of documents a second time."""
     at = next(place for place, (kind, _) in enumerate(found) if kind == b"docs")
     return [*found[: at + 1], found[at], *found[at + 1 :]]
 

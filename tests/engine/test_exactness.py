@@ -1,4 +1,4 @@
-"""Exact means exact: by distance every method finds what a double loop finds, and nothing else."""
+"""Exact means exact: by distance every method finds the matches of a double loop, and no more."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -19,7 +19,7 @@ def open_with(tmp_path_factory, blocks, leading, **settings):
 
 
 def neighbourhood(seed, count, centres=20, flips=6):
-    """Random fingerprints in the neighbourhood of a few."""
+    """Make random fingerprints near a few centres."""
     generator = np.random.default_rng(seed)
     bits = generator.integers(0, 2**64, centres, dtype=np.uint64)[
         generator.integers(0, centres, count)

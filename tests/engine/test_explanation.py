@@ -1,4 +1,4 @@
-"""Explanations: distances, tables, volatility and features against what can be counted by hand."""
+"""Explanations: distances, tables, volatility and features, checked against counts by hand."""
 
 import itertools
 from statistics import NormalDist
@@ -137,7 +137,7 @@ def test_windows_of_moz_account_for_every_bit_but_for_ties():
 
     found = simdb.explain(FOX, CAT, sketch)
 
-    # A weight that comes to 0 is put at -1, on either side.
+    # A weight that becomes 0 is stored as -1, in either document.
     expected = np.where(after == -1, 0, after) - np.where(before == -1, 0, before)
     assert [moved(found, position) for position in range(64)] == expected.tolist()
     assert {each.shingle for each in found.features} == {
@@ -236,7 +236,7 @@ def test_snapshots_and_transactions_explain_what_they_see(database):
 
 def test_tables_are_those_whose_leading_bits_agree(tmp_path):
     with simdb.open(tmp_path / "db", options=simdb.Options(sketch=TF)) as database:
-        # Blocks are counted from the highest bits; one bit differs in the first and the last.
+        # Blocks are counted from the highest bits; one bit differs in the first and the last block.
         database.insert_many(["a", "b"], np.array([0, 1 << 63 | 1], np.uint64))
 
         found = database.explain("a", "b")

@@ -1,4 +1,4 @@
-"""The IDF table of a database: set once, kept beside it, never another."""
+"""The IDF table of a database: set once, stored beside it, never replaced."""
 
 import os
 import pickle
@@ -35,7 +35,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def lacking(open_database):
-    """An empty database whose table was not set yet."""
+    """An empty database without its table."""
     return open_database(options=LACKING)
 
 
@@ -371,7 +371,7 @@ with simdb.open(sys.argv[1], "w") as database:
 
 
 def run_setters(lacking, tmp_path, tables):
-    """What each process said; all are let go at the same moment."""
+    """Set a table from each process, all at the same moment; returns the line that each printed."""
     processes = []
     for number, table in enumerate(tables):
         place = tmp_path / f"{number}.idf"

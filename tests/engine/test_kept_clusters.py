@@ -1,4 +1,4 @@
-"""Kept clusters are always those that a double loop over the documents makes."""
+"""Maintained clusters are always those that a double loop over the documents makes."""
 
 import random
 from dataclasses import replace
@@ -45,7 +45,7 @@ def ids_of(clusters):
 
 
 def assert_kept(reader, clusters):
-    """Every document is in its cluster, alone or not, asked one by one and all at once."""
+    """Assert that every document is in its cluster, by `cluster` and by `find_clusters`."""
     inside = {id: cluster for cluster in clusters for id in cluster}
 
     assert ids_of(reader.find_clusters()) == clusters
@@ -54,7 +54,7 @@ def assert_kept(reader, clusters):
 
 
 def chained(count):
-    """Fingerprints of which only neighbours are within distance 3: two bits further each."""
+    """Make fingerprints of which only neighbours are within distance 3."""
     generator = random.Random(5)
     bits, chain = 0, []
     while len(chain) < count:
@@ -67,7 +67,7 @@ def chained(count):
 
 
 def counted(monkeypatch):
-    """How many stored documents each search asks about that follows the loss of a member."""
+    """Count the stored documents in each search that follows the loss of a member."""
     asked = []
     reached, parts_of = split._reached, maintain.parts_of
 
@@ -85,7 +85,7 @@ def counted(monkeypatch):
 
 
 def apply(transaction, oracle, verb, documents, distance):
-    """The same change of the database and of the oracle."""
+    """Apply the same change to the database and to the oracle."""
     documents = dict(documents)
     if verb == "delete":
         transaction.delete_many(documents)
@@ -450,7 +450,7 @@ def test_the_check_finds_a_ring_that_does_not_close(open_database, monkeypatch):
 
 
 def rebuild(database):
-    """Make what a test has damaged sound again."""
+    """Rebuild a database that a test has damaged."""
     with database.write() as transaction:
         maintainer = transaction._writing.staging.maintainer
         maintainer._sweep(transaction._writing.current())

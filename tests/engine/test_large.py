@@ -1,4 +1,4 @@
-"""A million documents: nothing that is fine for a thousand may break here."""
+"""A million documents: code that is fine for a thousand may break here."""
 
 import numpy as np
 import pytest

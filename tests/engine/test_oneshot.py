@@ -1,4 +1,4 @@
-"""One-shot pairs and clusters against comparing every two."""
+"""Pairs and clusters of an array, checked against comparing every two fingerprints."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def components(count, pairs):
 
 
 def mixed(count, seed):
-    """Random fingerprints, near copies of them, equal ones and a crowded header."""
+    """Make random fingerprints, near copies of them, equal ones and a crowded header."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2**64, count, np.uint64)
     near = values[: count // 2].copy()
@@ -41,7 +41,7 @@ def mixed(count, seed):
 
 
 def differing(values, value):
-    """In how many bits each of many differs from one."""
+    """Return in how many bits each of many fingerprints differs from a given one."""
     return np.unpackbits((values ^ value).view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Verbs in progress, in other threads and in what a verb calls back, and who ends their state."""
+"""Running verbs, in other threads and in functions they call, and attempts to end their state."""
 
 import gc
 import os
@@ -19,7 +19,7 @@ BITS = np.arange(1, 3001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
 class Halted:
-    """A function of a module that waits in the middle of a verb, in the thread that calls it."""
+    """A function of a module that waits in the middle of a verb, in the thread of the verb."""
 
     def __init__(self, monkeypatch, module, name):
         self._real = getattr(module, name)
@@ -64,7 +64,7 @@ def chunks_read(pairs):
 
 
 def test_a_snapshot_does_not_end_under_a_verb_of_another_thread(filled, monkeypatch, short_waits):
-    # The process ended by SIGSEGV.
+    # Once, the process ended by SIGSEGV.
     halted = Halted(monkeypatch, lookup, "as_matches")
     snapshot = filled.read()
     running = Running(lambda: snapshot.query_many(BITS[:20]))
@@ -99,7 +99,7 @@ def test_a_transaction_does_not_end_under_a_verb_of_another_thread(
 
 
 def test_pairs_that_are_read_do_not_end_under_their_reader(filled, monkeypatch, short_waits):
-    # The process ended by SIGSEGV.
+    # Once, the process ended by SIGSEGV.
     halted = Halted(monkeypatch, couples, "as_pairs")
     monkeypatch.setattr("simdb.engine.search.pairs.as_pairs", halted)
     pairs = filled.find_all(distance=30)
@@ -115,7 +115,7 @@ def test_pairs_that_are_read_do_not_end_under_their_reader(filled, monkeypatch, 
 
 
 def test_pairs_are_read_by_one_thread_at_a_time(filled):
-    # A generator that runs in another thread came out as ValueError, and ended the state under it.
+    # Once, a generator running in another thread raised ValueError and lost its state.
     expected = len(filled.find_all(distance=30))
     stream = filled.find_all(distance=30).chunks()
     readers = [Running(lambda: sum(len(chunk) for chunk in stream)) for _ in range(4)]
@@ -148,7 +148,7 @@ def test_ids_that_are_read_half_way_do_not_keep_a_snapshot_open(filled):
 
 
 def test_closing_while_threads_insert_loses_nothing_and_nobody_waits_for_ever(tmp_path):
-    # A writer found its lock closed, and the others waited for it for ever.
+    # Once, a writer found its lock closed, and the other writers waited for it for ever.
     for number in range(8):
         database = simdb.open(tmp_path / f"db{number}", options=TINY, durability="none")
         stored = [[] for _ in range(4)]
@@ -213,7 +213,7 @@ CONSUMERS = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("consumer", CONSUMERS)
 def test_a_transaction_is_not_changed_by_what_its_verb_calls_back(filled, change, consumer):
-    # The same id stood twice, counters were wrong, or success was told and nothing was stored.
+    # Once, an id was stored twice, counters were wrong, or a success stored nothing.
     transaction = filled.write()
     transaction.insert("before", 5)
 
@@ -249,7 +249,7 @@ def test_a_transaction_may_be_read_by_what_its_verb_calls_back(filled, consumer)
         CONSUMERS[consumer](transaction, documents, call_back)
 
     assert counts[0][1] == 1
-    assert counts[0][0] in (300, 301, 302)  # a claim is staged when it is told
+    assert counts[0][0] in (300, 301, 302)  # a claim is staged before its progress is reported
 
 
 def test_the_database_is_not_closed_by_what_a_verb_calls_back(filled, short_waits):
@@ -299,7 +299,7 @@ def test_a_verb_that_fails_leaves_what_was_staged_before_it(filled, consumer):
 
 
 def test_a_replacement_that_fails_does_not_delete(filled, monkeypatch):
-    # The older document was deleted, and the newer one not inserted.
+    # Once, the older document was deleted and the newer one not inserted.
     def fail(*_):
         raise MemoryError
 
@@ -313,7 +313,7 @@ def test_a_replacement_that_fails_does_not_delete(filled, monkeypatch):
 
 
 def test_a_failing_read_of_the_delta_leaves_the_next_one_right(filled, monkeypatch):
-    # One column was longer than the others for as long as the database was open.
+    # Once, one column was longer than the other columns while the database was open.
     other = simdb.open(filled.path)
     filled.insert("late", 9)
     put, calls = delta._Column.put, []
@@ -366,7 +366,7 @@ database.close()
 
 
 def test_growth_that_the_system_refuses_leaves_the_database_as_it_is(tmp_path):
-    # Every verb failed from then on, and closing blamed the disk.
+    # Once, every later verb failed, and closing blamed the disk.
     command = [sys.executable, "-W", "ignore", "-c", LIMITED, str(tmp_path / "db")]
 
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -393,7 +393,7 @@ def test_a_database_that_cannot_be_opened_anew_says_so(filled, monkeypatch):
 
 
 def test_a_whole_number_of_another_type_is_no_distance(filled):
-    # What was asked before answered for it: True equals 1, and 3.0 equals 3.
+    # Once, the plan of an earlier query was used: True equals 1, and 3.0 equals 3.
     filled.query(5, distance=1)
     filled.query(5, distance=3)
 

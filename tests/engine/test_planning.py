@@ -1,4 +1,4 @@
-"""Plans explained: of a database, of more documents than it holds, and of none at all."""
+"""Plans explained: of a database, of more documents than it holds, and without any database."""
 
 import numpy as np
 import pytest

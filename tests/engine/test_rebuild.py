@@ -1,4 +1,4 @@
-"""Damage of every kind: what can be made anew is, and nothing else is lost without a word."""
+"""Damage of every kind: derived values are made again, and every other loss is reported."""
 
 import errno
 
@@ -33,7 +33,7 @@ def path(tmp_path):
 
 
 def edit(path, name, change):
-    """Put back what `change` makes of (key, value) pairs of a sub-database: key and bytes."""
+    """Replace the values of a sub-database by those that `change` makes of (key, value) pairs."""
     with simdb.open(path, "w") as database:
         environment = database._store.environment
 
@@ -51,7 +51,7 @@ def edit(path, name, change):
 
 
 def flip(path, name, kind):
-    """Flip a bit in every value of a kind of a sub-database; in its last payload byte."""
+    """Flip a bit of the last payload byte in every value of a kind in a sub-database."""
 
     def change(key, value):
         is_meant = codec.HEADER.unpack_from(value)[1] == kind
@@ -282,7 +282,7 @@ STRAYS = [layout.DELTA, layout.DELETED, layout.METADATA]
 
 @pytest.mark.parametrize("name", STRAYS, ids=[name.decode() for name in STRAYS])
 def test_a_value_under_a_key_of_something_else_is_named_and_dropped_when_asked(path, name):
-    # It came out as struct.error.
+    # Once, it raised struct.error.
     expected = said(path)
     with simdb.open(path, "w") as database:
         environment = database._store.environment
@@ -300,7 +300,7 @@ def test_a_value_under_a_key_of_something_else_is_named_and_dropped_when_asked(p
 
 
 def test_tombstones_under_a_key_of_something_else_are_a_corrupt_error(path):
-    # It came out as struct.error.
+    # Once, it raised struct.error.
     with simdb.open(path, "w") as database:
         environment = database._store.environment
         handle = environment.subdatabase(layout.DELETED)
@@ -315,7 +315,7 @@ def test_tombstones_under_a_key_of_something_else_are_a_corrupt_error(path):
 
 @pytest.fixture
 def clustered(tmp_path):
-    """A database with kept clusters, some of them without a member that was deleted."""
+    """A database with maintained clusters, some of which lost a member."""
     settings = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance")
     with simdb.open(tmp_path / "db", options=settings) as database:
         database.insert_many(range(60), np.arange(60, dtype=np.uint64) // 3 * FAR)
@@ -325,7 +325,7 @@ def clustered(tmp_path):
 
 
 def test_a_rebuild_that_fails_while_it_finds_clusters_changes_nothing(clustered, monkeypatch):
-    # The documents were committed before that, and their clusters were gone.
+    # Once, the documents were committed before, and their clusters were lost.
     expected = [clustered.cluster(id) for id in clustered]
 
     def fail(*_):
@@ -341,7 +341,7 @@ def test_a_rebuild_that_fails_while_it_finds_clusters_changes_nothing(clustered,
 
 @pytest.mark.parametrize("module", ["os.replace", "os.unlink", "sync_directory"])
 def test_a_rebuild_whose_file_cannot_be_shrunk_says_so_and_is_done(clustered, monkeypatch, module):
-    # It came out as an error that said that nothing was changed.
+    # Once, it raised an error that said that nothing was changed.
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 

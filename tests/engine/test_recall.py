@@ -1,8 +1,8 @@
-"""Recall asked is recall given: searches that may miss, measured against comparing with everything.
+"""The recall given is the recall found: searches that may miss, measured against comparing.
 
-Documents are Laplace weights W, queries W + noise * Z with Z of the same kind.  What is measured
-may fall below what was asked by chance; it fails here only where that would happen less than once
-in 1e9 searches of that very recall, so that all searches together fail less than once in 1e6.
+Documents are Laplace weights W, queries W + noise * Z with Z of the same kind.  The measured recall
+may fall below the given one by chance.  A test fails only if that would happen less than once in
+1e9 searches of exactly this recall, so all searches together fail by chance less than once in 1e6.
 """
 
 import math
@@ -56,7 +56,7 @@ def found_pairs(matches):
 
 
 def chance_of(found, count, recall):
-    """P(X <= found), X binomial of `count` trials."""
+    """Return P(X <= found) for X binomial of `count` trials."""
     return math.fsum(
         math.exp(
             math.lgamma(count + 1)
@@ -70,7 +70,7 @@ def chance_of(found, count, recall):
 
 
 def assert_recall(found, wanted, recall):
-    """Of `wanted` pairs the share `recall` is found; matches of one query count as one."""
+    """Assert that the share `recall` of the `wanted` pairs is found; one query counts once."""
     assert found <= wanted
     asked = len({query for query, _ in wanted})
     assert asked > 80

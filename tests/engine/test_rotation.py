@@ -67,7 +67,7 @@ def test_rotation_is_of_pairs_and_rotations_of_rotation(stored):
 
 @pytest.fixture
 def scattered(tmp_path):
-    """So many documents that no number of rotations finds most pairs that differ in many bits."""
+    """Make so many documents that no rotations find most pairs that differ in many bits."""
     bits = np.random.default_rng(2).integers(0, 2**64, 3000, np.uint64)
     options = simdb.Options(sketch=simdb.Simhash(store_volatility=False))
     with simdb.open(tmp_path / "x", "x", options=options) as database:

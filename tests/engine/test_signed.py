@@ -1,4 +1,4 @@
-"""A database of MinHash signatures answers as a dict and a double loop, by every verb."""
+"""A database of MinHash signatures: every verb answers like a dict and a double loop."""
 
 import math
 from dataclasses import replace

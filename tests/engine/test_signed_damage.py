@@ -1,4 +1,4 @@
-"""What happens to a database of signatures whose process is killed, or whose tables are damaged."""
+"""Databases of MinHash signatures whose process is killed, or whose tables are damaged."""
 
 import signal
 import subprocess
@@ -39,7 +39,7 @@ database.insert_many([f"new{at}" for at in range(30)], [f"some text {at}" for at
 
 @pytest.fixture
 def filled(tmp_path):
-    """Documents in several runs; nobody has the database open."""
+    """Documents in several runs, in a database that is closed."""
     with simdb.open(tmp_path / "db", options=NARROW) as database:
         for start in range(0, 40, 10):
             database.insert_many(range(start, start + 10), texts(10, seed=start))
@@ -53,7 +53,7 @@ def answers(path):
 
 
 def damage(path, table):
-    """Change the first key of every run in a table, checksum and all."""
+    """Change the first key of every run in a table, with a valid checksum."""
     with simdb.open(path, "w") as database:
         environment = database._store.environment
         runs = [run.run for run in database.stats().runs]

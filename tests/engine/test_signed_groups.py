@@ -1,4 +1,4 @@
-"""Pairs and clusters of signatures are those of double loops."""
+"""Pairs and clusters of MinHash signatures are those of double loops."""
 
 import random
 from dataclasses import replace
@@ -131,7 +131,7 @@ def test_the_representative_may_be_chosen_by_a_field(open_database):
 
 
 def test_duplicates_of_the_python_are_found(open_database):
-    """Whole texts, with the options that nobody touched."""
+    """Whole texts, with the default options."""
     database = open_database(options=simdb.Options(sketch=simdb.Minhash()))
     made = texts(50, seed=9, changes=3, length=300)
     database.insert_many(range(50), made)

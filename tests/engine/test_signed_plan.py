@@ -1,4 +1,4 @@
-"""Databases of signatures say what they are: options, plans, explanations, and what they refuse."""
+"""Databases of MinHash signatures: options, plans, explanations, and arguments they refuse."""
 
 import pytest
 

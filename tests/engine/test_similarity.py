@@ -13,7 +13,7 @@ WORDS = [f"word{number}" for number in range(40)]
 
 
 def make_texts(seed, count):
-    """Texts that are copies of a few others with some words changed."""
+    """Make texts that are copies of a few texts with some words changed."""
     generator = np.random.default_rng(seed)
     bases = [generator.choice(WORDS, 30) for _ in range(6)]
     texts = []
@@ -77,7 +77,7 @@ def test_less_recall_finds_fewer_and_never_a_wrong_one(corpus, similarity, recal
     ids = list(oracle.documents)[::4]
 
     with tables_first(method == "tables"):
-        # Another plan for the same question is only made for another state.
+        # The same question gets a new plan only in a new state.
         database.insert("another", "", replace=True)
         named = None if method == "tables" else method
         found = database.query_many(ids=ids, similarity=similarity, recall=recall, method=named)
@@ -88,7 +88,7 @@ def test_less_recall_finds_fewer_and_never_a_wrong_one(corpus, similarity, recal
         assert {match.id for match in row} <= set(sure) | near
         total += len(sure)
         reached += len(row)
-    # Some 600 dependent pairs: a share 0.15 below the recall asked for is out of the question.
+    # Some 600 dependent pairs: a share 0.15 below the given recall cannot happen by chance.
     assert method == "bphs" or reached >= (recall - 0.15) * total
 
 
@@ -192,7 +192,7 @@ def test_fingerprints_with_weights_are_stored_like_their_texts(tmp_path_factory)
 
 
 def planted(seed, count, copies):
-    """Fingerprints of Laplace weights; the last `copies` are neighbours of the first ones."""
+    """Make fingerprints of Laplace weights; the last `copies` are neighbours of the first ones."""
     generator = np.random.default_rng(seed)
     weights = generator.laplace(size=(count, 128))
     cosines = generator.uniform(0.9, 0.99, copies)[:, None]
@@ -204,7 +204,7 @@ def planted(seed, count, copies):
 
 @pytest.fixture(scope="module")
 def neighbours(tmp_path_factory):
-    """A database of 2,000 neighbours of as many others, in two runs and a delta."""
+    """A database of 2,000 neighbours of as many documents, in two runs and a delta."""
     path = tmp_path_factory.mktemp("neighbours") / "db"
     fingerprints = planted(4, 4000, 2000)
     with simdb.open(path, durability="none") as database:
@@ -231,7 +231,7 @@ def test_pairs_by_probing_are_as_many_as_asked(neighbours, recall, method, is_ca
     assert plan.method in (("psm",) if method == "psm" else ("psm", "multiprobe"))
     assert len(set(pairs)) == len(pairs)
     assert set(pairs) <= set(zip(exact.left, exact.right, strict=True))
-    # 1,500 pairs: a share .03 less is six standard deviations or more.
+    # 1,500 pairs: a share lower by .03 is six standard deviations or more.
     assert len(pairs) >= (recall - 0.03) * len(exact)
     assert [cluster.ids for cluster in clusters] == components(range(4000), pairs)
 

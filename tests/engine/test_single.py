@@ -1,4 +1,4 @@
-"""One query at a time finds what a batch finds, though it takes another way."""
+"""A single query finds the matches that a batch finds, though it is searched differently."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def database(request, tmp_path_factory):
     )
     with simdb.open(tmp_path_factory.mktemp("single") / "db", options=options) as database:
         database.insert_many(range(250), fingerprints(weights[:250]))
-        # Some have no weights, and some are loose or gone.
+        # Some documents have no weights, and some are in the delta or deleted.
         database.insert_many(range(250, 300), fingerprints(weights[250:]).bits)
         database.insert_many(range(300, 310), fingerprints(weights[:10]))
         database.delete_many(range(0, 30, 7))
@@ -46,7 +46,7 @@ def queries(database):
 
 
 def count_matches(monkeypatch, made):
-    """Put every match that is made from now on into `made`."""
+    """Append every match that is made from now on to `made`."""
 
     def counted(*values):
         made.append(simdb.Match(*values))

@@ -58,7 +58,7 @@ def test_a_closed_snapshot_refuses_every_verb(database):
 
 
 def test_what_is_read_piece_by_piece_ends_with_the_snapshot(database, monkeypatch):
-    # Going on would read memory of pages that are used for something else by then.
+    # Reading on would use memory of pages that hold other values by then.
     monkeypatch.setattr("simdb.engine.reading.ITERATED_IDS", 10)
     database.insert_many(range(50), [0] * 50)
     database.compact()

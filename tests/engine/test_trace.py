@@ -1,4 +1,4 @@
-"""Which look-up finds a match: what `explain` tells is what a query does."""
+"""The probe that finds a match: `explain` reports what a query does."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_explain_finds_what_a_query_finds(database, asked):
             assert (told.probe is not None) == told.is_found or not told.is_match
             missed += told.is_match and not told.is_found
 
-    # Of what is told as missed, something was: otherwise nothing was put to the test.
+    # Some matches must be missed, or the test would check nothing.
     assert found.offsets[-1] > 100
     assert missed > 0
 
@@ -120,7 +120,7 @@ def test_a_header_beyond_the_cap_is_not_asked_for():
     plan = Plan("psm", 1, 0, 0, 64, None, 0.9, 1e-6, "", probing=Probing(1, 8, 2, 9, costs))
     masks = leading_masks(1, 1)
 
-    # 9 headers differ in no bit or one; 28 more in two.
+    # 9 headers differ in at most one bit; 28 more in two.
     assert find_probe(plan, 0, 1 << 60, levels, masks).rank == 2
     assert find_probe(plan, 0, 3 << 60, levels, masks) is None
     assert find_probe(plan, 0, 3, levels, masks) == simdb.Probe(0, (), 1)

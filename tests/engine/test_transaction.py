@@ -106,8 +106,8 @@ def test_everything_inserted_and_deleted_in_one_transaction_leaves_nothing(datab
 
 
 def test_many_documents_can_follow_one_deletion(database):
-    # The bitmap of deleted documents has room for some 130,000 more; inserting past its end in
-    # the same transaction failed at the commit.
+    # The bitmap of deleted documents has space for some 130,000 more; once, inserting past its end
+    # in the same transaction failed at the commit.
     database.insert_many(range(5), np.arange(5, dtype=np.uint64))
     database.delete(1)
     count = 200_000

@@ -1,4 +1,4 @@
-"""Who has the documents has the last word on every match."""
+"""A caller that has the documents decides on every match by `verify`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""All verbs by chance, against a dict and double loops: see tools/torture/differential.py."""
+"""All verbs in random order, against a dict and double loops: see tools/torture/differential.py."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "torture" / "differential.py"
 
 
 def run(*arguments):
-    """Run the tool in a process of its own; its exit code and what it said."""
+    """Run the tool in a process of its own; returns its exit code and its output."""
     command = [sys.executable, str(TOOL), *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout + ended.stderr

@@ -1,4 +1,4 @@
-"""The same operations give the same exact answers, whatever the options and the kernel."""
+"""The same operations give the same exact answers, with all options and kernels."""
 
 import os
 import random
@@ -24,7 +24,7 @@ def some_document(chance):
 
 
 def some_options(chance):
-    """Options that decide how answers are found, and not which."""
+    """Draw options that decide how answers are found, but not which answers."""
     blocks, leading = chance.choice(SHAPES)
     return simdb.Options(
         blocks=blocks,
@@ -38,7 +38,7 @@ def some_options(chance):
 
 
 def answers(path, chance, options, durability):
-    """What a database answers to some operations; `chance` decides which, and nothing else."""
+    """Return the answers of a database to some operations, which `chance` alone decides."""
     told = []
     with simdb.open(path, "x", options=options, durability=durability) as database:
         for turn in range(8):
@@ -56,7 +56,7 @@ def answers(path, chance, options, durability):
 
 
 def asked(database, chance):
-    """Every kind of exact question."""
+    """Return the answers to every kind of exact question."""
     distance = chance.randrange(9)
     known = list(database)
     documents = [some_document(chance) for _ in range(6)]
@@ -75,7 +75,7 @@ def asked(database, chance):
 
 
 def compare(path, seed):
-    """Run the same operations under options of their own; each time what they answer."""
+    """Run the same operations with options of their own; returns the answers of each run."""
     variants, found = [*kernel.variants(), kernel.variants()[-1]], []
     for number, variant in enumerate(variants if kernel.IS_COMPILED else [None]):
         chance = random.Random(1000 * seed + number)

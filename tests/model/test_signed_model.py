@@ -1,4 +1,4 @@
-"""Random operations on databases of signatures leave what a dict and double loops have."""
+"""Random operations on databases of MinHash signatures agree with a dict and double loops."""
 
 import random
 
@@ -39,7 +39,7 @@ def some_text(chance):
 
 
 def assert_equal(reader, oracle, banded, chance):
-    """Both ways to search answer as the loops do, for a few documents, all pairs and clusters."""
+    """Assert that both methods agree with the loops, for some documents, pairs and clusters."""
     ids = list(oracle.documents)
 
     assert list(reader) == ids
@@ -56,7 +56,7 @@ def assert_equal(reader, oracle, banded, chance):
 
 
 def operate(transaction, oracles, sketch, chance):
-    """One operation on the transaction and on both oracles."""
+    """Apply an operation to the transaction and to both oracles."""
     documents = oracles[0].documents
     verb = chance.choice(["insert", "insert", "replace", "delete", "claim", "batch"])
     taken = list(documents)

@@ -1,4 +1,4 @@
-"""The whole interface, in random order, against the oracle."""
+"""All verbs, in random order, against the oracle."""
 
 import shutil
 import tempfile
@@ -35,11 +35,11 @@ changes = st.lists(
 
 
 class AbortError(Exception):
-    """Thrown to leave a transaction without a commit."""
+    """The exception that leaves a transaction without a commit."""
 
 
 class DatabaseMachine(RuleBasedStateMachine):
-    """A database, the oracle, and snapshots each with the oracle of its time."""
+    """A database, the oracle, and snapshots, each with the oracle of its time."""
 
     @initialize(
         chosen=options(recall=1.0),
@@ -326,7 +326,7 @@ class DatabaseMachine(RuleBasedStateMachine):
             self.snapshots.pop()[0].close()
 
     def stored(self, document, data=None):
-        """What the oracle keeps of a document."""
+        """Return the oracle's record of a document."""
         if isinstance(document, int):
             return Stored(document, None, data)
         fingerprint = simdb.fingerprint(document, self.sketch)

@@ -1,7 +1,7 @@
-"""The database as a dict and double loops: what every answer must equal.
+"""Oracle: the database as a dict and double loops, which every answer must equal.
 
-Documents are kept in the order of insertion; a replaced one moves to the end.  The similarity is
-written down again from the kernel's contract, in plain numpy.
+Documents are kept in the order of insertion; a replaced document moves to the end.  The similarity
+is computed again from the kernel's contract, in plain numpy.
 """
 
 import math
@@ -15,7 +15,7 @@ ERROR_FLOAT32 = 1e-6
 
 @dataclass
 class Stored:
-    """A document as the oracle sees it; `bits` None without features, `vector` None if bare."""
+    """A document in the oracle; `bits` None without features, `vector` None without weights."""
 
     bits: int | None
     vector: np.ndarray | None = None
@@ -24,7 +24,7 @@ class Stored:
 
 @dataclass
 class Oracle:
-    """A dict of documents, and every question answered by loops over it."""
+    """A dict of documents, which answers every question by loops over it."""
 
     documents: dict[Any, Stored] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class Oracle:
         return self.documents.pop(id, None) is not None
 
     def query(self, bits, distance, *, without=None):
-        """(id, distance) by distance, then by age."""
+        """Return (id, distance) by distance, then by age."""
         if bits is None:
             return []
         found = [
@@ -50,7 +50,7 @@ class Oracle:
         return sorted((row for row in found if row[1] <= distance), key=lambda row: row[1])
 
     def add_if_new(self, id, stored, distance):
-        """The best match, or None and it is stored."""
+        """Return the best match, or None and store the document."""
         found = self.query(stored.bits, distance)
         if found:
             return found[0]
@@ -58,7 +58,7 @@ class Oracle:
         return None
 
     def find_all(self, distance):
-        """{(older id, newer id): distance}."""
+        """Return {(older id, newer id): distance}."""
         rows = [(id, each.bits) for id, each in self.documents.items() if each.bits is not None]
         pairs = {}
         for at, (left, bits) in enumerate(rows):
@@ -69,11 +69,11 @@ class Oracle:
         return pairs
 
     def find_clusters(self, distance):
-        """Lists of connected ids, members and clusters by age."""
+        """Return lists of connected ids, members and clusters by age."""
         return components(list(self.documents), self.find_all(distance))
 
     def similar(self, vector, least, *, without=None):
-        """{id: similarity} of weighted documents so similar at least; those too near to call."""
+        """Return {id: similarity} of documents above `least`, and the ids too near to decide."""
         sure, near = {}, set()
         for id, stored in self.documents.items():
             if stored.vector is None or id == without:
@@ -87,13 +87,13 @@ class Oracle:
 
 
 def distances(left, right):
-    """Differing bits of each of `left` with each of `right`, both uint64."""
+    """Return the differing bits of each of `left` with each of `right`, both uint64."""
     differing = (left[:, None] ^ right[None, :])[..., None]
     return np.unpackbits(differing.view(np.uint8), axis=2).sum(axis=2, dtype=np.uint8)
 
 
 def components(ids, pairs):
-    """Connected sets of two and more `ids`, which are in order of age."""
+    """Return the connected sets of two or more `ids`, which are in order of age."""
     label = {id: at for at, id in enumerate(ids)}
     changed = True
     while changed:
@@ -110,7 +110,7 @@ def components(ids, pairs):
 
 
 def stars(ids, pairs):
-    """Groups around representatives; `ids` in the order in which they are taken."""
+    """Return the groups around representatives; `ids` are in the order of the search."""
     matching = set(pairs) | {(right, left) for left, right in pairs}
     groups = {}
     for id in ids:
@@ -120,7 +120,7 @@ def stars(ids, pairs):
 
 
 def quantised(weights):
-    """The weights as they are stored: odd whole numbers of -15 .. 15."""
+    """Return the weights as they are stored: odd whole numbers from -15 to 15."""
     squares = math.fsum(float(weight) ** 2 for weight in weights)
     scale = 1 / (0.335 * math.sqrt(squares / len(weights))) if squares else 0.0
     return np.array(
@@ -129,6 +129,6 @@ def quantised(weights):
 
 
 def cosine(left, right):
-    """Of two vectors of whole numbers."""
+    """Return the cosine of two vectors of whole numbers."""
     dot = int(np.dot(left, right))
     return dot / math.sqrt(float(int(np.dot(left, left)) * int(np.dot(right, right))))

@@ -1,4 +1,4 @@
-"""Makes the planner prefer tables on collections so small that it would compare everything."""
+"""Prices: make the planner prefer tables in collections so small that it would compare all."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +10,7 @@ from simdb.plan import exhaustive
 
 @contextmanager
 def tables_first(is_so=True):
-    """While this lasts, comparing with everything costs more than any search by tables."""
+    """Make comparing with everything cost more than any search by tables, for a `with` block."""
     comparing = exhaustive._by_comparing
 
     def dear(*arguments):

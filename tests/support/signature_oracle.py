@@ -1,4 +1,4 @@
-"""A database of signatures as a dict and double loops: what every answer must equal."""
+"""Signature oracle: signatures in a dict and double loops, which every answer must equal."""
 
 import random
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ WORDS = [f"word{number}" for number in range(300)]
 
 
 def texts(count, seed=1, *, changes=6, length=40):
-    """Texts in families of five, of which each has more words changed than the one before."""
+    """Make texts in families of five; in each family, each text has more words changed."""
     generator = random.Random(seed)
     made = []
     for at in range(count):
@@ -38,8 +38,8 @@ def texts(count, seed=1, *, changes=6, length=40):
 class SignedOracle:
     """Signatures by id, in the order of insertion; None for documents without features.
 
-    Minima of 8 bits agree by chance once in 256, which is taken off.  With `bands` and `rows` only
-    documents of which some band is the same are compared.
+    Minima of 8 bits agree by chance once in 256, and the estimate is corrected for that.  With
+    `bands` and `rows`, only documents that agree in at least one band are compared.
     """
 
     sketch: simdb.Minhash
@@ -55,7 +55,7 @@ class SignedOracle:
         del self.documents[id]
 
     def query(self, minima, least, *, without=None):
-        """(id, differing minima, similarity), the most similar first, then by age."""
+        """Return (id, differing minima, similarity), the most similar first, then by age."""
         found = []
         for id, stored in self.documents.items():
             if id == without or stored is None or minima is None:
@@ -79,7 +79,7 @@ class SignedOracle:
         return any(left[part] == right[part] for part in parts)
 
     def find_all(self, least):
-        """{(older id, newer id): similarity}."""
+        """Return {(older id, newer id): similarity}."""
         ids = list(self.documents)
         return {
             (left, right): similarity

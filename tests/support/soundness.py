@@ -1,4 +1,4 @@
-"""Whether a database keeps its promises when a test is over."""
+"""Soundness: whether a database keeps its promises when a test is over."""
 
 import os
 
@@ -11,7 +11,7 @@ TINY = simdb.Options(delta_documents=4, growth=2)
 
 
 def assert_sound(path):
-    """Open `path`: the deep check finds nothing, and nobody else reads or has it open."""
+    """Assert that the deep check finds nothing, and that `path` has no other reader or user."""
     with simdb.open(path, "r") as database:
         findings = list(database.check(deep=True))
         readers = [reader for reader in database.stats().readers if reader.process == os.getpid()]
@@ -24,7 +24,7 @@ def assert_sound(path):
 
 
 def stray_values(database):
-    """Stored values of runs that are not live: nobody would ever remove them."""
+    """Return the stored values of runs that do not exist, which no verb would ever remove."""
     store = database._store
     expected = set()
     names = [*layout.table_names(store.options.table_count), layout.IDS]
@@ -41,7 +41,7 @@ def stray_values(database):
 
 
 def everything(database):
-    """What the database says, however it is stored."""
+    """Return the answers of the database, however it is stored."""
     known = list(database)
     found = [database.get(id) for id in known]
     weighted = [each.id for each in found if each.fingerprint.weights is not None]

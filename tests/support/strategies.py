@@ -1,11 +1,11 @@
-"""What hypothesis draws: fingerprints that are near each other, ids of all kinds, options."""
+"""Strategies for hypothesis: fingerprints that are near each other, ids of all kinds, options."""
 
 from hypothesis import strategies as st
 
 import simdb
 
 ALL_BITS = 2**64 - 1
-# Few centres, and few bits flipped at places where blocks meet, so that much is near or equal.
+# Few centres, and few bits flipped where blocks meet, so many fingerprints are near or equal.
 CENTRES = (0, ALL_BITS, 0x0123456789ABCDEF, 0x0123456789ABCDEF ^ (0xFF << 28))
 PLACES = (0, 1, 15, 16, 31, 32, 47, 48, 62, 63)
 
@@ -34,7 +34,7 @@ metadata = st.one_of(
 
 @st.composite
 def options(draw, **settings):
-    """Options with so small limits that a few documents fill runs and merge them."""
+    """Draw options with limits so small that a few documents fill runs and merge them."""
     blocks, leading = draw(st.sampled_from(SHAPES))
     sketch = simdb.Simhash(
         shingle=1,
