@@ -148,7 +148,7 @@ class Database(Reading):
         errors: str = "strict",
         progress: Progress | None = None,
     ) -> Matches:
-        """Store many documents that are new and commit; see `WriteTransaction.add_many_if_new`."""
+        """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
         with self.write() as transaction:
             return transaction.add_many_if_new(
                 ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
@@ -218,7 +218,8 @@ class Database(Reading):
     def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
         """Return the fingerprints of many documents of one kind, as this database makes them.
 
-        They use the stored stop words, and the tokeniser if `simdb.open` allows it.
+        They use the stored stop words, and the tokeniser if `simdb.open` allows it.  Raises
+        OptionError if the database stores MinHash signatures.
         """
         sketcher = self.sketcher
         if not isinstance(sketcher, Sketcher):

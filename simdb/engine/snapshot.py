@@ -38,7 +38,7 @@ class Snapshot(Reading):
         if self._is_closed:
             return
         if not self._store.environment.is_foreign:
-            with self._gate.alone("the snapshot is to be closed"):
+            with self._gate.alone("the snapshot must be idle to close"):
                 self._base.source.end()
         self._is_closed = True
 
@@ -76,7 +76,7 @@ class Snapshot(Reading):
 
     def _refuse(self) -> NoReturn:
         self._store.environment.check_usable()
-        raise ClosedError("the snapshot, or the database that it was taken of, is closed")
+        raise ClosedError("the snapshot, or its database, is closed")
 
     def _hold(self) -> State:
         return self._state()

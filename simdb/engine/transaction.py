@@ -49,7 +49,7 @@ class WriteTransaction(Reading):
 
         Raises ExistsError if the id is stored already, unless `replace`.
         """
-        with self._writing.alone("the transaction is to insert"):
+        with self._writing.alone("the transaction must be idle to insert"):
             known = None if metadata is None else [metadata]
             self._insert([id], [document], known, replace=replace, errors=errors)
 
@@ -74,7 +74,7 @@ class WriteTransaction(Reading):
         Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
         stored already.
         """
-        with self._writing.alone("the transaction is to insert"):
+        with self._writing.alone("the transaction must be idle to insert"):
             return self._insert(
                 ids, documents, metadata, replace=replace, errors=errors, progress=progress
             )
@@ -96,7 +96,7 @@ class WriteTransaction(Reading):
         Returns None if it was stored, otherwise its best match.  See `query` for the criterion.
         Raises ExistsError if the id is stored already.
         """
-        with self._writing.alone("the transaction is to claim"):
+        with self._writing.alone("the transaction must be idle to insert"):
             found = self._claim(
                 [id], [document], None if metadata is None else [metadata],
                 Question(similarity, distance, recall, method), errors=errors, progress=None,
@@ -125,7 +125,7 @@ class WriteTransaction(Reading):
         Raises ExistsError if an id is stored already; then no document is stored.
         """
         question = Question(similarity, distance, recall, method)
-        with self._writing.alone("the transaction is to claim"):
+        with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(ids, documents, metadata, question, errors=errors, progress=progress)
 
     def insert_batch(
@@ -161,7 +161,7 @@ class WriteTransaction(Reading):
         """
         many.check_match(match)
         room = many.room_of(memory_limit)
-        with self._writing.alone("the transaction is to insert"):
+        with self._writing.alone("the transaction must be idle to insert"):
             encoded, packed = self._new_ids(ids, metadata)
             state, sketcher = self._writing.current(), self._store.sketcher
             size = None if room is None else room.query_count(self._store.width)
@@ -178,13 +178,13 @@ class WriteTransaction(Reading):
 
     def delete(self, id: Id) -> None:
         """Delete one document; NotFoundError if the id is unknown."""
-        with self._writing.alone("the transaction is to delete"):
+        with self._writing.alone("the transaction must be idle to delete"):
             if not self._delete_ids([id]):
                 raise NotFoundError(f"no document has the id {id!r}")
 
     def delete_many(self, ids: Iterable[Id]) -> int:
         """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
-        with self._writing.alone("the transaction is to delete"):
+        with self._writing.alone("the transaction must be idle to delete"):
             return self._delete_ids(ids)
 
     def commit(self) -> None:

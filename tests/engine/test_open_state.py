@@ -89,7 +89,7 @@ def test_a_transaction_does_not_end_under_a_verb_of_another_thread(
     running = Running(lambda: transaction.query_many(BITS[:20]))
     assert halted.is_inside.wait(20)
 
-    with pytest.raises(simdb.BusyError, match="the transaction is to abort"):
+    with pytest.raises(simdb.BusyError, match="the transaction must be idle to abort"):
         transaction.abort()
 
     halted.may_go_on.set()

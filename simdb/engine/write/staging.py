@@ -175,7 +175,7 @@ class Staging:
         """Make a run in memory of the documents in the delta."""
         if self.loose_count:
             keying = self._store.keying
-            # The number is given when the run is written.
+            # The run gets its number when it is written.
             loose = delta_view(self._loose_start, concatenate(self._loose_batches()), keying)
             run = seal(loose, keying, -1, self._store.options.header_offset)
             sealed, start = self._merged([*self.sealed, run]), self.next_ordinal

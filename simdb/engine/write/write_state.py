@@ -98,7 +98,7 @@ class WriteState:
 
     def commit(self) -> None:
         """Make all staged changes durable and visible, and end, even if that fails."""
-        with self._gate.alone("the transaction is to commit", is_patient=True):
+        with self._gate.alone("the transaction must be idle to commit", is_patient=True):
             self.check_open()
             try:
                 self._check_whole()
@@ -123,7 +123,7 @@ class WriteState:
         if self._store.environment.is_foreign:
             self.is_ended = True
             return
-        with self._gate.alone("the transaction is to abort"):
+        with self._gate.alone("the transaction must be idle to abort"):
             self.end()
 
     def end(self) -> None:
