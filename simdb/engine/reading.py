@@ -20,13 +20,7 @@ from simdb.engine.clusters.order import FIRST, places_by_field
 from simdb.engine.search import lookup, many, one
 from simdb.engine.search.pairs import Pairs, PairStream
 from simdb.engine.search.planning import planned
-from simdb.engine.search.question import (
-    Question,
-    bounded,
-    is_maintained,
-    of_any,
-    of_pairs,
-)
+from simdb.engine.search.question import Question, bounded, is_maintained, of_any, of_pairs
 from simdb.engine.search.verify import (
     Verify,
     VerifyMany,

@@ -455,3 +455,23 @@ def rebuild(database):
         maintainer = transaction._writing.staging.maintainer
         maintainer._sweep(transaction._writing.current())
         transaction.insert("more", 99 << 50)
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_groups_that_have_met_are_one_and_the_others_stay(at):
+    # A group in front of the one that had grown was put into a wrong place, and another was lost.
+    groups = [{1}, {2}, {9}]
+    waiting = [[1], [2], [9]]
+    groups[at] |= {1}
+
+    split._unite(groups, waiting, at)
+
+    others = [{2}, {9}]
+    others[at - 1] |= {1}
+    assert groups == others
+    assert sorted(map(sorted, waiting)) == sorted(
+        [
+            sorted([1, *queue]) if place == at - 1 else queue
+            for place, queue in enumerate([[2], [9]])
+        ]
+    )

@@ -163,6 +163,7 @@ def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:
     """Merge the group at `at`, which has grown, with all groups that it has met."""
     for other in reversed(range(len(groups))):
         if other != at and not groups[other].isdisjoint(groups[at]):
-            groups[at] |= groups.pop(other)
-            waiting[at] += waiting.pop(other)
+            met, queue = groups.pop(other), waiting.pop(other)
             at -= other < at
+            groups[at] |= met
+            waiting[at] += queue
