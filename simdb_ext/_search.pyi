@@ -53,7 +53,7 @@ class Tables:
         self,
         masks: Sequence[int],
         runs: Sequence[Sequence[tuple[U64, U32, U32]]],
-        loose: tuple[U64, U32],
+        delta: tuple[U64, U32],
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
@@ -61,7 +61,7 @@ class Tables:
 
         `runs[r][t]`: keys (permuted by masks[t], sorted), ordinals and directory of run r in table
         t.  The directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
-        `loose`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by
+        `delta`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by
         one.
         `dead`: one bit for each ordinal, lowest bit of a byte first; an ordinal whose bit is set is
         never returned.

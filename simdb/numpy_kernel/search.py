@@ -63,7 +63,7 @@ class Tables:
         self,
         masks: Sequence[int],
         runs: Sequence[Sequence[tuple[U64, U32, U32]]],
-        loose: tuple[U64, U32],
+        delta: tuple[U64, U32],
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
@@ -77,9 +77,9 @@ class Tables:
         self._runs = [[_column(column) for column in run] for run in runs]
         if any(len(run) != len(masks) for run in self._runs):
             raise ValueError(f"every run needs {len(masks)} tables")
-        if len(loose[0]) != len(loose[1]):
-            raise ValueError("loose fingerprints and ordinals differ in number")
-        self._loose = (array(loose[0], np.uint64), array(loose[1], np.uint32))
+        if len(delta[0]) != len(delta[1]):
+            raise ValueError("delta fingerprints and ordinals differ in number")
+        self._delta = (array(delta[0], np.uint64), array(delta[1], np.uint32))
         self._dead = None if dead is None else array(dead, np.uint8)
         self._windows = _windows(self._runs, windows)
 
@@ -88,7 +88,7 @@ class Tables:
     ) -> Found:
         """Find stored fingerprints within `distance` that some table reaches with `flips` flips."""
         _check_query(queries, distance, flips, after)
-        found = list(self._scan_loose(queries, distance))
+        found = list(self._scan_delta(queries, distance))
         for table, mask in enumerate(self._masks):
             permuted = permute(queries, mask)
             for run, window in zip(self._runs, self._windows, strict=True):
@@ -120,7 +120,7 @@ class Tables:
         """Find stored fingerprints within `distance` whose header is a likely one for the query."""
         _check_query(queries, distance, 0, after)
         flips = flips_of(levels, costs, theta, cap, len(queries))
-        found = list(self._scan_loose(queries, distance))
+        found = list(self._scan_delta(queries, distance))
         # The theta of every query, by table and header width.
         limits: dict[tuple[int, int], I64] = {}
         for table in range(self._table_count(tables)):
@@ -187,7 +187,7 @@ class Tables:
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
         """Find all stored fingerprints within `distance`, by comparing with every one."""
         _check_query(queries, distance, 0, after)
-        found = list(self._scan_loose(queries, distance))
+        found = list(self._scan_delta(queries, distance))
         permuted = permute(queries, self._masks[0])
         for run, window in zip(self._runs, self._windows, strict=True):
             keys, ordinals, directory = run[0]
@@ -197,9 +197,9 @@ class Tables:
             found += _scan_all(keys[inside], ordinals[inside], permuted, distance)
         return self._collected(found, len(queries), first, after)
 
-    def _scan_loose(self, queries: U64, distance: int) -> Iterator[Matches]:
-        """Yield matches among the loose fingerprints, those of the delta."""
-        return _scan_all(self._loose[0], self._loose[1], queries, distance)
+    def _scan_delta(self, queries: U64, distance: int) -> Iterator[Matches]:
+        """Yield matches among the fingerprints of the delta."""
+        return _scan_all(self._delta[0], self._delta[1], queries, distance)
 
     def _probe(
         self,

@@ -110,7 +110,7 @@ def check_strays(contents: Contents, source: Source, tables: int) -> Iterator[Fi
 
 def check_delta(contents: Contents) -> Iterator[Finding]:
     """Yield findings if ids of the delta cannot be decoded, or if their hashes differ."""
-    batch = contents.loose.batch
+    batch = contents.delta.batch
     try:
         hashes = kernel.encode_ids(kernel.decode_ids(batch.offsets, batch.content))[2]
     except CorruptError as error:
@@ -247,4 +247,4 @@ def _whole_column(run: Run, column: int, source: Source) -> npt.NDArray[Any]:
 
 def _all_states(contents: Contents, source: Source) -> npt.NDArray[np.uint8]:
     parts = [_whole_column(run, layout.STATE, source) for run in contents.runs]
-    return np.concatenate([*parts, contents.loose.batch.states])
+    return np.concatenate([*parts, contents.delta.batch.states])

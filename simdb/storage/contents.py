@@ -27,9 +27,9 @@ from simdb.storage.runs.run import Run
 
 
 class Contents(NamedTuple):
-    """One state of the database; `loose` is the delta, `dead` is None while nothing is deleted.
+    """One state of the database; `dead` is None while nothing is deleted.
 
-    `loose` is a view of `buffer`, to which only `load` appends.  `calibration`: plain types, as
+    `delta` is a view of `buffer`, to which only `load` appends.  `calibration`: plain types, as
     stored; None while there is none.
     """
 
@@ -37,7 +37,7 @@ class Contents(NamedTuple):
     generation: int
     manifest: Manifest
     runs: tuple[Run, ...]
-    loose: DeltaView
+    delta: DeltaView
     dead: npt.NDArray[np.uint8] | None
     buffer: Delta
     calibration: dict[str, Any] | None
@@ -179,17 +179,17 @@ def load(
     known = {run.info.number: run for run in previous.runs} if previous else {}
     runs = tuple(known.get(info.number) or Run(info) for info in manifest.runs)
     buffer = _load_delta(environment, transaction, manifest, width, keying, previous)
-    loose = buffer.view()
-    if loose.stop != manifest.next_ordinal:
+    delta = buffer.view()
+    if delta.stop != manifest.next_ordinal:
         raise CorruptError(
-            f"the delta ends at ordinal {loose.stop}, but the manifest says {manifest.next_ordinal}"
+            f"the delta ends at ordinal {delta.stop}, but the manifest says {manifest.next_ordinal}"
         )
     return Contents(
         transaction.id(),
         environment.generation,
         manifest,
         runs,
-        loose,
+        delta,
         _load_dead(environment, transaction, manifest, previous),
         buffer,
         _load_calibration(environment, transaction, manifest, previous),

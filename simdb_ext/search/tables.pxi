@@ -33,7 +33,7 @@ cdef class Tables:
     cdef search_tables tables
     cdef bint is_small
 
-    def __cinit__(self, masks, runs, loose, dead, windows=None):
+    def __cinit__(self, masks, runs, delta, dead, windows=None):
         cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
         cdef uint64_t *own_masks
         cdef uint8_t *orders
@@ -67,7 +67,7 @@ cdef class Tables:
         self.tables.table_count = table_count
         self.tables.columns = columns
         self.tables.run_count = run_count
-        self.take_delta(loose[0], loose[1])
+        self.take_delta(delta[0], delta[1])
         self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
         self.is_small = run_count * table_count <= PROBES_HELD and self.tables.delta.count < 8192
 

@@ -55,8 +55,8 @@ def filled(database, bits):
     for id in range(0, len(bits), 7):
         database.delete(id)
         oracle.delete(id)
-    database.insert("loose", int(bits[0]))
-    oracle.insert("loose", Stored(int(bits[0])))
+    database.insert("delta", int(bits[0]))
+    oracle.insert("delta", Stored(int(bits[0])))
     return oracle
 
 

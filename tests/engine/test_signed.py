@@ -80,7 +80,7 @@ def test_every_query_finds_what_the_loops_find(filled, options, documents, asked
     assert [len(row) for row in firsts] == [min(len(row), 1) for row in together]
 
 
-def test_many_queries_at_once_find_loose_documents_too(open_database, options):
+def test_many_queries_at_once_find_documents_of_the_delta_too(open_database, options):
     database = open_database(options=replace(options, delta_documents=1000))
     made = texts(150)
     database.insert_many(range(150), made)

@@ -26,7 +26,7 @@ def make_database(path):
         database.delete_many(range(0, 60, 7))
         database.insert_many(["long", "short"], [5, 6], ["x" * 9000, "y"])
         database.calibrate(20)
-        database.insert_many([b"bytes", "loose"], ["the last text of all", "another text"])
+        database.insert_many([b"bytes", "delta"], ["the last text of all", "another text"])
 
 
 def check(path):

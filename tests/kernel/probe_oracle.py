@@ -43,11 +43,11 @@ def is_reached(query, fingerprint, bit_costs, mask, limit):
 
 
 def matches(
-    query, levels, runs, loose, masks, *, costs, theta, cap, distance_max, dead=(), after=-1
+    query, levels, runs, delta, masks, *, costs, theta, cap, distance_max, dead=(), after=-1
 ):
     """Return (ordinal, distance) of each match of a probe; `runs` are (header bits, entries)."""
     found = []
-    for header_bits, entries in [*runs, (None, loose)]:
+    for header_bits, entries in [*runs, (None, delta)]:
         ways = []
         for mask in masks if header_bits is not None else []:
             bit_costs = header_costs(levels, costs, mask, header_bits)

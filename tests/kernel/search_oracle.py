@@ -45,7 +45,7 @@ def column(entries, mask, header_bits):
 
 
 def pair(entries):
-    """Return fingerprints and ordinals of loose entries."""
+    """Return fingerprints and ordinals of entries of the delta."""
     fingerprints = np.array([fingerprint for fingerprint, _ in entries], np.uint64)
     return fingerprints, np.array([ordinal for _, ordinal in entries], np.uint32)
 
@@ -66,13 +66,13 @@ def neighbourhood(seed, count, centres, spread):
     return result
 
 
-def matches(query, stored, loose, masks, *, distance_max, flips, dead=(), after=-1):
+def matches(query, stored, delta, masks, *, distance_max, flips, dead=(), after=-1):
     """Return (ordinal, distance) of each match of a look-up; masks None compares with all."""
     found = []
-    for is_loose, entries in ((False, stored), (True, loose)):
+    for is_in_delta, entries in ((False, stored), (True, delta)):
         for fingerprint, ordinal in entries:
             difference = query ^ fingerprint
-            reached = is_loose or masks is None
+            reached = is_in_delta or masks is None
             reached = reached or any(distance(difference & m, 0) <= flips for m in masks)
             measured = distance(query, fingerprint)
             if reached and measured <= distance_max and ordinal not in dead and ordinal > after:

@@ -13,14 +13,14 @@ NO_ENTRIES = oracle.pair([])
 HUGE = 1 << 30
 
 
-def build(search, masks, runs, loose=(), dead=None):
+def build(search, masks, runs, delta=(), dead=None):
     """Make tables of (header bits, entries) runs."""
     columns = [[oracle.column(entries, mask, bits) for mask in masks] for bits, entries in runs]
-    return search.Tables(masks, columns, oracle.pair(loose), dead)
+    return search.Tables(masks, columns, oracle.pair(delta), dead)
 
 
 def dealt(fingerprints, seed, widths):
-    """Make unequal runs with these directory widths, and loose entries; ordinals are shuffled."""
+    """Make unequal runs with these directory widths, and a delta; ordinals are shuffled."""
     generator = np.random.default_rng(seed)
     ordinals = generator.permutation(10 * len(fingerprints))[: len(fingerprints)].tolist()
     entries = list(zip(fingerprints, ordinals, strict=True))
@@ -37,22 +37,22 @@ def probe_case(blocks, leading, theta, cap):
     """Return arguments of `Tables`, queries, levels, costs and expected answers."""
     seed = blocks * 1000 + theta % 100 + cap
     masks = leading_masks(blocks, leading)
-    runs, loose = dealt(oracle.neighbourhood(seed, 160, 5, 7), seed, (8, 5, 5, 0))
+    runs, delta = dealt(oracle.neighbourhood(seed, 160, 5, 7), seed, (8, 5, 5, 0))
     stored = [entry for _, entries in runs for entry in entries]
-    dead = {ordinal for _, ordinal in stored[::6] + loose[::5]}
+    dead = {ordinal for _, ordinal in stored[::6] + delta[::5]}
     columns = [[oracle.column(part, mask, bits) for mask in masks] for bits, part in runs]
     queries = [*oracle.neighbourhood(seed, 6, 5, 4), 0]
     levels = probes.random_levels(seed, len(queries))
     costs = probes.cost_table(seed, 90)
     expected = [
         probes.matches(
-            query, row, runs, loose, masks,
+            query, row, runs, delta, masks,
             costs=costs, theta=theta, cap=cap, distance_max=9, dead=dead,
         )
         for query, row in zip(queries, levels, strict=True)
     ]  # fmt: skip
     marks = bitmap(np.array(sorted(dead)), 1600)
-    return (masks, columns, oracle.pair(loose), marks), queries, levels, costs, expected
+    return (masks, columns, oracle.pair(delta), marks), queries, levels, costs, expected
 
 
 @pytest.mark.parametrize(("blocks", "leading"), [(1, 1), (4, 1), (5, 2)])
@@ -79,12 +79,12 @@ def test_probing_finds_what_trying_every_set_finds(search, blocks, leading, thet
 @pytest.mark.parametrize("width", [*range(13), 17, 20])
 def test_any_width_of_directory_is_flipped(search, width):
     fingerprints = oracle.neighbourhood(width, 80, 3, 5)
-    runs, loose = dealt(fingerprints, width, (width, 3))
+    runs, delta = dealt(fingerprints, width, (width, 3))
     masks = [0x0F0F_0F0F_0000_1111, 0x8000_0000_0000_0001]
     levels = np.full((9, 64), 255, np.uint8)
     levels[:, np.random.default_rng(width).permutation(64)[:24]] = range(24)
     costs = np.minimum(np.arange(256) * 3, 255).astype(np.uint8)
-    tables = build(search, masks, runs, loose)
+    tables = build(search, masks, runs, delta)
 
     found = tables.probe(
         np.array(fingerprints[:9], np.uint64), levels,
@@ -93,7 +93,7 @@ def test_any_width_of_directory_is_flipped(search, width):
 
     assert oracle.rows(found) == [
         probes.matches(
-            query, row, runs, loose, masks, costs=costs, theta=60, cap=30, distance_max=10
+            query, row, runs, delta, masks, costs=costs, theta=60, cap=30, distance_max=10
         )
         for query, row in zip(fingerprints, levels, strict=False)
     ]
@@ -103,13 +103,13 @@ def test_any_width_of_directory_is_flipped(search, width):
 @pytest.mark.parametrize("cap", [5, 65536])
 def test_headers_of_fewer_bits_are_those_of_narrower_directories(search, header_bits, cap):
     fingerprints = oracle.neighbourhood(header_bits, 120, 4, 6)
-    runs, loose = dealt(fingerprints, 5, (9, 4, 6))
+    runs, delta = dealt(fingerprints, 5, (9, 4, 6))
     masks = leading_masks(5, 2)
     queries, levels = fingerprints[:9], probes.random_levels(6, 9)
     costs = probes.cost_table(7, 90)
     options = {"costs": costs, "theta": 70, "cap": cap, "tables": None}
-    wide, asked = build(search, masks, runs, loose), {"distance": 9, "first": False, "after": None}
-    narrow = build(search, masks, [(min(width, header_bits), part) for width, part in runs], loose)
+    wide, asked = build(search, masks, runs, delta), {"distance": 9, "first": False, "after": None}
+    narrow = build(search, masks, [(min(width, header_bits), part) for width, part in runs], delta)
 
     found = wide.probe(
         np.array(queries, np.uint64), levels, **options, **asked, header_bits=header_bits
@@ -135,12 +135,12 @@ def test_headers_of_fewer_bits_are_those_of_narrower_directories(search, header_
 @pytest.mark.parametrize("cost", [0, 1, 254, 255])
 @pytest.mark.parametrize("theta", [0, 254, 300, 508, HUGE])
 def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
-    runs, loose = dealt(oracle.neighbourhood(3, 70, 2, 5), 3, (6, 4))
+    runs, delta = dealt(oracle.neighbourhood(3, 70, 2, 5), 3, (6, 4))
     queries = oracle.neighbourhood(3, 5, 2, 5)
     masks = leading_masks(3, 1)
     levels = probes.random_levels(4, 5)
     costs = np.full(256, cost, np.uint8)
-    tables = build(search, masks, runs, loose)
+    tables = build(search, masks, runs, delta)
 
     for cap in (1, 6, 7, 22, 64, 65536):
         found = tables.probe(
@@ -150,7 +150,7 @@ def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
 
         assert oracle.rows(found) == [
             probes.matches(
-                query, row, runs, loose, masks, costs=costs, theta=theta, cap=cap, distance_max=8
+                query, row, runs, delta, masks, costs=costs, theta=theta, cap=cap, distance_max=8
             )
             for query, row in zip(queries, levels, strict=True)
         ]
@@ -158,11 +158,11 @@ def test_bits_of_one_cost_flip_together_or_not_at_all(search, cost, theta):
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_only_the_first_tables_are_searched(search, count):
-    runs, loose = dealt(oracle.neighbourhood(5, 120, 4, 6), 5, (7, 4))
+    runs, delta = dealt(oracle.neighbourhood(5, 120, 4, 6), 5, (7, 4))
     queries = oracle.neighbourhood(5, 8, 4, 3)
     masks = leading_masks(3, 1)
     levels, costs = probes.random_levels(5, 8), probes.cost_table(5, 60)
-    tables = build(search, masks, runs, loose)
+    tables = build(search, masks, runs, delta)
 
     found = tables.probe(
         np.array(queries, np.uint64), levels,
@@ -171,7 +171,7 @@ def test_only_the_first_tables_are_searched(search, count):
 
     expected = [
         probes.matches(
-            query, row, runs, loose, masks[:count], costs=costs, theta=40, cap=50, distance_max=9
+            query, row, runs, delta, masks[:count], costs=costs, theta=40, cap=50, distance_max=9
         )
         for query, row in zip(queries, levels, strict=True)
     ]
@@ -186,13 +186,13 @@ def test_only_the_first_tables_are_searched(search, count):
 @pytest.mark.parametrize("is_first", [False, True])
 def test_later_ordinals_and_first_matches_are_among_all_matches(search, is_first):
     fingerprints = oracle.neighbourhood(6, 150, 30, 5)
-    runs, loose = dealt(fingerprints, 6, (7, 5, 5))
+    runs, delta = dealt(fingerprints, 6, (7, 5, 5))
     queries = [*fingerprints[:60], 5, 6]
     masks = leading_masks(4, 1)
     dead = {ordinal for _, entries in runs for _, ordinal in entries[::2]}
     levels, costs = probes.random_levels(6, len(queries)), probes.cost_table(6, 60)
     after = np.random.default_rng(6).integers(0, 1300, len(queries)).astype(np.uint32)
-    tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 1500))
+    tables = build(search, masks, runs, delta, bitmap(np.array(sorted(dead)), 1500))
 
     found = tables.probe(
         np.array(queries, np.uint64), levels,
@@ -201,7 +201,7 @@ def test_later_ordinals_and_first_matches_are_among_all_matches(search, is_first
 
     for query, row, last, answer in zip(queries, levels, after, oracle.rows(found), strict=True):
         allowed = probes.matches(
-            query, row, runs, loose, masks,
+            query, row, runs, delta, masks,
             costs=costs, theta=50, cap=20, distance_max=6, dead=dead, after=last,
         )  # fmt: skip
         if is_first:
@@ -344,11 +344,11 @@ def test_a_directory_that_points_beyond_the_run_is_not_followed(search):
 
 @pytest.mark.parametrize("offset", [1, 3, 7])
 def test_arguments_may_lie_at_any_address(search, offset):
-    runs, loose = dealt(oracle.neighbourhood(11, 80, 3, 5), 11, (6, 3))
+    runs, delta = dealt(oracle.neighbourhood(11, 80, 3, 5), 11, (6, 3))
     queries = oracle.neighbourhood(11, 7, 3, 4)
     masks = leading_masks(2, 1)
     levels, costs = probes.random_levels(11, 7), probes.cost_table(11, 50)
-    tables = build(search, masks, runs, loose)
+    tables = build(search, masks, runs, delta)
 
     found = tables.probe(
         oracle.displaced(np.array(queries, np.uint64), offset),
@@ -359,7 +359,7 @@ def test_arguments_may_lie_at_any_address(search, offset):
 
     assert oracle.rows(found) == [
         probes.matches(
-            query, row, runs, loose, masks, costs=costs, theta=45, cap=40, distance_max=7
+            query, row, runs, delta, masks, costs=costs, theta=45, cap=40, distance_max=7
         )
         for query, row in zip(queries, levels, strict=True)
     ]

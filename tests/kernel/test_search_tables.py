@@ -22,27 +22,27 @@ def split(fingerprints, seed, parts):
     return dealt
 
 
-def build(search, masks, runs, loose=(), dead=None, header_bits=6):
+def build(search, masks, runs, delta=(), dead=None, header_bits=6):
     columns = [[oracle.column(entries, mask, header_bits) for mask in masks] for entries in runs]
-    return search.Tables(masks, columns, oracle.pair(loose), dead)
+    return search.Tables(masks, columns, oracle.pair(delta), dead)
 
 
 @cache
 def lookup_case(blocks, leading, flips, header_bits):
     """Return arguments of `Tables`, queries and expected answers, for one number of blocks."""
     seed = blocks * 100 + flips * 10 + header_bits
-    *runs, loose = split(oracle.neighbourhood(seed, 160, 6, 6), seed, 4)
+    *runs, delta = split(oracle.neighbourhood(seed, 160, 6, 6), seed, 4)
     stored = [entry for run in runs for entry in run]
     masks = leading_masks(blocks, leading)
-    dead = {ordinal for _, ordinal in stored[::7] + loose[::5]}
+    dead = {ordinal for _, ordinal in stored[::7] + delta[::5]}
     columns = [[oracle.column(entries, mask, header_bits) for mask in masks] for entries in runs]
     queries = [*oracle.neighbourhood(seed, 6, 6, 4), 0, ALL_BITS]
     expected = [
-        oracle.matches(query, stored, loose, masks, distance_max=7, flips=flips, dead=dead)
+        oracle.matches(query, stored, delta, masks, distance_max=7, flips=flips, dead=dead)
         for query in queries
     ]
     marks = bitmap(np.array(sorted(dead)), 2000)
-    return (masks, columns, oracle.pair(loose), marks), queries, expected
+    return (masks, columns, oracle.pair(delta), marks), queries, expected
 
 
 @pytest.mark.parametrize(("blocks", "leading"), [(4, 1), (5, 2), (2, 1), (1, 1), (4, 3)])
@@ -101,8 +101,8 @@ def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
         tuple(oracle.displaced(part, offset) for part in oracle.column(entries, mask, 5))
         for mask in masks
     ]
-    loose = tuple(oracle.displaced(part, offset) for part in oracle.pair([(7, 900)]))
-    tables = search.Tables(masks, [columns], loose, None)
+    delta = tuple(oracle.displaced(part, offset) for part in oracle.pair([(7, 900)]))
+    tables = search.Tables(masks, [columns], delta, None)
     queries = oracle.displaced(np.array([0xABCD << 48, 7, 0], np.uint64), offset)
 
     found = tables.lookup(queries, distance=3, flips=0, first=False, after=None)
@@ -122,15 +122,15 @@ def test_ranges_of_any_length_and_address_are_searched(search, count, offset):
 @pytest.mark.parametrize("distance", [0, 1, 3, 31, 64])
 def test_a_scan_compares_with_everything(search, distance):
     fingerprints = oracle.neighbourhood(3, 300, 5, 30)
-    *runs, loose = split(fingerprints, 3, 3)
+    *runs, delta = split(fingerprints, 3, 3)
     queries = [*fingerprints[:20], 0, ALL_BITS]
-    tables = build(search, leading_masks(4, 2), runs, loose)
+    tables = build(search, leading_masks(4, 2), runs, delta)
 
     found = tables.scan(np.array(queries, np.uint64), distance=distance, first=False, after=None)
 
     stored = runs[0] + runs[1]
     assert oracle.rows(found) == [
-        oracle.matches(query, stored, loose, None, distance_max=distance, flips=0)
+        oracle.matches(query, stored, delta, None, distance_max=distance, flips=0)
         for query in queries
     ]
 
@@ -138,9 +138,9 @@ def test_a_scan_compares_with_everything(search, distance):
 @pytest.mark.parametrize("operation", ["lookup", "scan"])
 def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
     fingerprints = oracle.neighbourhood(4, 120, 2, 3)
-    run, loose = split(fingerprints, 4, 2)
+    run, delta = split(fingerprints, 4, 2)
     masks = leading_masks(4, 1)
-    tables = build(search, masks, [run], loose)
+    tables = build(search, masks, [run], delta)
     after = np.random.default_rng(4).integers(0, 1300, 40).astype(np.uint32)
     queries = np.array(fingerprints[:40], np.uint64)
     more = {"flips": 0} if operation == "lookup" else {}
@@ -149,7 +149,7 @@ def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
 
     scope = masks if operation == "lookup" else None
     assert oracle.rows(found) == [
-        oracle.matches(query, run, loose, scope, distance_max=3, flips=0, after=last)
+        oracle.matches(query, run, delta, scope, distance_max=3, flips=0, after=last)
         for query, last in zip(fingerprints[:40], after.tolist(), strict=True)
     ]
 
@@ -158,11 +158,11 @@ def test_after_keeps_only_later_ordinals_of_each_query(search, operation):
 @pytest.mark.parametrize("operation", ["lookup", "scan"])
 def test_first_returns_one_of_the_matches_where_there_are_any(search, operation, flips):
     fingerprints = oracle.neighbourhood(5, 120, 25, 5)
-    *runs, loose = split(fingerprints, 5, 4)
+    *runs, delta = split(fingerprints, 5, 4)
     stored = [entry for run in runs for entry in run]
     masks = leading_masks(4, 2)
-    dead = {ordinal for _, ordinal in stored[::2] + loose[::2]}
-    tables = build(search, masks, runs, loose, bitmap(np.array(sorted(dead)), 2001))
+    dead = {ordinal for _, ordinal in stored[::2] + delta[::2]}
+    tables = build(search, masks, runs, delta, bitmap(np.array(sorted(dead)), 2001))
     queries = [*fingerprints, 5, 6]
     after = np.random.default_rng(5).integers(0, 1500, len(queries)).astype(np.uint32)
     more = {"flips": flips} if operation == "lookup" else {}
@@ -174,7 +174,7 @@ def test_first_returns_one_of_the_matches_where_there_are_any(search, operation,
     scope = masks if operation == "lookup" else None
     for query, last, row in zip(queries, after.tolist(), oracle.rows(found), strict=True):
         allowed = oracle.matches(
-            query, stored, loose, scope, distance_max=6, flips=flips, dead=dead, after=last
+            query, stored, delta, scope, distance_max=6, flips=flips, dead=dead, after=last
         )
         assert len(row) == min(1, len(allowed))
         assert set(row) <= set(allowed)
@@ -182,14 +182,14 @@ def test_first_returns_one_of_the_matches_where_there_are_any(search, operation,
 
 def test_first_of_one_query_is_one_of_its_matches(search):
     fingerprints = oracle.neighbourhood(6, 100, 10, 4)
-    run, loose = split(fingerprints, 6, 2)
+    run, delta = split(fingerprints, 6, 2)
     masks = leading_masks(4, 1)
-    tables = build(search, masks, [run], loose)
+    tables = build(search, masks, [run], delta)
 
     answers = [tables.lookup_one(query, 3, 1, True) for query in fingerprints]
 
     for query, answer in zip(fingerprints, answers, strict=True):
-        allowed = oracle.matches(query, run, loose, masks, distance_max=3, flips=1)
+        allowed = oracle.matches(query, run, delta, masks, distance_max=3, flips=1)
         assert len(answer) == 1
         assert answer[0] in allowed
 

@@ -118,12 +118,12 @@ def test_scans_of_all_windows_are_one_scan(search, windows):
     ]
 
 
-def test_every_run_has_a_window_of_its_own_and_the_loose_are_searched_always(search):
+def test_every_run_has_a_window_of_its_own_and_the_delta_is_searched_always(search):
     masks = leading_masks(1, 1)
     high, low = [(2**63 + n, n) for n in range(4)], [(2**63 + n, 10 + n) for n in range(4)]
     columns = [columns_of(high, masks, 1), columns_of(low, masks, 3)]
-    loose = [(2**63, 20)]
-    tables = search.Tables(masks, columns, oracle.pair(loose), None, [(0, 1), (4, 5)])
+    delta = [(2**63, 20)]
+    tables = search.Tables(masks, columns, oracle.pair(delta), None, [(0, 1), (4, 5)])
     query = np.array([2**63], np.uint64)
 
     looked_up = tables.lookup(query, distance=1, flips=1, first=False, after=None)

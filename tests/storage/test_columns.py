@@ -62,18 +62,18 @@ def test_a_batch_comes_back_as_it_was(rows, width):
 def test_a_batch_is_the_sum_of_its_parts(rows, cut):
     batch = make_batch([bits for bits, _ in rows], [id for _, id in rows], 32)
     cut = min(cut, len(rows))
-    loose = Delta(100, 32, Permutations(4, 1))
+    delta = Delta(100, 32, Permutations(4, 1))
 
-    loose.append(batch.part(0, cut))
-    before = loose.view()
-    loose.append(batch.part(cut, len(rows)))
+    delta.append(batch.part(0, cut))
+    before = delta.view()
+    delta.append(batch.part(cut, len(rows)))
 
-    assert_equal(loose.view().batch, batch)
+    assert_equal(delta.view().batch, batch)
     assert (len(before.batch), before.stop) == (cut, 100 + cut)
     assert_equal(before.batch, batch.part(0, cut))
     searchable = np.flatnonzero(batch.states != 0)
-    assert loose.view().ordinals.tolist() == (100 + searchable).tolist()
-    assert np.array_equal(loose.view().searchable, batch.fingerprints[searchable])
+    assert delta.view().ordinals.tolist() == (100 + searchable).tolist()
+    assert np.array_equal(delta.view().searchable, batch.fingerprints[searchable])
 
 
 @pytest.mark.parametrize("length", [0, 7, 8, 20, 100])

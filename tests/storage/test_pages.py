@@ -21,7 +21,7 @@ def data_file(tmp_path):
     """The data file of a closed database with values on pages of their own."""
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert_many(range(2000), np.arange(2000, dtype=np.uint64), [{"n": 1}] * 2000)
-        database.insert("loose", 5)
+        database.insert("delta", 5)
         database.delete_many(range(100))
     return tmp_path / "db" / "data.mdb"
 

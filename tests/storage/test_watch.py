@@ -23,7 +23,7 @@ def path(tmp_path):
     """A closed database with runs, metadata and a delta."""
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert_many(range(500), np.arange(500, dtype=np.uint64), [{"n": 1}] * 500)
-        database.insert("loose", 5)
+        database.insert("delta", 5)
     return tmp_path / "db"
 
 

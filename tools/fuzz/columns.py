@@ -19,11 +19,11 @@ def tables(data):
     taking = Taking(data)
     masks = leading_masks(3, 1)
     runs = [[a_table(taking) for _ in masks] for _ in range(taking.number(3))]
-    loose = taking.array(np.uint64, taking.number(5))
+    delta = taking.array(np.uint64, taking.number(5))
     dead = taking.array(np.uint8, taking.number(40)) if taking.flag() else None
     windows = [a_window(taking, run) for run in runs] if taking.flag() else None
-    own = np.arange(len(loose), dtype=np.uint32)
-    found = kernel.Tables(masks, runs, (loose, own), dead, windows)
+    own = np.arange(len(delta), dtype=np.uint32)
+    found = kernel.Tables(masks, runs, (delta, own), dead, windows)
     ask(found, taking)
     for run in runs:
         sweep(taking, run[0], masks)

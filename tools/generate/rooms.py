@@ -45,11 +45,11 @@ def rooms() -> str:
     floors, folders = listed("FLOORS"), listed("FOLDERS")
     parts = [HEAD]
     for number, floor in enumerate(floors, 1):
-        loose = [name for name in floor if not is_folder(name)]
-        if loose:
-            folder = loose[0].rpartition(".")[0]
+        delta = [name for name in floor if not is_folder(name)]
+        if delta:
+            folder = delta[0].rpartition(".")[0]
             parts += section(f"simdb.{folder}".rstrip("."), number)
-            parts += [entry(path_of(f"simdb.{name}")) for name in loose]
+            parts += [entry(path_of(f"simdb.{name}")) for name in delta]
         for name in floor:
             if is_folder(name):
                 parts += whole_folder(name, folders.get(name), number)

@@ -189,7 +189,7 @@ VERBS = {
     "find_all": lambda database, specimen, _: list(database.find_all(**specimen.criterion)),
     "find_clusters": lambda database, specimen, _: database.find_clusters(**specimen.criterion),
     "cluster": lambda database, specimen, _: database.cluster(10),
-    "get": lambda database, *_: [database.get(id) for id in (10, 100, "long", "loose 1")],
+    "get": lambda database, *_: [database.get(id) for id in (10, 100, "long", "delta 1")],
     "iter": lambda database, *_: list(database),
     "insert": insert_one,
     "insert_many": insert_many,

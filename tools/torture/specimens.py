@@ -81,8 +81,8 @@ def make(directory, name, options, documents, count, criterion):
         if name == "weights":
             database.calibrate(20)
         for at, document in enumerate(documents(8, 4)):
-            database.insert(f"loose {at}", document, {"at": at})
-        database.delete("loose 3")
+            database.insert(f"delta {at}", document, {"at": at})
+        database.delete("delta 3")
     new = Path(file).read_bytes()
     asked = first[3:9] + documents(3, 5)
     return Specimen(name, path, old, new, lambda wanted: documents(wanted, 6), asked, criterion)

@@ -126,12 +126,12 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
         sketches.bits, sketches.states, sketches.vectors, np.zeros(count, np.uint64), nothing,
         np.empty(0, np.uint8),
     )  # fmt: skip
-    loose = delta_view(0, batch, state.keying)
+    delta = delta_view(0, batch, state.keying)
     runs = []
     if count > COMPARED_MAX:
-        runs.append(seal(loose, state.keying, -1, state.source.header_offset))
-        loose = Delta(count, state.width, state.keying).view()
-    among = state.over(View(runs, loose, None, state.kind, None))
+        runs.append(seal(delta, state.keying, -1, state.source.header_offset))
+        delta = Delta(count, state.width, state.keying).view()
+    among = state.over(View(runs, delta, None, state.kind, None))
     for couples in find_links(among, criterion):
         yield couples.left, couples.right
 

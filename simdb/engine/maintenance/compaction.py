@@ -116,7 +116,7 @@ def _rewrite(store: Store) -> None:
         source = state.source
         base = store.contents(source)
         is_compact = (
-            len(base.runs) <= 1 and not len(base.loose.batch) and not base.manifest.deleted_count
+            len(base.runs) <= 1 and not len(base.delta.batch) and not base.manifest.deleted_count
         )
         if not is_compact:
             store.environment.write(
@@ -129,8 +129,8 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     store.environment.check_pages()
     manifest = base.manifest
     runs = list(base.runs)
-    if len(base.loose.batch):
-        runs.append(seal(base.loose, store.keying, -1, store.options.header_offset))
+    if len(base.delta.batch):
+        runs.append(seal(base.delta, store.keying, -1, store.options.header_offset))
     kept = live_ordinals(base.dead, 0, manifest.next_ordinal)
     rows: tuple[RunInfo, ...] = ()
     if len(kept):

@@ -161,5 +161,5 @@ def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
             for column in layout.COLUMN_KINDS:
                 run.verify_column(column, number, source)
             yield from parts_of(run.segment(number, source), GROUP_DOCUMENTS)
-    if len(contents.loose.batch):
-        yield from parts_of(as_segment(contents.loose.start, contents.loose.batch), GROUP_DOCUMENTS)
+    if len(contents.delta.batch):
+        yield from parts_of(as_segment(contents.delta.start, contents.delta.batch), GROUP_DOCUMENTS)

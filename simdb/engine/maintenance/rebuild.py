@@ -312,10 +312,10 @@ def _write_clusters(
     written = store.source(inside=writer.transaction)
     if numbers is None:
         count = rows[0].stop if rows else 0
-        loose = Delta(count, store.width, store.keying).view()
+        delta = Delta(count, store.width, store.keying).view()
         stored = _sound_calibration(written)
         calibration = None if stored is None else decode_calibration(stored)
-        view = View([Run(info) for info in rows], loose, None, store.kind, calibration)
+        view = View([Run(info) for info in rows], delta, None, store.kind, calibration)
         labels = connected_labels(State(view, written, manifest), of_maintained(store.options))
         sizes = np.bincount(labels, minlength=len(labels))
         numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)

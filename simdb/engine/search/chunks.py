@@ -49,7 +49,7 @@ def chunks_of(state: State, plan: Plan, size_bytes: int) -> list[Chunk]:
         found += [Chunk(run, each) for each in windows]
         if plan.compared and windows != [None]:
             found += _segments(run, state.uncovered_from)
-    if len(state.loose.batch):
+    if len(state.delta.batch):
         found.append(Chunk())
     return found
 
@@ -69,9 +69,9 @@ def _segments(run: Run, first: int) -> list[Chunk]:
 def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     """Open one chunk of `state`, with its pages in memory, for a `with` statement."""
     if chunk.run is None:
-        yield state.only([], state.loose)
+        yield state.only([], state.delta)
         return
-    nothing = Delta(state.loose.stop, state.width, state.keying).view()
+    nothing = Delta(state.delta.stop, state.width, state.keying).view()
     part = state.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
     try:
         if chunk.window is not None:

@@ -112,11 +112,11 @@ def table_of_equals(state: State) -> Table:
 def whole_table(state: State, number: int) -> Table:
     """Return one table of all live documents, merged from the runs and the delta."""
     runs = [run.table(number, state.source) for run in state.runs]
-    loose = state.loose
-    if len(loose.searchable) or not runs:
-        keys = np.empty(len(loose.searchable), np.uint64)
-        state.keying.write_keys(loose.searchable, keys, number)
-        ordinals = loose.ordinals.copy()
+    delta = state.delta
+    if len(delta.searchable) or not runs:
+        keys = np.empty(len(delta.searchable), np.uint64)
+        state.keying.write_keys(delta.searchable, keys, number)
+        ordinals = delta.ordinals.copy()
         kernel.sort(keys, ordinals)
         runs.append(Table(keys, ordinals, np.empty(0, np.uint32)))
     merged = merge_tables(runs)

@@ -37,7 +37,7 @@ class BandTables:
         self,
         bands: Bands,
         runs: Sequence[Sequence[Table]],
-        loose: DeltaView,
+        delta: DeltaView,
         dead: Bitmap | None,
         windows: Sequence[tuple[int, int]] | None,
     ) -> None:
@@ -48,7 +48,7 @@ class BandTables:
         """
         self._is_part = windows is not None
         self._bands = bands
-        self._loose = loose
+        self._delta = delta
         self._dead = dead
         self._tables = [
             _prepared([run[band] for run in runs], dead, windows)
@@ -73,7 +73,7 @@ class BandTables:
             every = [
                 _first_in_band(band, found, vectors, measure) for band, found in enumerate(every)
             ]
-        every.append(self._find_loose(keys, after))
+        every.append(self._find_delta(keys, after))
         queries, ordinals = _distinct(every)
         similarities = measure(ordinals).of_pairs(vectors, queries, ordinals)
         chosen = np.flatnonzero(similarities >= np.float32(similarity))
@@ -94,8 +94,8 @@ class BandTables:
             if found is None:
                 return None
             candidates.update(ordinal for ordinal, _ in found)
-        if len(self._loose.ordinals):
-            candidates.update(self._compare_loose(keys, None).tolist())
+        if len(self._delta.ordinals):
+            candidates.update(self._compare_delta(keys, None).tolist())
         return np.array(sorted(candidates), np.uint32)
 
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
@@ -106,7 +106,7 @@ class BandTables:
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
         every = [self._find(keys, band, None, first=True) for band in range(len(self._tables))]
-        return _distinct([*every, self._find_loose(keys, None)])
+        return _distinct([*every, self._find_delta(keys, None)])
 
     def _first(
         self, keys: U64, vectors: U8, measure: Measure, similarity: float, after: U32 | None
@@ -121,7 +121,7 @@ class BandTables:
                 break
             later = None if after is None else after[pending]
             if band < 0:
-                part = self._find_loose(keys[pending], later)
+                part = self._find_delta(keys[pending], later)
             else:
                 part = self._find(keys[pending], band, later)
             positions, candidates = _distinct([part])
@@ -141,15 +141,15 @@ class BandTables:
         )
         return _coupled(found[0], found[1])
 
-    def _find_loose(self, keys: U64, after: U32 | None) -> U64:
+    def _find_delta(self, keys: U64, after: U32 | None) -> U64:
         """Return the documents of the delta with one of these keys, packed by `_coupled`."""
-        if not len(self._loose.ordinals):
+        if not len(self._delta.ordinals):
             return np.empty(0, np.uint64)
         if len(keys) < SORTING_QUERIES:
-            return self._compare_loose(keys, after)
+            return self._compare_delta(keys, after)
         if self._sorted is None:
             self._sorted = [
-                _prepared([_sort(self._loose, self._bands, band)], self._dead, None)
+                _prepared([_sort(self._delta, self._bands, band)], self._dead, None)
                 for band in range(len(self._tables))
             ]
         parts = []
@@ -160,11 +160,11 @@ class BandTables:
             parts.append(_coupled(found[0], found[1]))
         return np.concatenate(parts)
 
-    def _compare_loose(self, keys: U64, after: U32 | None) -> U64:
+    def _compare_delta(self, keys: U64, after: U32 | None) -> U64:
         parts = [np.empty(0, np.uint64)]
         for query, row in enumerate(keys):
-            is_found = (self._loose.searchable == row).any(axis=1)
-            ordinals = self._loose.ordinals[is_found]
+            is_found = (self._delta.searchable == row).any(axis=1)
+            ordinals = self._delta.ordinals[is_found]
             if self._dead is not None:
                 ordinals = ordinals[~is_set(self._dead, ordinals)]
             if after is not None:
@@ -190,10 +190,10 @@ def _prepared(
     return kernel.Tables([ALL_BITS], rows, nothing, dead, windows)
 
 
-def _sort(loose: DeltaView, bands: Bands, band: int) -> Table:
-    keys = np.empty(len(loose.ordinals), np.uint64)
-    bands.write_keys(loose.searchable, keys, band)
-    return make_table(keys, loose.ordinals.copy(), 0)
+def _sort(delta: DeltaView, bands: Bands, band: int) -> Table:
+    keys = np.empty(len(delta.ordinals), np.uint64)
+    bands.write_keys(delta.searchable, keys, band)
+    return make_table(keys, delta.ordinals.copy(), 0)
 
 
 def _coupled(offsets: I64, ordinals: U32) -> U64:

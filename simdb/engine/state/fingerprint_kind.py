@@ -39,8 +39,8 @@ class FingerprintKind:
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all permutations, ready for look-up."""
         runs = [self._tables_of(run, source) for run in view.runs]
-        loose = (view.loose.searchable, view.loose.ordinals)
-        return kernel.Tables(self.masks, runs, loose, view.dead, view.windows)
+        delta = (view.delta.searchable, view.delta.ordinals)
+        return kernel.Tables(self.masks, runs, delta, view.dead, view.windows)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
         """Return tables for probing that compare each document the calibration does not cover.
@@ -49,7 +49,7 @@ class FingerprintKind:
         a run nothing is compared, and of a segment nothing is probed.
         """
         first = view.uncovered_from
-        if first >= view.loose.start:
+        if first >= view.delta.start:
             return self.make_tables(view, source)
         probed = [
             self._tables_of(run, source)
@@ -62,14 +62,14 @@ class FingerprintKind:
             compared = [_of_first_table(table, len(self.masks)) for table in tables]
         # A view with a window has one run, so the window is used only if that run is probed.
         windows = view.windows if probed else None
-        loose = (view.loose.searchable, view.loose.ordinals)
-        return kernel.Tables(self.masks, [*probed, *compared], loose, view.dead, windows)
+        delta = (view.delta.searchable, view.delta.ordinals)
+        return kernel.Tables(self.masks, [*probed, *compared], delta, view.dead, windows)
 
     def population(self, view: View, source: Source, *, is_swept: bool) -> Population:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return Population(
-            sum(counts) + len(view.loose.searchable),
+            sum(counts) + len(view.delta.searchable),
             self.keying.blocks,
             self.keying.leading,
             self.keying.header_bits,
@@ -145,4 +145,4 @@ def _uncovered_count(view: View) -> int:
         for run in view.runs
         if run.info.stop > first
     ]
-    return sum(inside) + int(np.count_nonzero(view.loose.ordinals >= first))
+    return sum(inside) + int(np.count_nonzero(view.delta.ordinals >= first))

@@ -43,7 +43,7 @@ class SignatureKind:
             [run.table(table, source) for table in range(self.keying.table_count)]
             for run in view.runs
         ]
-        return BandTables(self.keying, runs, view.loose, view.dead, view.windows)
+        return BandTables(self.keying, runs, view.delta, view.dead, view.windows)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
         """Return the same tables, since bands need no calibration."""
@@ -53,7 +53,7 @@ class SignatureKind:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return BandedPopulation(
-            sum(counts) + len(view.loose.searchable),
+            sum(counts) + len(view.delta.searchable),
             self.keying,
             header_bits(max(counts, default=0), source.header_offset),
             source.width,

@@ -113,13 +113,13 @@ class State:
     def only(
         self,
         runs: Sequence[Run],
-        loose: DeltaView,
+        delta: DeltaView,
         *,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
     ) -> "State":
         """Return a state of some of the documents; see `View.only`."""
-        return self.over(self.view.only(runs, loose, window=window, segment=segment))
+        return self.over(self.view.only(runs, delta, window=window, segment=segment))
 
     @property
     def runs(self) -> list[Run]:
@@ -127,9 +127,9 @@ class State:
         return self.view.runs
 
     @property
-    def loose(self) -> DeltaView:
+    def delta(self) -> DeltaView:
         """The delta: documents that are not yet in a run, staged ones included."""
-        return self.view.loose
+        return self.view.delta
 
     @property
     def dead(self) -> Bitmap | None:
@@ -239,8 +239,8 @@ class State:
             for run in view.runs:
                 part = run.id_table(self.source)
                 rows.append([(part.keys, part.ordinals, part.directory)])
-            batch = view.loose.batch
-            every = np.arange(view.loose.start, view.loose.stop, dtype=np.uint32)
+            batch = view.delta.batch
+            every = np.arange(view.delta.start, view.delta.stop, dtype=np.uint32)
             view.id_tables = kernel.Tables([ALL_BITS], rows, (batch.hashes, every), view.dead)
         starts, ordinals, _ = view.id_tables.lookup(
             hashes, distance=0, flips=0, first=False, after=None

@@ -159,7 +159,7 @@ class Store:
         """Return a view of stored contents."""
         return View(
             contents.runs,
-            contents.loose,
+            contents.delta,
             contents.dead,
             self.kind,
             self._calibration(contents),

@@ -37,21 +37,21 @@ class View:
     def __init__(
         self,
         runs: Sequence[Run],
-        loose: DeltaView,
+        delta: DeltaView,
         dead: Bitmap | None,
         kind: "Kind",
         calibration: Calibration | None,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
     ) -> None:
-        """`runs` cover the ordinals below loose.start; `dead` can be shorter than all ordinals.
+        """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
         For a part of a view with a single run, `window` or `segment` chooses a part of that run;
         see `only`.
         """
         self.runs = list(runs)
-        self.loose = loose
-        self.dead = with_room(dead, loose.stop)
+        self.delta = delta
+        self.dead = with_room(dead, delta.stop)
         self.kind = kind
         self.calibration = calibration
         self.bit_plans: dict[Any, Any] = {}  # plans for ready fingerprints, see `search/one.py`
@@ -61,7 +61,7 @@ class View:
         self.id_tables: Any = None
         self.windows = None if window is None else [window]
         self.is_segment = segment is not None
-        self.pieces = ColumnParts(self.runs, loose, segment)
+        self.pieces = ColumnParts(self.runs, delta, segment)
         self.identifiers = LazyKernel(self.pieces, _make_identifiers)
         self.vectors = LazyKernel(self.pieces, partial(_make_vectors, kind))
         self.unweighted: Bitmap | None = None
@@ -69,7 +69,7 @@ class View:
     @property
     def next_ordinal(self) -> int:
         """One more than the largest ordinal."""
-        return self.loose.stop
+        return self.delta.stop
 
     @property
     def uncovered_from(self) -> int:
@@ -82,12 +82,12 @@ class View:
 
     def without(self, left_out: Bitmap | None) -> "View":
         """Return a view with other tombstones: documents with a set bit are left out."""
-        return View(self.runs, self.loose, left_out, self.kind, self.calibration)
+        return View(self.runs, self.delta, left_out, self.kind, self.calibration)
 
     def only(
         self,
         runs: Sequence[Run],
-        loose: DeltaView,
+        delta: DeltaView,
         *,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
@@ -98,7 +98,7 @@ class View:
         `segment` the columns of one segment.
         """
         dead, kind, known = self.dead, self.kind, self.calibration
-        return View(runs, loose, dead, kind, known, window, segment)
+        return View(runs, delta, dead, kind, known, window, segment)
 
 
 class Kind(Protocol):

@@ -65,9 +65,9 @@ def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) 
     """Return the matches of the documents of a group among themselves, as positions in it."""
     if len(part) == 1:
         return no_rows(1)
-    loose = Delta(0, state.width, state.keying)
-    loose.append(part)
-    among = state.over(View([], loose.view(), None, state.kind, None))
+    delta = Delta(0, state.width, state.keying)
+    delta.append(part)
+    among = state.over(View([], delta.view(), None, state.kind, None))
     exhaustive = Criterion(criterion.similarity, criterion.distance, criterion.recall, EXHAUSTIVE)
     return lookup.search(among, sketches, exhaustive)
 

@@ -73,8 +73,8 @@ def write_staged(
 ) -> None:
     """Write all staged changes on top of `base`; can be called again after a failure."""
     writer = Writer(store, transaction)
-    if staging.loose_count > store.options.delta_documents:
-        staging.seal_loose()
+    if staging.delta_count > store.options.delta_documents:
+        staging.seal_delta()
     manifest = replace(
         base.manifest,
         next_ordinal=staging.next_ordinal,

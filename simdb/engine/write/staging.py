@@ -80,9 +80,9 @@ class Staging:
         return self.new_start + self.new_count
 
     @property
-    def loose_count(self) -> int:
+    def delta_count(self) -> int:
         """The number of documents in the delta: stored and not yet sealed, and new."""
-        return self.new_count + (0 if self.sealed else len(self._base.loose.batch))
+        return self.new_count + (0 if self.sealed else len(self._base.delta.batch))
 
     def new_batch(self) -> Batch:
         """Return the new documents that are not in a run; there must be some."""
@@ -93,11 +93,11 @@ class Staging:
         if not self.has_changes:
             return base_view
         if self._view is None:
-            if self.loose_count > self._store.options.delta_documents:
-                self.seal_loose()
+            if self.delta_count > self._store.options.delta_documents:
+                self.seal_delta()
             runs = [*self._base.runs, *self.sealed]
-            loose = self._join().view()
-            self._view = View(runs, loose, self.dead, self._store.kind, base_view.calibration)
+            delta = self._join().view()
+            self._view = View(runs, delta, self.dead, self._store.kind, base_view.calibration)
         return self._view
 
     def saved(self) -> Saved:
@@ -171,13 +171,13 @@ class Staging:
         if self.maintainer is not None:
             self.maintainer.membership.rebase(source)
 
-    def seal_loose(self) -> None:
+    def seal_delta(self) -> None:
         """Make a run in memory of the documents in the delta."""
-        if self.loose_count:
+        if self.delta_count:
             keying = self._store.keying
             # The run gets its number when it is written.
-            loose = delta_view(self._loose_start, concatenate(self._loose_batches()), keying)
-            run = seal(loose, keying, -1, self._store.options.header_offset)
+            delta = delta_view(self._delta_start, concatenate(self._delta_batches()), keying)
+            run = seal(delta, keying, -1, self._store.options.header_offset)
             sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
             # No exception can come between these: a document is in the delta or in a run.
             self.sealed, self.new_start, self.new_count = sealed, start, 0
@@ -211,26 +211,26 @@ class Staging:
 
     def _join(self) -> Delta:
         if self._joined is None:
-            joined = Delta(self._loose_start, self._store.width, self._store.keying)
-            if self._has_base_loose:
-                joined.extend(self._base.loose)
+            joined = Delta(self._delta_start, self._store.width, self._store.keying)
+            if self._has_base_delta:
+                joined.extend(self._base.delta)
             for batch in self._batches:
                 joined.append(batch)
             self._joined = joined
         return self._joined
 
     @property
-    def _loose_start(self) -> int:
-        return self.new_start if self.sealed else self._base.loose.start
+    def _delta_start(self) -> int:
+        return self.new_start if self.sealed else self._base.delta.start
 
-    def _loose_batches(self) -> list[Batch]:
+    def _delta_batches(self) -> list[Batch]:
         """Return the documents in the delta: stored ones, unless they are sealed, and new ones."""
-        return [*([self._base.loose.batch] if self._has_base_loose else []), *self._batches]
+        return [*([self._base.delta.batch] if self._has_base_delta else []), *self._batches]
 
     @property
-    def _has_base_loose(self) -> bool:
+    def _has_base_delta(self) -> bool:
         """Whether there is a stored delta that is not sealed yet."""
-        return not self.sealed and len(self._base.loose.batch) > 0
+        return not self.sealed and len(self._base.delta.batch) > 0
 
     def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:
         self._view = None
