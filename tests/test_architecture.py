@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from simdb.options import AUTO, METHODS, MINHASH_METHODS
+
 ROOT = Path(__file__).parent.parent / "simdb"
 
 # A module imports only from floors below its own, or from modules before it in its own row.
@@ -197,3 +199,41 @@ def test_no_import_stands_inside_a_function(path: Path) -> None:
     ]
 
     assert inside == []
+
+
+# What differs between fingerprints and signatures, and between methods, is asked of an interface:
+# `Kind` (engine/state/view.py), `Way` (plan/way.py) and `Method` (engine/search/method.py).
+KINDS = {
+    "BandedPopulation", "Bands", "FingerprintKind", "MinHashSketcher", "Minhash", "Permutations",
+    "Population", "SignatureKind", "Simhash", "Sketcher",
+}  # fmt: skip
+METHOD_NAMES = {*METHODS, *MINHASH_METHODS} - {AUTO}
+CHOOSING = [path for path in MODULES if name_of(path).partition(".")[0] in ("engine", "plan")]
+
+
+@pytest.mark.parametrize("path", CHOOSING, ids=name_of)
+def test_the_engine_and_the_planner_ask_no_object_for_its_class(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+
+    asked = [
+        name.id
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id == "isinstance"
+        for name in ast.walk(call.args[1])
+        if isinstance(name, ast.Name)
+    ]
+
+    assert not KINDS & set(asked)
+
+
+@pytest.mark.parametrize("path", CHOOSING, ids=name_of)
+def test_the_engine_and_the_planner_compare_no_names_of_methods(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    named = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+    assert not METHOD_NAMES & named
