@@ -44,7 +44,7 @@ def test_a_compaction_whose_copy_cannot_take_its_place_is_told(database, monkeyp
     where = "simdb.storage.files.open_files.sync_directory" if is_own else module
     monkeypatch.setattr(where, fail)
 
-    with pytest.raises(simdb.FullError, match="or it fails"):
+    with pytest.raises(simdb.FullError, match="is full or has failed"):
         database.compact()
 
     monkeypatch.undo()
