@@ -1,13 +1,14 @@
 """How fast is a batch matched against 10M documents on disk before it is stored, within 512 MB?
 
-As Figure 9(a) of Sood & Loguinov 2011: PSM-F (the first match of each), PSM-A (all) and BPHS (four
-tables, exact) at a recall of .95 and distance 3, by the size of the batch.  Stored are uniform
-fingerprints; the batch are documents whose weights are those of a stored one with noise that flips
-a few bits, in a file that is mapped.  A turn is `insert_batch` in a transaction that is given up;
-`stored` is one that commits.  The database lies in the cache of the system, if that has room.
+Repeats Figure 9(a) of Sood & Loguinov 2011: PSM-F (finds the first match of each document), PSM-A
+(finds all matches) and BPHS (four tables, exact), at recall .95 and distance 3, for batches of
+several sizes.  The database holds uniform fingerprints.  A document of the batch has the weights of
+a stored document with noise, which flips a few bits; the batch is in a file that is mapped.  A turn
+calls `insert_batch` in a transaction and aborts it; only the rows `stored` commit.  The database is
+in the page cache, if that has room.
 
-Memory is what is not mapped from files, at its peak beyond what it was before; the ids, the matches
-and what waits for the commit are part of it.
+The memory reported is the peak of the memory that is not mapped from files, less what the process
+had before the turn.  It includes the ids, the matches and the documents that wait for the commit.
 """
 
 import argparse
@@ -32,8 +33,8 @@ from workload import DISTANCE, scratch
 
 PART = 100_000
 BITS = 64
-TURNS_DOCUMENTS = 10_000_000  # of all turns of a batch
-# Name: blocks, how they are asked, whether the first match will do.
+TURNS_DOCUMENTS = 10_000_000  # that all turns with one batch match together
+# Name: blocks, search method, which matches are wanted.
 WAYS = {"PSM-F": (1, "psm", "first"), "PSM-A": (1, "psm", "all"), "BPHS": (4, "bphs", "all")}
 
 
@@ -77,7 +78,7 @@ def on_disk(
     noise: float,
     generator: np.random.Generator,
 ) -> simdb.Fingerprints:
-    """Documents like those of `probing.py`, of 64 weights, in a mapped file."""
+    """Make documents like those of `probing.py`, of 64 weights, in a mapped file."""
     weights: Any = np.memmap(path, np.float32, "w+", shape=(count, BITS))
     bits = np.empty(count, np.uint64)
     for start in range(0, count, PART):
@@ -99,7 +100,7 @@ def match(
     databases: dict[int, simdb.Database],
     batch: simdb.Fingerprints,
 ) -> None:
-    """All ways with one batch, in turns."""
+    """Match one batch with all methods, in turns."""
     timings = {name: Timing() for name in WAYS}
     alone = {name: Timing() for name in WAYS}
     peaks = dict.fromkeys(WAYS, 0.0)
@@ -118,7 +119,7 @@ def match(
         label = f"{short(len(batch))} against {short(arguments.documents)}: {name}"
         record.add_rate(label, len(batch), "documents/s", timing, note)
         rates[name] = len(batch) / statistics.median(alone[name].processor)
-        searching = "looked up by processor time, what is around that left out"
+        searching = "look-up alone, by processor time"
         record.add(f"{label} alone", rates[name], "documents/s", note=searching)
     for name in ("PSM-F", "PSM-A"):
         label = f"{short(len(batch))}: {name} by BPHS, alone"
@@ -149,7 +150,7 @@ def given_up(
     batch: simdb.Fingerprints,
     name: str,
 ) -> simdb.Matches:
-    """A batch matched and staged, and forgotten."""
+    """Match and stage a batch, then abort the transaction; return the matches."""
     with databases[WAYS[name][0]].write() as transaction:
         found = insert(arguments, transaction, batch, name)
         transaction.abort()
@@ -159,7 +160,7 @@ def given_up(
 def insert(
     arguments: argparse.Namespace, target: Any, batch: simdb.Fingerprints, name: str
 ) -> simdb.Matches:
-    """The batch, as one way has it; exact search needs no weights."""
+    """Insert the batch with one search method; an exact search needs no weights."""
     _, method, matched = WAYS[name]
     first = arguments.documents
     result: simdb.Matches = target.insert_batch(
@@ -177,30 +178,30 @@ def store(
     databases: dict[int, simdb.Database],
     batch: simdb.Fingerprints,
 ) -> None:
-    """One batch with its commit."""
+    """Store one batch and commit."""
     for name in ("PSM-F", "BPHS"):
         timing = Timing()
         with Watch() as watch:
             measure(
                 lambda name=name: insert(arguments, databases[WAYS[name][0]], batch, name), timing
             )
-        note = f"{watch.peak_bytes / 2**20:.0f} MB beyond what is mapped, the commit among it"
+        note = f"{watch.peak_bytes / 2**20:.0f} MB beyond what is mapped, with the commit"
         label = f"{short(len(batch))} stored: {name}"
         record.add_rate(label, len(batch), "documents/s", timing, note)
 
 
 def reached(found: simdb.Matches, truth: simdb.Matches, matched: str) -> float:
-    """The share of the matches that were found, or of the documents with a match."""
+    """Return the share of the true matches that were found, or of the documents with a match."""
     if matched == "first":
         return float((np.diff(found.offsets) > 0).sum() / (np.diff(truth.offsets) > 0).sum())
     return len(found.ordinals) / len(truth.ordinals)
 
 
 class Watch:
-    """Looks every few milliseconds how much memory the process has that no file backs."""
+    """A thread that measures every 20 ms how much memory the process has that no file backs."""
 
     def __enter__(self) -> "Watch":
-        """Begin, with nothing kept that was freed."""
+        """Return freed memory to the system, and begin."""
         ctypes.CDLL(None).malloc_trim(0)
         self._before = anonymous_bytes()
         self.peak_bytes = 0
@@ -215,7 +216,7 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End."""
+        """Stop measuring."""
         self._is_over.set()
         self._thread.join()
 
@@ -226,7 +227,7 @@ class Watch:
 
 
 def anonymous_bytes() -> int:
-    """Memory of this process that is not mapped from a file."""
+    """Return the bytes of memory of this process that are not mapped from a file."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024

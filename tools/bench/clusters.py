@@ -15,7 +15,7 @@ from workload import ids, pieces, planted, scratch
 
 KINDS = ("none", "distance", "similarity")
 ASKED = 2_000
-NOVELTY = 0.3  # share of the texts that are no copy of another with some words changed
+NOVELTY = 0.3  # share of the texts that are not copies with some words changed
 CHANGED_WORDS = 6
 
 
@@ -33,7 +33,10 @@ def main() -> None:
 
 
 def fingerprints(arguments: argparse.Namespace) -> Any:
-    """uint64[n] in random order: half at random, a third near one of them, a sixth equal to one."""
+    """Make fingerprints in random order, uint64[n].
+
+    Half are random, a third are near one of these, and a sixth are equal to one of these.
+    """
     count = arguments.n
     truth = planted(count // 2, 2 * (count // 3), arguments.seed)
     random = np.random.default_rng(arguments.seed)
@@ -43,7 +46,7 @@ def fingerprints(arguments: argparse.Namespace) -> Any:
 
 
 def texts(arguments: argparse.Namespace) -> list[str]:
-    """Pieces of installed Python files, and copies of them in which a few words are others."""
+    """Cut installed Python files into pieces, and copy some pieces with a few words replaced."""
     random = np.random.default_rng(arguments.seed)
     bases = [piece.split()[:100] for piece in pieces([], arguments.n * NOVELTY * 3e-3)]
     bases = bases[: int(arguments.n * NOVELTY)]
@@ -60,7 +63,7 @@ def texts(arguments: argparse.Namespace) -> list[str]:
 def compare(
     record: Record, arguments: argparse.Namespace, directory: Path, what: str, documents: Any
 ) -> None:
-    """Insert in small transactions with and without kept clusters, then ask and delete."""
+    """Insert in small transactions with and without kept clusters, then query and delete."""
     kinds = KINDS if what == "texts" else KINDS[:2]
     tasks = {kind: partial(fill, arguments, directory / kind, kind, documents) for kind in kinds}
     timings = in_turns(tasks, arguments.repeats)
@@ -79,7 +82,7 @@ def compare(
 
 
 def fill(arguments: argparse.Namespace, path: Path, kind: str, documents: Any) -> None:
-    """A new database with all documents."""
+    """Make a new database and insert all documents."""
     shutil.rmtree(path, ignore_errors=True)
     names = ids("int", 0, len(documents))
     settings = simdb.Options(keep_clusters=kind)
@@ -90,7 +93,7 @@ def fill(arguments: argparse.Namespace, path: Path, kind: str, documents: Any) -
 
 
 def use(record: Record, label: str, path: Path) -> None:
-    """Hold the clusters against a search for them, ask for some, and delete."""
+    """Compare kept clusters with searched ones, then query some clusters and delete documents."""
     with simdb.open(path, "w") as database:
         kept, searched = Timing(), Timing()
         found = measure(database.find_clusters, kept)
@@ -112,17 +115,17 @@ def use(record: Record, label: str, path: Path) -> None:
 
 
 def exact(database: simdb.Database) -> str:
-    """A method that makes the database search instead of reading what it keeps."""
+    """Return a method that makes the database search, instead of reading the kept clusters."""
     return "bphs" if database.options.keep_clusters == "distance" else "multiprobe"
 
 
 def difference(found: simdb.Clusters, wanted: simdb.Clusters, *, is_exact: bool) -> str:
-    """How the kept clusters differ from those searched for; ValueError where they must not."""
+    """Say how kept and searched clusters differ; raise ValueError if they must not differ."""
     kept = {tuple(cluster.ids) for cluster in found}
     same = len(kept & {tuple(cluster.ids) for cluster in wanted})
     if is_exact and not same == len(found) == len(wanted):
-        raise ValueError("the kept clusters are not those that a search finds")
-    return f"{same} as searched for, which finds {len(wanted)}"
+        raise ValueError("kept and searched clusters differ")
+    return f"{same} equal to searched ones, of which there are {len(wanted)}"
 
 
 def each(call: Callable[[Any], object], arguments: list[Any]) -> None:

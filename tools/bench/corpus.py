@@ -2,8 +2,8 @@
 
 A corpus is JSON lines with the fields `id` and `text`.  The truth is a table of tab-separated
 values: two ids, then Jaccard similarity over word 3-shingles, cosine of term frequencies and
-cosine of tf-idf.  Pairs that people have judged are a table of two ids and a label.  Any may be
-gzipped.
+cosine of tf-idf.  Pairs that people have judged are a table of two ids and a label.  Each of the
+files may be gzipped.
 """
 
 import gzip
@@ -19,7 +19,7 @@ import numpy.typing as npt
 MEASURES = {"jaccard": (2, 0.8), "tfidf": (4, 0.9)}
 LABELS = {"jaccard": "Jaccard", "tfidf": "tf-idf cosine"}
 COLUMNS = {"jaccard": 2, "tf": 3, "tfidf": 4}
-# The cosines of the table, by the setting whose estimates they are.
+# The setting whose estimates each cosine of the table is compared with.
 COSINES = {"words 1, tf": "tf", "words 1, tf-idf": "tfidf"}
 
 Couple = tuple[str, str]
@@ -27,7 +27,7 @@ Couple = tuple[str, str]
 
 @dataclass(frozen=True)
 class Curve:
-    """Precision, recall and F1 when pairs are taken from the best score on down to a threshold."""
+    """Precision, recall and F1 for each threshold: pairs with at least this score are taken."""
 
     thresholds: npt.NDArray[np.float64]
     precision: npt.NDArray[np.float64]
@@ -41,12 +41,12 @@ class Curve:
         )
 
     def best(self) -> int:
-        """Position of the threshold with the highest F1."""
+        """Return the position of the threshold with the highest F1."""
         return int(np.argmax(self.f1))
 
 
 def read_corpus(path: str) -> tuple[list[str], list[str]]:
-    """Ids and texts."""
+    """Read ids and texts."""
     ids, texts = [], []
     with _opened(path) as file:
         for line in file:
@@ -57,7 +57,7 @@ def read_corpus(path: str) -> tuple[list[str], list[str]]:
 
 
 def read_truth(path: str, measure: str) -> set[Couple]:
-    """Pairs whose `measure` ("jaccard" or "tfidf") is at least what counts as a duplicate."""
+    """Read the pairs whose `measure` ("jaccard" or "tfidf") is high enough for a duplicate."""
     column, least = MEASURES[measure]
     return {
         couple(row[0], row[1])
@@ -67,7 +67,7 @@ def read_truth(path: str, measure: str) -> set[Couple]:
 
 
 def read_similarities(path: str) -> tuple[list[Couple], dict[str, npt.NDArray[np.float64]]]:
-    """Every pair of the table, and its similarity by each measure; 0 where it is not told."""
+    """Read every pair of the table, and its similarity by each measure; 0 if it is missing."""
     rows = list(_rows(path))
     known = {
         name: np.array([float(row[column].strip("-") or 0) for row in rows], np.float64)
@@ -77,20 +77,23 @@ def read_similarities(path: str) -> tuple[list[Couple], dict[str, npt.NDArray[np
 
 
 def read_judgements(path: Path) -> tuple[list[Couple], list[bool]]:
-    """Pairs that people have judged, and whether related: not so if judged "0" or "non..."."""
+    """Read the judged pairs, and whether each is related: not if the label is "0" or "non..."."""
     rows = list(_rows(str(path))) if path.exists() else []
     related = [row[2] != "0" and not row[2].startswith("non") for row in rows]
     return [(row[0], row[1]) for row in rows], related
 
 
 def couple(left: object, right: object) -> Couple:
-    """Two ids in an order that does not depend on who comes first."""
+    """Return two ids in an order that does not depend on which is given first."""
     first, second = str(left), str(right)
     return (first, second) if first < second else (second, first)
 
 
 def curve(found: list[Couple], scores: npt.NDArray[np.float64], truth: set[Couple]) -> Curve:
-    """`scores`: of each found pair, higher is more similar; pairs of one score stand together."""
+    """Make the curve of found pairs with `scores`, higher if more similar.
+
+    All pairs with equal scores are above a threshold together.
+    """
     order = np.argsort(-scores, kind="stable")
     is_true = np.array([pair in truth for pair in found], np.bool_)[order]
     ordered = scores[order]

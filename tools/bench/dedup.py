@@ -52,17 +52,17 @@ def main() -> None:
 
 
 def command_line(corpus: str) -> list[dict[str, list[str]]]:
-    """The groups that the program prints."""
+    """Return the groups that the program prints."""
     command = [sys.executable, "-m", "simdb", "dedup", corpus, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # 1 says that there are duplicates.
+    # Exit code 1 says that there are duplicates.
     if done.returncode not in (0, 1):
         raise RuntimeError(f"simdb dedup failed with {done.returncode}: {done.stderr}")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def pairs_of(database: simdb.Database, **criterion: object) -> set[Couple]:
-    """All pairs by the default criterion, or by another."""
+    """Return all pairs by the default criterion, or by the given one."""
     pairs = database.find_all(**criterion)
     return {couple(left, right) for left, right in zip(pairs.left, pairs.right, strict=True)}
 

@@ -1,7 +1,7 @@
 """How much of F1 is lost because 128 weights of 4 bits only estimate a cosine?
 
-The cosine of the same weighted features is computed exactly, by sparse products of all documents,
-and judged as `weighting.py` judges the estimate.  Needs scipy.
+Computes the exact cosine of the same weighted features, by sparse products of all documents, and
+judges it as `weighting.py` judges the estimate.  Needs scipy.
 """
 
 from pathlib import Path
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def unit_vectors(texts: list[str], settings: simdb.Simhash) -> sparse.csr_matrix:
-    """One row a document, of length 1 (or 0 without features)."""
+    """Make one row for each document, of length 1, or 0 for a document without features."""
     offsets, hashes, counts = kernel.count_texts(
         texts,
         unit=settings.unit,
@@ -73,7 +73,7 @@ def unit_vectors(texts: list[str], settings: simdb.Simhash) -> sparse.csr_matrix
 
 
 def histogram_of_all(units: sparse.csr_matrix) -> I64:
-    """How many pairs are so similar, in steps; below FLOOR none are counted."""
+    """Count the pairs by similarity, in steps; pairs below FLOOR are not counted."""
     turned = units.T.tocsr()
     counts = np.zeros(STEPS + 1, np.int64)
     for start in range(0, units.shape[0], ROWS):

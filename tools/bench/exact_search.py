@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def compare(record: Record, arguments: argparse.Namespace, truth: Planted, directory: Path) -> None:
-    """All databases and peers over one set of documents, in turns."""
+    """Run all databases and peers with one set of documents, in turns."""
     count = len(truth.stored)
     databases = {
         f"simdb, {tables} tables": build(directory / str(tables), truth, tables, arguments.ids)
@@ -75,7 +75,7 @@ def compare_singles(
     databases: dict[str, simdb.Database],
     peers: list[Peer],
 ) -> None:
-    """Calls with one query each, from Python."""
+    """Time calls with one query each, from Python."""
     label = short(len(truth.stored))
     asked = truth.queries[:SINGLE_QUERIES].tolist()
     for name, database in databases.items():
@@ -93,7 +93,7 @@ def compare_singles(
 
 
 def build(directory: Path, truth: Planted, tables: int, kind: str) -> simdb.Database:
-    """A compacted database of the stored fingerprints, opened again for reading."""
+    """Make a compacted database of the stored fingerprints and open it for reading."""
     blocks, leading = LAYOUTS[tables]
     chosen = simdb.Options(
         sketch=simdb.Simhash(store_volatility=False), blocks=blocks, leading=leading
@@ -108,7 +108,10 @@ def build(directory: Path, truth: Planted, tables: int, kind: str) -> simdb.Data
 
 
 def check_answers(database: simdb.Database, truth: Planted, kind: str) -> None:
-    """Every planted pair and no wrong one, by ordinals and by ids; single queries agree."""
+    """Check that queries find every planted pair and no wrong pair, by ordinals and by ids.
+
+    A query alone must give the same answer as in the batch.
+    """
     found = database.query_many(truth.queries, distance=DISTANCE)
     queries = np.repeat(np.arange(len(found)), np.diff(found.offsets))
     check_found(truth, queries, found.ordinals)
@@ -120,7 +123,7 @@ def check_answers(database: simdb.Database, truth: Planted, kind: str) -> None:
     for at in range(200):
         alone = database.query(int(truth.queries[at]), distance=DISTANCE)
         if alone != found[at]:
-            raise ValueError(f"query {at} alone has another answer than in the batch")
+            raise ValueError(f"query {at} alone and in the batch has different answers")
 
 
 def _first(truth: Planted, count: int) -> Planted:

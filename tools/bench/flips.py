@@ -1,15 +1,16 @@
 """How many flip sets are tried until one finds a near-duplicate, by volatility and at random?
 
-Figure 3 of Sood & Loguinov 2011 on a corpus of any kind: pairs whose fingerprints differ in exactly
-1, 2 or 3 bits, and how many sets of so many bits come, in the order of `simdb.vosh`, up to the one
-that leads from the first document to the second.  At random, without repetition, a share of r is
-found after r * C(64, distance) sets.  The paper's ratios are 16, 37 and 347 for half of the pairs,
-151 for 80 % at distance 3, and 3.7, 13 and 61 for all of them.
+Repeats Figure 3 of Sood & Loguinov 2011 on any corpus.  Takes pairs whose fingerprints differ in
+exactly 1, 2 or 3 bits, and counts the sets of that many bits that `simdb.vosh` tries, in its order,
+until it comes to the set that leads from the first document to the second.  Trying at random,
+without repetition, finds a share r of the pairs after r * C(64, distance) sets.  The paper is
+faster than random by 16, 37 and 347 times for half of the pairs, by 151 times for 80 % at distance
+3, and by 3.7, 13 and 61 times for all pairs.
 
-The order comes from a volatility model of one half of the pairs; the other half is asked about.
-Pairs of equal fingerprints count once, so that a page with many copies does not count for all.
-The pairs that take longest are mostly short texts and such as are near by accident: `--characters`
-and `--similarity` leave them out.
+A volatility model of one half of the pairs gives the order; the other half is searched.  Pairs with
+equal fingerprints count once, so that a page with many copies does not dominate.  The pairs that
+take longest are mostly short texts and texts that are near by accident; `--characters` and
+`--similarity` leave them out.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from workload import scratch
 
 DISTANCES = (1, 2, 3)
 SHARES = (0.5, 0.8, 0.95, 1.0)
-PAIRS_MIN = 10  # fewer have no median to speak of
+PAIRS_MIN = 10  # the median of fewer pairs says little
 Arrays = npt.NDArray[Any]
 
 
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def near_pairs(found: simdb.Fingerprints, arguments: argparse.Namespace) -> Arrays:
-    """Positions of two documents and their distance, in random order: int64[k, 3]."""
+    """Find pairs: positions of two documents and their distance, in random order, int64[k, 3]."""
     generator = np.random.default_rng(arguments.seed)
     present = np.flatnonzero(found.weights.any(axis=1))
     with scratch(arguments.directory) as directory, simdb.open(directory / "x", "x") as database:
@@ -99,7 +100,7 @@ def ask(
     step: float,
     arguments: argparse.Namespace,
 ) -> None:
-    """The rows of one kind of weights."""
+    """Add the rows of one kind of weights."""
     learnt, asked = pairs[::2], pairs[1::2]
     if len(asked) < PAIRS_MIN:
         print(f"{what}: only {len(pairs)} pairs")
@@ -130,7 +131,7 @@ def ask(
 
 
 def attempts(chances: Arrays, wanted: set[int], distance: int) -> tuple[int, int]:
-    """Sets of `distance` bits up to the wanted one, and sets of any size up to it."""
+    """Count the sets of `distance` bits up to the wanted set, and the sets of any size up to it."""
     same = 0
     for every, chosen in enumerate(simdb.vosh(chances, distance)):
         same += len(chosen) == distance
@@ -140,7 +141,7 @@ def attempts(chances: Arrays, wanted: set[int], distance: int) -> tuple[int, int
 
 
 def tell(record: Record, what: str, counted: Arrays, distance: int) -> None:
-    """How often fewer attempts suffice than at random, for each share of the pairs."""
+    """Add how many times fewer attempts suffice than at random, for each share of the pairs."""
     for share in SHARES:
         rank = math.ceil(share * len(counted)) - 1
         by_order, of_any = (int(value) for value in counted[rank])

@@ -29,16 +29,16 @@ def main() -> None:
         note = f"best {timing.best * 1e3:.1f}, {arguments.repeats} processes in turns"
         record.add(f"processor time of {program!r}", timing.median * 1e3, "ms", note=note)
     start, numpy, whole = (timings[program].best for program in (START, NUMPY, SIMDB))
-    note = "by the best of each, without the start of Python"
-    record.add(
-        "import simdb after numpy, to numpy", (whole - numpy) / (numpy - start), "", note=note
-    )
+    note = "the best turn of each program is compared"
+    record.add("own part of import simdb", (whole - numpy) * 1e3, "ms", note=note)
+    ratio = (whole - numpy) / (numpy - start)
+    record.add("own part of import simdb, beside import numpy", ratio, "times", note=note)
     record.finish()
 
 
 def processor_seconds(program: str) -> float:
-    """Run a program in a new process; return its processor time, of user and system."""
-    # Without compiled files, as this variable has it, the compiler would be measured.
+    """Run a program in a new process; return its processor time, user and system."""
+    # This variable forbids compiled files, so that the compiler would be measured, too.
     environment = {
         key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
     }

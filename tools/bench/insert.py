@@ -41,7 +41,7 @@ def in_bulk(
     stored: npt.NDArray[np.uint64],
     names: list[str],
 ) -> None:
-    """Ready fingerprints in one transaction, and in a transaction for each 10,000."""
+    """Insert ready fingerprints in one transaction, and in transactions of 10,000."""
     whole, parts = Timing(), Timing()
     for turn in range(arguments.repeats):
         for kind, size, timing in (("whole", len(names), whole), ("parts", BATCH, parts)):
@@ -64,7 +64,7 @@ def one_by_one(
     stored: npt.NDArray[np.uint64],
     names: list[str],
 ) -> None:
-    """Commits of one document on top of all others, the disk's own cost in turn with them."""
+    """Commit one document at a time into the full database, in turn with synced disk writes."""
     label = short(len(names))
     path = directory / "whole0"
     for durability in ("full", "process"):
@@ -79,7 +79,7 @@ def one_by_one(
                 measure(partial(database.insert, name, bits), timings["insert"])
                 measure(partial(database.delete, name), timings["delete"])
         for what, timing in timings.items():
-            # The first of each reads what has changed since the database was opened.
+            # The first call of each kind reads what has changed since the database was opened.
             taken = sorted(timing.wall[1:])
             for rank in (50, 99):
                 record.add(
@@ -102,7 +102,7 @@ def weighted(
     random: np.random.Generator,
     names: list[str],
 ) -> None:
-    """Fingerprints with 128 weights, volatility of 64 bytes stored; then compaction and sizes."""
+    """Insert fingerprints with 128 weights and volatility of 64 bytes; compact, add the sizes."""
     label = short(len(names))
     path = directory / "weighted"
     each, compacting = Timing(), Timing()
@@ -138,26 +138,26 @@ def weighted(
 def insert(
     database: simdb.Database, names: list[str], stored: npt.NDArray[np.uint64], size: int
 ) -> None:
-    """All documents, in transactions of `size`."""
+    """Insert all documents, in transactions of `size`."""
     for start in range(0, len(names), size):
         database.insert_many(names[start : start + size], stored[start : start + size])
 
 
 def with_weights(random: np.random.Generator, count: int) -> simdb.Fingerprints:
-    """Normally distributed weights and the fingerprints that they make."""
+    """Draw normally distributed weights and make their fingerprints."""
     weights = random.standard_normal((count, 128), np.float32)
     signs = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
     return simdb.Fingerprints(signs.view(np.uint64).reshape(-1), weights)
 
 
 def write_synced(descriptor: int) -> None:
-    """A page overwritten in place: about what one of a commit's two synced writes costs."""
+    """Overwrite a page in place: about what one of a commit's two synced writes costs."""
     os.pwrite(descriptor, bytes(4096), 0)
     os.fdatasync(descriptor)
 
 
 def file_bytes(path: Path) -> int:
-    """Bytes on disk of all files of a database."""
+    """Return the bytes on disk of all files of a database."""
     return sum(each.stat().st_blocks * 512 for each in path.iterdir())
 
 

@@ -1,7 +1,7 @@
 """How fast is each operation of the kernel alone, in each variant of this processor?
 
-Nothing is stored here: arrays in memory, one call, so that the cost of the database around it can
-be told from the other benchmarks.
+Stores nothing: each task is one call on arrays in memory.  The difference from the other benchmarks
+is what the database around the kernel costs.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from simdb.storage.runs.run import header_bits
 from workload import DISTANCE, pieces, planted
 
 QUERIES = 100_000
-SCANNED = 32_768  # fingerprints that stay in the cache of second level
+SCANNED = 32_768  # fingerprints that fit into the second-level cache
 SCAN_QUERIES = 2_000
 WIDTH = 64  # bytes of a volatility vector
 COUPLES = 1_000_000
@@ -43,7 +43,7 @@ def main() -> None:
 def run(
     record: Record, variants: list[str] | None, repeats: int, tasks: dict[str, Task], label: str
 ) -> None:
-    """Every task in every variant."""
+    """Run every task in every variant."""
     for variant in variants or kernel.variants()[-1:]:
         kernel.select(variant)
         timings = in_turns({name: task for name, (_, _, task) in tasks.items()}, repeats)
@@ -54,7 +54,7 @@ def run(
 
 
 def table_tasks(count: int, seed: int) -> dict[str, Task]:
-    """Look-up, scan and sweep."""
+    """Make the tasks that look up, scan and sweep tables."""
     truth = planted(count, QUERIES, seed)
     tasks: dict[str, Task] = {}
     for blocks, leading in ((4, 1), (5, 2)):
@@ -91,7 +91,7 @@ def table_tasks(count: int, seed: int) -> dict[str, Task]:
 
 
 def vector_tasks(count: int, seed: int) -> dict[str, Task]:
-    """Similarities of packed volatility vectors."""
+    """Make the tasks that measure similarities of packed volatility vectors."""
     random = np.random.default_rng([seed, 2])
     packed = random.integers(0, 256, (min(count, 1_000_000), WIDTH), np.uint8)
     vectors = kernel.Vectors(WIDTH, [(0, packed)])
@@ -107,7 +107,7 @@ def vector_tasks(count: int, seed: int) -> dict[str, Task]:
 
 
 def arranging_tasks(count: int, seed: int) -> dict[str, Task]:
-    """Permuting, sorting, merging, indexing; ids."""
+    """Make the tasks that permute, sort, merge and index fingerprints, and encode ids."""
     random = np.random.default_rng([seed, 3])
     keys = random.integers(0, 2**64, count, np.uint64)
     left = sorted_table(keys[: count // 2], 0xFFFF << 48)
@@ -133,7 +133,7 @@ def arranging_tasks(count: int, seed: int) -> dict[str, Task]:
 
 
 def text_tasks() -> dict[str, Task]:
-    """Text to weights to fingerprints."""
+    """Make the tasks that turn text into weights and weights into fingerprints."""
     texts = pieces([], TEXT_MEGABYTES)
     size = sum(len(text.encode()) for text in texts) / 1e6
     settings = {"lowercase": True, "seed": 0, "replace": False, "start": 0}
@@ -147,7 +147,7 @@ def text_tasks() -> dict[str, Task]:
 
 
 def sorted_table(fingerprints: Any, mask: int) -> tuple[Any, Any, Any]:
-    """Keys, ordinals and directory of one table."""
+    """Make keys, ordinals and directory of one table."""
     keys = np.empty_like(fingerprints)
     ordinals = numbers(len(keys))
     kernel.permute(fingerprints, mask, keys)
@@ -169,7 +169,7 @@ def one_by_one(ask: Callable[..., object], queries: list[int]) -> None:
 
 
 def sweep(keys: Any, ordinals: Any, masks: list[int]) -> None:
-    """All pairs of one table."""
+    """Find all pairs of one table."""
     left, right = np.empty(1 << 16, np.uint32), np.empty(1 << 16, np.uint32)
     distances = np.empty(1 << 16, np.uint8)
     row, column = 0, 1

@@ -1,8 +1,8 @@
 """How many megabytes of text a second become MinHash signatures, beside rensa, gaoya, datasketch?
 
-From text through `simdb.signatures`, beside peers that take text or are given words and shingles
-cut by `re`; from ready tokens; from ready hashes; and how fast signatures are compared.  Every
-signature has 128 minima (gaoya's 126).
+Measures four things: signatures from text by `simdb.signatures`, beside peers that take text and
+peers whose words and shingles `re` cuts; from ready tokens; from ready hashes; and comparing
+signatures.  Every signature has 128 minima (gaoya: 126).
 """
 
 import argparse
@@ -36,7 +36,7 @@ Task = Callable[[], object]
 Tokens = list[list[str]]
 
 PERMUTATIONS = 128
-SLOW_MEGABYTES = 1.0  # for what does only a few of them a second
+SLOW_MEGABYTES = 1.0  # megabytes for tasks that do only a few a second
 SLOW = ("datasketch", "gaoya", "simdb, weighted")
 WORD = re.compile(r"\w+")
 WORDS = simdb.Minhash(shingle=1, permutations=PERMUTATIONS)
@@ -50,8 +50,8 @@ SETTINGS = {
     "word 3-shingles, mersenne": replace(SHINGLES, family="mersenne"),
     "word 3-shingles, one permutation": replace(SHINGLES, family="one-permutation"),
 }
-COMPARED = 100_000  # signatures compared with one
-DEVIATIONS = 6  # that the estimate of any library may be off
+COMPARED = 100_000  # signatures that one is compared with
+DEVIATIONS = 6  # standard deviations that an estimate may be off
 
 
 def main() -> None:
@@ -95,7 +95,7 @@ def run(
 
 
 def text_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
-    """From text to signatures."""
+    """Make the tasks from text to signatures."""
     tasks = {f"simdb, {name}": signing(texts, each) for name, each in SETTINGS.items()}
     tasks["simdb, weighted, word 3-shingles"] = signing(few, replace(SHINGLES, weighting="tf"))
     tasks["re alone, words"] = lambda: [words(text) for text in texts]
@@ -117,7 +117,7 @@ def text_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
 
 
 def token_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
-    """From ready tokens, 3-shingles as strings, and from ready hashes."""
+    """Make the tasks from ready tokens, which are 3-shingles as strings, and from ready hashes."""
     cut = [shingles(text) for text in texts]
     tasks: dict[str, Task] = {"simdb, ready tokens": signing(cut, WORDS)}
     offsets = np.cumsum([0, *map(len, cut)])
@@ -167,7 +167,7 @@ def each_of(function: Callable[[str], object], texts: list[str]) -> Task:
 
 
 def compare(record: Record, arguments: argparse.Namespace) -> None:
-    """One signature with many."""
+    """Compare one signature with many."""
     chance = np.random.default_rng(arguments.seed)
     tasks: dict[str, Task] = {}
     for bits in (32, 8):
@@ -196,7 +196,7 @@ def comparing(many: simdb.Signatures) -> Task:
 
 
 def check() -> None:
-    """Every library estimates the similarity of two sets that share half of all they have."""
+    """Check that every library estimates 0.5 for two sets whose Jaccard similarity is 0.5."""
     left, right = ([f"word{at}" for at in range(first, first + 300)] for first in (0, 100))
     found = {"simdb": simdb.similarity(*simdb.signatures([left, right], WORDS))}
     if rensa is not None:
@@ -206,7 +206,7 @@ def check() -> None:
         found["datasketch"] = pair[0].jaccard(pair[1])
     for library, similarity in found.items():
         if abs(similarity - 0.5) > DEVIATIONS * (0.25 / PERMUTATIONS) ** 0.5:
-            raise SystemExit(f"{library} says {similarity:.3f} of sets of similarity 0.5")
+            raise SystemExit(f"{library} estimates {similarity:.3f} for sets of similarity 0.5")
 
 
 def rensa_one(tokens: list[str]) -> "rensa.RMinHash":
@@ -230,7 +230,7 @@ def encoded(documents: Tokens) -> list[list[bytes]]:
 
 
 def size_of(texts: list[str]) -> float:
-    """Megabytes of UTF-8."""
+    """Return megabytes of UTF-8."""
     return sum(len(text.encode()) for text in texts) / 1e6
 
 

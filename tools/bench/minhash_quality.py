@@ -1,11 +1,11 @@
 """How well do MinHash signatures tell near-duplicates, beside the vectors of the default?
 
-Every corpus of a folder (see `weighting.py`) is signed under every setting and all of its pairs are
-compared, so that the measure is judged and no search.  F1 is given at the best threshold; its curve
-over all thresholds is kept in the JSON file, which `minhash_tables.py` draws.
+Sketches every corpus of a folder (see `weighting.py`) with every setting and compares all pairs, so
+that the measure is judged and not a search.  Gives F1 at the best threshold; the JSON file has the
+curve of F1 over all thresholds, which `minhash_tables.py` prints.
 
-Estimates are then compared with the exact Jaccard similarities of the table of truth under many
-seeds: what the mean of a seed is off, and how much that differs from seed to seed.
+Then compares estimates with the exact Jaccard similarities of the table of truth, with many seeds:
+the mean error of a seed, and how much it differs from seed to seed.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ from weighting import (
 )
 
 SIZES = ((64, 8), (128, 8), (128, 32))  # minima and bits of each
-TILE_BYTES = 1 << 18  # signatures that stay in the cache while others are compared with them
+TILE_BYTES = 1 << 18  # of signatures, which stay in the cache for many comparisons
 GATHERED = 1 << 14  # pairs compared at a time
 BANDS = ((0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))
 
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def variants() -> list[tuple[str, simdb.Minhash | simdb.Simhash]]:
-    """Every setting and what it is called."""
+    """Return every setting and its name."""
     found: list[tuple[str, simdb.Minhash | simdb.Simhash]] = []
     for shingle, minhash, simhash in ((3, "set", "binary"), (1, "tf-idf", "tf-idf")):
         found.append(
@@ -95,7 +95,7 @@ def judge(
     settings: simdb.Minhash | simdb.Simhash,
     seeds: int,
 ) -> None:
-    """Rows of one corpus under one setting; what several seeds give is counted together."""
+    """Add the rows of one corpus with one setting; the pairs of all seeds are counted together."""
     found = np.zeros(STEPS + 1, np.int64)
     scores = []
     for seed in range(seeds):
@@ -118,16 +118,16 @@ def judge(
 
 
 def signed(texts: list[str], settings: simdb.Minhash) -> simdb.Signatures:
-    """Signatures of the texts; IDF is that of the texts."""
+    """Make signatures of the texts; an IDF table is fitted on these texts."""
     if settings.uses_idf:
         settings = replace(settings, idf=simdb.fit_idf(texts, settings))
     return simdb.signatures(texts, settings)
 
 
 def histogram_of_signatures(signatures: simdb.Signatures) -> I64:
-    """How many pairs are estimated to be so similar, in steps; below FLOOR none are counted.
+    """Count the pairs by estimated similarity, in steps; pairs below FLOOR are not counted.
 
-    Where too few of their lowest bytes agree, too few minima do.
+    Minima agree only if their lowest bytes agree, so the lowest bytes alone rule out most pairs.
     """
     minima = signatures.minima[~signatures.is_empty]
     bytes_of = minima.astype(np.uint8)
@@ -149,7 +149,7 @@ def histogram_of_signatures(signatures: simdb.Signatures) -> I64:
 
 
 def estimated(signatures: simdb.Signatures, left: I64, right: I64) -> F32:
-    """Estimates for pairs of them; 0 for a document without features."""
+    """Estimate the similarities of pairs; 0 for a document without features."""
     minima = signatures.minima
     parts = [np.empty(0, np.uint16)]
     for start in range(0, len(left), GATHERED):
@@ -161,7 +161,7 @@ def estimated(signatures: simdb.Signatures, left: I64, right: I64) -> F32:
 
 
 def add_errors(record: Record, corpus: Corpus, settings: simdb.Minhash, seeds: int) -> None:
-    """How far estimates are from the Jaccard similarity, beside what chance has them be.
+    """Compare estimates with the Jaccard similarity, and their deviation with the expected one.
 
     The standard error is that of the mean over seeds: pairs of one seed are not independent.
     """
@@ -199,7 +199,7 @@ def add_errors(record: Record, corpus: Corpus, settings: simdb.Minhash, seeds: i
 
 
 def variance(jaccard: F64, settings: simdb.Minhash) -> F64:
-    """Of an estimate by independent minima: that of a share of throws."""
+    """Return the variance of an estimate by independent minima: that of a share of random draws."""
     chance = CHANCE if settings.stored_bits == 8 else 0
     share = chance + (1 - chance) * jaccard
     return share * (1 - share) / settings.permutations / (1 - chance) ** 2

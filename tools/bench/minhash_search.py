@@ -1,11 +1,12 @@
 """How fast does a database of signatures take, find and reopen, beside rensa and datasketch?
 
-Documents are sets of random features.  Every query is one of them with some features exchanged, so
-that their Jaccard similarity, 0.8 and more, is known.  The peers keep everything in memory, and
-what they find are candidates that nobody has measured.  Signatures have 128 minima and are ready;
-`recall` is the share of the queries whose document is among the answers, of those asked for 0.7 in
-the database, since an estimate may be below what it estimates; and the share of the matches at the
-default that an exhaustive search finds.
+Documents are sets of random features.  Every query is a document with some features replaced, so
+its Jaccard similarity to that document is known, 0.8 or more.  The peers keep everything in memory
+and return candidates without measuring them.  Signatures have 128 minima and are ready.
+
+`recall of planted documents` is the share of queries whose document is found.  The database is
+queried with similarity 0.7 for it, since an estimate can be below the true similarity.  `recall of
+matches` is the share of the matches of an exhaustive search that the default search finds.
 """
 
 import argparse
@@ -35,9 +36,9 @@ except ImportError:
 
 PERMUTATIONS = 128
 FEATURES = 100
-EXCHANGED_MAX = 11  # of 100: a similarity of 89 / 111
+EXCHANGED_MAX = 11  # of 100: the Jaccard similarity is at least 89 / 111
 SINGLE = 2000
-COMPARED = 200  # queries that everything is measured for
+COMPARED = 200  # queries whose answers are compared with an exhaustive search
 LOWER = 0.7
 PEER_BANDS = 16
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -71,7 +72,7 @@ def main() -> None:
 
 
 def workload(count: int, seed: int) -> tuple[U64, U64]:
-    """Features uint64[count, 100] of documents, and of queries that have most of them."""
+    """Draw features of documents, uint64[count, 100], and of queries that share most of them."""
     chance = np.random.default_rng(seed)
     stored = chance.integers(0, 2**63, (count, FEATURES), np.uint64)
     queries = stored.copy()
@@ -125,7 +126,7 @@ def reopened(path: Path, query: simdb.Signature) -> None:
 
 
 def recall(record: Record, label: str, database: simdb.Database, asked: simdb.Signatures) -> None:
-    """Of planted documents, and of what an exhaustive search finds."""
+    """Measure the recall of planted documents, and of the matches of an exhaustive search."""
     count = len(asked)
     found = database.query_many(asked, similarity=LOWER, method="banding")
     owners = np.repeat(np.arange(count), np.diff(found.offsets))
@@ -168,7 +169,7 @@ def run_rensa(record: Record, arguments: argparse.Namespace, stored: U64, querie
 def run_datasketch(
     record: Record, arguments: argparse.Namespace, stored: U64, queries: U64
 ) -> None:
-    count = min(len(stored), 20_000)  # a minute for all of them
+    count = min(len(stored), 20_000)  # all documents would take a minute
     documents, asked = (
         datasketch.MinHash.bulk(
             [[each.tobytes() for each in row] for row in features[:count]], num_perm=PERMUTATIONS

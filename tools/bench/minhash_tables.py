@@ -13,7 +13,7 @@ import numpy as np
 from corpus import LABELS, MEASURES
 from quality_tables import FEWEST_PAIRS, ONCE, in_order, markdown, names
 
-# Which shingles are for which truth, and what counts as similar: vectors, signatures.
+# Settings for each truth: shingles of signatures, and the simhash setting beside them.
 TASKS = (
     ("jaccard", ", words 3, set", "simhash words 3, binary", 0.88),
     ("tfidf", ", words 1, tf-idf", "simhash words 1, tf-idf", 0.90),
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def means(rows: list[Row]) -> str:
-    """F1 by one threshold for all collections, by the usual one, and by the best of each."""
+    """Return F1 by one threshold for all collections, by the usual one, and by the best of each."""
     lines = []
     for setting in in_order(row["setting"] for row in rows):
         chosen = [row for row in rows if row["setting"] == setting]
@@ -65,7 +65,7 @@ def means(rows: list[Row]) -> str:
 
 
 def each(rows: list[Row]) -> str:
-    """F1 of each collection at its best threshold, in brackets at the usual one."""
+    """Return F1 of each collection at its best threshold, in brackets at the usual one."""
     lines = []
     settings = in_order(row["setting"] for row in rows)
     for corpus in names(rows):
@@ -79,7 +79,7 @@ def each(rows: list[Row]) -> str:
 
 
 def errors(rows: list[Row]) -> str:
-    """Means over collections, each of which counts alike; deviations are of their squares."""
+    """Return mean errors; corpora have equal weight, and deviations are root mean squares."""
     lines = []
     for setting in in_order(row["setting"] for row in rows):
         for low, high in in_order(tuple(row["band"]) for row in rows):

@@ -59,7 +59,7 @@ def array_tasks(every: U64, blocks: int) -> dict[str, Task]:
 
 
 def text_tasks(every: U64, blocks: int, directory: Path) -> dict[str, Task]:
-    """The programs as processes, from file to file."""
+    """Make the tasks that run the programs as processes, from file to file."""
     source = directory / "hashes.txt"
     source.write_text("".join(f"{each}\n" for each in every.tolist()))
 
@@ -75,14 +75,14 @@ def text_tasks(every: U64, blocks: int, directory: Path) -> dict[str, Task]:
 
 
 def peer_tasks(every: U64, blocks: int, pair_count: int) -> dict[str, Task]:
-    """What others take; each has to find as many pairs."""
+    """Make the tasks of peers; each peer must find the same number of pairs."""
     tasks: dict[str, Task] = {"numpy, 4 sorts and shifted comparison": lambda: numpy_pairs(every)}
     if has_duckdb():
         tasks["duckdb, 4-block self-join"] = lambda: duckdb_pairs(every)
     else:
         missing("duckdb")
     if has_simhash():
-        # It takes a list and counts each value once.
+        # simhash-pybind takes a list and counts each value once.
         values, hashes = np.unique(every), every.tolist()
         distinct_count = len(simdb.find_all(values, blocks, DISTANCE))
         check_count("simhash-pybind", len(simhash_pairs(hashes, blocks)), distinct_count)
@@ -96,7 +96,7 @@ def peer_tasks(every: U64, blocks: int, pair_count: int) -> dict[str, Task]:
 
 
 def check_count(name: str, found: int, wanted: int) -> None:
-    """Raise where a peer finds more or fewer pairs."""
+    """Raise if a peer finds more or fewer pairs than simdb."""
     if found != wanted:
         raise ValueError(f"{name} finds {found} pairs, simdb {wanted}")
 

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def compare(record: Record, arguments: argparse.Namespace, truth: Planted, directory: Path) -> None:
-    """The stored documents and the queries in one database, so that near pairs exist."""
+    """Store the stored documents and the queries in one database, so that near pairs exist."""
     count = len(truth.stored)
     every = np.concatenate([truth.stored, truth.queries])
     both = Planted(every, truth.queries, truth.asked, truth.neighbour, truth.distance)

@@ -1,6 +1,6 @@
 """Peers: other systems that give the same answers, set up as their documentation advises.
 
-A peer that is not installed is said and left out.
+A peer that is not installed is named and left out.
 """
 
 import sqlite3
@@ -31,7 +31,7 @@ BLOCKS = 4
 
 
 class Peer(Protocol):
-    """Pairs (query, stored position) within distance 3."""
+    """A system that finds pairs (query, stored position) within distance 3."""
 
     name: str
     query_limit: int
@@ -44,13 +44,13 @@ class Peer(Protocol):
 
 
 class Faiss:
-    """faiss IndexBinaryMultiHash: 2 hashes of 28 bits, each with up to one flip: exact for 3."""
+    """faiss IndexBinaryMultiHash: 2 hashes of 28 bits, with up to one flip each; exact for 3."""
 
     name = "faiss IndexBinaryMultiHash(64, 2, 28), nflip=1"
     query_limit = 1 << 62
 
     def __init__(self) -> None:
-        """On one thread."""
+        """Use one thread."""
         faiss.omp_set_num_threads(1)
         self._index = faiss.IndexBinaryMultiHash(64, 2, 28)
         self._index.nflip = 1
@@ -73,7 +73,7 @@ class Sqlite:
     query_limit = 5_000
 
     def __init__(self) -> None:
-        """In memory, which favours it."""
+        """Open a database in memory, which favours sqlite3."""
         self._connection = sqlite3.connect(":memory:")
         self._connection.execute(
             "CREATE TABLE blocks (header INTEGER, position INTEGER, fingerprint INTEGER,"
@@ -111,7 +111,7 @@ class Sqlite:
 
 
 def available(names: list[str]) -> list[Peer]:
-    """The peers of these names that are installed."""
+    """Return the peers of these names that are installed."""
     if "faiss" in names and faiss is None:
         missing("faiss")
         names = [name for name in names if name != "faiss"]
@@ -121,7 +121,7 @@ def available(names: list[str]) -> list[Peer]:
 def numpy_pairs(
     fingerprints: U64,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """All pairs within distance 3: 4 sorts by block, neighbours compared at growing shifts."""
+    """Find all pairs within distance 3: 4 sorts by block, neighbours compared at growing shifts."""
     left, right = [], []
     for block in range(BLOCKS):
         headers = _headers(fingerprints, block)
@@ -142,14 +142,14 @@ def numpy_pairs(
 
 
 def has_duckdb() -> bool:
-    """Whether `duckdb_pairs` can be called."""
+    """Return whether `duckdb_pairs` can be called."""
     return duckdb is not None
 
 
 def duckdb_pairs(
     fingerprints: U64,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """All pairs within distance 3: one hash join for each of the 4 blocks."""
+    """Find all pairs within distance 3: one hash join for each of the 4 blocks."""
     joins = [
         "SELECT a.at AS l, b.at AS r FROM stored a JOIN stored b"
         f" ON ((a.bits >> {shift}) & 65535) = ((b.bits >> {shift}) & 65535) AND a.at < b.at"
@@ -166,12 +166,12 @@ def duckdb_pairs(
 
 
 def has_simhash() -> bool:
-    """Whether `simhash_pairs` can be called."""
+    """Return whether `simhash_pairs` can be called."""
     return simhash is not None
 
 
 def simhash_pairs(hashes: list[int], blocks: int) -> set[tuple[int, int]]:
-    """All pairs within distance 3 of distinct hashes, by simhash-pybind."""
+    """Find all pairs within distance 3 of distinct hashes, by simhash-pybind."""
     found: set[tuple[int, int]] = simhash.find_all(hashes, blocks, DISTANCE)
     return found
 

@@ -1,13 +1,14 @@
 """How fast is probing in the order of volatility (PSM), beside exact search, at a recall of .95?
 
-Stored are uniform fingerprints; queries are documents whose weights are Laplace variables of a
-stored document's signs, with noise added that flips a few of them.  What matches, within distance
-3, is known from exact search.  PSM asks one table, the exact methods four, ten, or two with one
-flipped bit, with the same queries and by their fingerprints alone; no database stores weights, so
-bytes count tables, ids and fingerprints.
+The database holds uniform fingerprints.  A query has the signs of a stored document, weights from a
+Laplace distribution, and noise that flips a few signs.  An exact search gives the true matches
+within distance 3.  PSM looks up one table; the exact methods look up four tables, ten, or two with
+one flipped bit, with the same queries and with ready fingerprints alone.  No database stores
+weights, so the bytes reported are those of tables, ids and fingerprints.
 
-With `--corpus`: similarity .9 at a recall of .95 by volatility multi-probe, among passages of the
-corpus at random places, with some words replaced.  Recall is against comparing with everything.
+`--corpus` measures volatility multi-probe instead of uniform fingerprints, with similarity .9 and
+recall .95.  The documents are passages from random places of the corpus with some words replaced.
+Recall is the share of the matches that an exhaustive search finds.
 """
 
 import argparse
@@ -27,8 +28,8 @@ from workload import DISTANCE, scratch
 INSERTED = 1_000_000
 PART = 100_000
 SAMPLED = 20_000  # documents like the queries, for the calibration
-CHECKED = 500  # queries that are compared with everything
-# Name: blocks, leading, how they are asked, whether the first match will do.
+CHECKED = 500  # queries that an exhaustive search answers, too
+# Name: blocks, leading, search method, whether only the first match is wanted.
 WAYS = {
     "PSM-A": (1, 1, "psm", False),
     "PSM-F": (1, 1, "psm", True),
@@ -68,7 +69,7 @@ def main() -> None:
 
 
 def by_distance(record: Record, arguments: argparse.Namespace, count: int, directory: Path) -> None:
-    """All ways over one set of fingerprints, in turns."""
+    """Run all search methods on one set of fingerprints, in turns."""
     generator = np.random.default_rng([arguments.seed, count])
     stored = generator.integers(0, 2**64, count, np.uint64)
     queries = noisy(stored, arguments.queries, arguments.noise, generator)
@@ -88,7 +89,7 @@ def by_distance(record: Record, arguments: argparse.Namespace, count: int, direc
             recall=arguments.recall if method == "psm" else 1.0,
         )  # fmt: skip
         if method != "psm":
-            # Without weights a query costs less to take in, and exact search needs none.
+            # A query without weights is sketched faster, and an exact search needs no weights.
             tasks[f"{name}{BARE}"] = partial(
                 database.query_many, queries.bits, distance=DISTANCE, recall=1.0
             )
@@ -113,7 +114,7 @@ def by_distance(record: Record, arguments: argparse.Namespace, count: int, direc
 def noisy(
     stored: Bits, count: int, noise: float, generator: np.random.Generator
 ) -> simdb.Fingerprints:
-    """Weights of some of the stored documents, which have their signs, and noise."""
+    """Make weights with the signs of some of the stored documents, and add noise."""
     signs = np.unpackbits(
         stored[generator.integers(0, len(stored), count)].view(np.uint8).reshape(count, 8),
         axis=1,
@@ -125,14 +126,14 @@ def noisy(
 
 
 def fingerprints(weights: npt.NDArray[Any]) -> simdb.Fingerprints:
-    """Fingerprints of exact weights."""
+    """Make fingerprints of exact weights."""
     packed = np.packbits(weights[:, :64] >= 0, axis=1, bitorder="little")
     bits = packed.view("<u8")[:, 0].astype(np.uint64)
     return simdb.Fingerprints(bits, weights.astype(np.float32))
 
 
 def build(directory: Path, layout: tuple[int, int], stored: Bits) -> simdb.Database:
-    """A compacted database without weights, opened again for reading and calibration."""
+    """Make a compacted database without weights, and open it for reading and calibration."""
     chosen = simdb.Options(
         sketch=simdb.Simhash(store_volatility=False), blocks=layout[0], leading=layout[1]
     )
@@ -145,26 +146,26 @@ def build(directory: Path, layout: tuple[int, int], stored: Bits) -> simdb.Datab
 
 
 def sizes(database: simdb.Database) -> tuple[float, float]:
-    """Bytes a document, of the tables of fingerprints and in all."""
+    """Return the bytes for each document: in the tables of fingerprints, and in all."""
     sections = database.stats().section_bytes
     tables = sum(size for name, size in sections.items() if name.startswith("table/"))
     return tables / len(database), sum(sections.values()) / len(database)
 
 
 def recall_of(found: simdb.Matches, truth: simdb.Matches, first: bool) -> float:
-    """Share of the matches that were found; of `first`, of the queries with any."""
+    """Return the share of the matches found; with `first`, of the queries with any match."""
     if first:
         return float((np.diff(found.offsets) > 0).sum() / (np.diff(truth.offsets) > 0).sum())
     return len(found.ordinals) / len(truth.ordinals)
 
 
 def tell_matches(record: Record, label: str, truth: simdb.Matches) -> None:
-    """How many matches there are to be found."""
+    """Add how many matches a query has."""
     record.add(f"{label}: matches of a query", len(truth.ordinals) / len(truth), "")
 
 
 def by_similarity(record: Record, arguments: argparse.Namespace, directory: Path) -> None:
-    """Passages of a corpus, half of them with other words here and there."""
+    """Search passages of a corpus for passages like them, with a few other words."""
     generator = np.random.default_rng([arguments.seed, arguments.passages])
     words = " ".join(read_corpus(arguments.corpus)[1]).split()
     with simdb.open(directory / "x", "x", durability="none") as database:
@@ -197,7 +198,7 @@ def by_similarity(record: Record, arguments: argparse.Namespace, directory: Path
 def passages(
     words: list[str], count: int, length: int, generator: np.random.Generator
 ) -> list[str]:
-    """`length` words in a row from random places, up to three of them replaced."""
+    """Take `length` words in a row from random places, and replace up to three of them."""
     starts = generator.integers(0, len(words) - length, count).tolist()
     replaced = generator.integers(0, 4, count).tolist()
     places = generator.integers(0, length, (count, 3)).tolist()
@@ -212,7 +213,7 @@ def passages(
 
 
 def candidates(database: simdb.Database, queries: simdb.Fingerprints, plan: simdb.Plan) -> float:
-    """Stored documents that are measured, for a query."""
+    """Return how many stored documents are measured for each query, on average."""
     with database._enter() as (view, source):
         sketches = database._store.sketcher.sketch(queries, is_query=True)
         if plan.probing is None:
@@ -236,7 +237,7 @@ def tell_recall(
     queries: simdb.Fingerprints,
     criterion: dict[str, float],
 ) -> None:
-    """The share of what comparing with everything finds."""
+    """Add the share of the matches of an exhaustive search that were found."""
     part = simdb.Fingerprints(queries.bits[:CHECKED], queries.weights[:CHECKED])
     every = database.query_many(
         part, similarity=criterion["similarity"], method="exhaustive", recall=1.0

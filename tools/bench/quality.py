@@ -1,7 +1,7 @@
 """How well do stored weights tell true near-duplicates, beside the Hamming distance of 64 bits?
 
-All pairs of a corpus are compared exhaustively, so that only the measure is judged and no search.
-F1 is given at the best threshold and at the default one.
+Compares all pairs of a corpus, so that the measure is judged and not a search.  Gives F1 at the
+best threshold and at the default threshold.
 """
 
 import numpy as np
@@ -11,8 +11,8 @@ from corpus import LABELS, MEASURES, Couple, Curve, couple, curve, read_corpus, 
 from record import Record, options
 from workload import scratch
 
-FLOOR = 0.6  # pairs less similar than this are no candidates for any threshold of use
-FAR = 16  # nor pairs at a larger distance
+FLOOR = 0.6  # no useful threshold is below this similarity
+FAR = 16  # nor above this distance
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def couples(pairs: simdb.Pairs) -> list[Couple]:
 
 
 def add(record: Record, what: str, measured: Curve, at: int, kind: str) -> None:
-    """One point of a curve; none is reached where no pair has such a score."""
+    """Add one point of a curve, or 0 if no pair has such a score."""
     if not 0 <= at < len(measured.f1):
         record.add(f"{what}, F1 at the {kind} threshold", 0.0, "", note="no pair reaches it")
         return

@@ -13,10 +13,10 @@ import numpy as np
 from corpus import LABELS, MEASURES
 from weighting import FILTERS
 
-FEWEST_PAIRS = 20  # a corpus with fewer says too little
+FEWEST_PAIRS = 20  # a corpus with fewer pairs says too little
 DEFAULT = 0.88  # of `Options.similarity`
 ONCE = 100  # thresholds in a curve, from 0 to 1
-# Settings and thresholds of which precision and recall are told too.
+# Settings and thresholds for which precision and recall are printed, too.
 POINTS = (("words 3, tf", 0.88), ("words 3, binary", 0.88), ("words 1, tf-idf", 0.9))
 
 LOSSES = (("words 3, tf", "jaccard"), ("words 3, binary", "jaccard"), ("words 1, tf-idf", "tfidf"))
@@ -57,21 +57,22 @@ def is_filtered(row: Row) -> bool:
 
 
 def bare(row: Row) -> tuple[str, str]:
-    """Which shingles and weights, whatever is filtered out before."""
+    """Return shingles and weights of a row, without its filter."""
     shingles, weighting = row["setting"].split(", ")
     return " ".join(shingles.split()[:2]), weighting
 
 
 def means(rows: list[Row]) -> str:
-    """Shingles by weightings: F1 by one threshold for all corpora, with it and with 0.88.
+    """Make a table of shingles by weightings.
 
-    Every corpus counts alike.
+    Each cell has the mean F1 over corpora, all with equal weight, at the best common threshold; in
+    brackets at 0.88.
     """
     cells = {}
     for setting in in_order(row["setting"] for row in rows):
         curves = [row["curve"] for row in rows if row["setting"] == setting]
         if len(curves) < len(names(rows)):
-            continue  # of some corpora only, so that its mean would be of another thing
+            continue  # measured on some corpora only, so its mean cannot be compared
         curve = np.mean(curves, axis=0)
         common = int(np.argmax(curve))
         usual = curve[round(DEFAULT * ONCE)]
@@ -86,7 +87,7 @@ def means(rows: list[Row]) -> str:
 
 
 def points(rows: list[Row]) -> str:
-    """F1, precision and recall of each corpus by POINTS."""
+    """Make a table of F1, precision and recall of each corpus, at POINTS."""
     lines = []
     for corpus in names(rows):
         line = [corpus]
@@ -110,7 +111,7 @@ def each(rows: list[Row]) -> str:
 
 
 def matrix(rows: list[Row]) -> str:
-    """Settings by corpora."""
+    """Make a table of settings by corpora."""
     corpora = names(rows)
     figures = {(row["setting"], row["corpus"]): row["figure"] for row in rows}
     lines = [
@@ -121,7 +122,7 @@ def matrix(rows: list[Row]) -> str:
 
 
 def losses(rows: list[Row]) -> str:
-    """The best F1 by exact cosines beside that by stored weights."""
+    """Make a table of the best F1 by exact cosines and by stored weights."""
     exact = {
         (row["corpus"], row["setting"], row["exact"]): row["figure"]
         for row in rows
@@ -159,7 +160,7 @@ def errors(rows: Any) -> str:
 
 
 def markdown(head: list[str], lines: list[list[str]], *, bold: Any = ()) -> str:
-    """A table; in the columns `bold` the highest figure is bold."""
+    """Make a table; the highest figure of each column in `bold` is bold."""
     for column in bold:
         highest = max((line[column] for line in lines), default="")
         for line in lines:
@@ -178,7 +179,7 @@ def names(rows: list[Row]) -> list[str]:
 
 
 def in_order(values: Any) -> list[str]:
-    """The distinct ones, as they first come."""
+    """Return the distinct values, in the order in which they first come."""
     return list(dict.fromkeys(values))
 
 

@@ -1,7 +1,8 @@
 """The record of one benchmark: options, timing, a table for people, JSON with the machine.
 
-Every script here asks one question.  What it compares runs in one process on one core, in turns,
-so that a disturbance meets all alike; the median of the turns is reported and the best beside it.
+Every script here asks one question.  The tasks that it compares run in one process on one core, in
+turns, so that a disturbance affects all of them alike.  The record has the median of the turns and
+the best turn.
 """
 
 import argparse
@@ -28,14 +29,14 @@ INSTRUCTION_SETS = ("avx2", "bmi2", "avx512f", "avx512_vbmi2", "avx512_vpopcntdq
 PACKAGES = (
     "lmdb", "numpy", "faiss-cpu", "gaoya", "simhash-pybind", "duckdb", "rensa", "datasketch",
 )  # fmt: skip
-TURN_SECONDS = 0.05  # less cannot be told from disturbances
-DISTURBED = 0.9  # share of a processor below which the clock says little
+TURN_SECONDS = 0.05  # shorter tasks cannot be told from disturbances
+DISTURBED = 0.9  # share of a processor below which time by the clock says little
 MULTIPLES = {"k": 1_000, "M": 1_000_000}
 
 
 @dataclass
 class Timing:
-    """Seconds of each turn: by the clock, and of the processor."""
+    """Seconds of each turn, by the clock and of processor time."""
 
     wall: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
@@ -50,7 +51,7 @@ class Timing:
 
     @property
     def share(self) -> float:
-        """Processor time by time of the clock; well below 1 where others were in the way."""
+        """Processor time by time of the clock; well below 1 if other processes used the core."""
         return sum(self.processor) / sum(self.wall) if self.processor else 1.0
 
 
@@ -58,7 +59,7 @@ class Record:
     """Rows of one benchmark, printed and written at the end."""
 
     def __init__(self, question: str, arguments: argparse.Namespace) -> None:
-        """Pins the process to the core that `arguments` name."""
+        """Pin the process to the core that `arguments` name."""
         self._question = question
         self._arguments = arguments
         self._rows: list[dict[str, Any]] = []
@@ -75,9 +76,9 @@ class Record:
         note: str = "",
         facts: Mapping[str, Any] | None = None,
     ) -> None:
-        """One line of the table, said at once so that a long run can be followed.
+        """Add one row and print it at once, so that a long run can be followed.
 
-        `facts` are for whoever reads the file.
+        `facts` are stored in the JSON file only.
         """
         row: dict[str, Any] = {"what": what, "figure": figure, "unit": unit, "note": note}
         row |= facts or {}
@@ -91,7 +92,7 @@ class Record:
         print(_line(row), flush=True)
 
     def add_rate(self, what: str, count: float, unit: str, timing: Timing, note: str = "") -> float:
-        """A line for `count` things done in each turn; returns the median rate."""
+        """Add a row for `count` things done in each turn; return the median rate."""
         if timing.share < DISTURBED and statistics.median(timing.processor):
             rate = count / statistics.median(timing.processor)
             note = f"{note} {amount(rate)} {unit} by processor time".strip()
@@ -117,7 +118,7 @@ class Record:
 
 
 def options(question: str) -> argparse.ArgumentParser:
-    """The options that every benchmark has."""
+    """Make a parser with the options that every benchmark has."""
     parser = argparse.ArgumentParser(
         description=question, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
@@ -130,16 +131,16 @@ def options(question: str) -> argparse.ArgumentParser:
 
 
 def number(text: str) -> int:
-    """A whole number such as 200000, 200k or 10M."""
+    """Parse a whole number such as 200000, 200k or 10M."""
     if text[-1:] in MULTIPLES:
         return int(float(text[:-1]) * MULTIPLES[text[-1]])
     return int(text)
 
 
 def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Timing]:
-    """Every task once unmeasured, then `repeats` rounds of all of them in turn.
+    """Run every task once unmeasured, then `repeats` rounds of all tasks in turn.
 
-    A short task runs several times in its turn, and the mean of them is noted.
+    A short task runs several times in its turn, and the mean time is noted.
     """
     timings = {name: Timing() for name in tasks}
     times = {}
@@ -155,7 +156,7 @@ def in_turns(tasks: Mapping[str, Callable[[], object]], repeats: int) -> dict[st
 
 
 def measure(task: Callable[[], object], timing: Timing, times: int = 1) -> Any:
-    """Run `task` and note how long it took; returns its result."""
+    """Run `task` and note how long it took; return its result."""
     processor, wall = _processor_seconds(), time.perf_counter()
     for _ in range(times):
         result = task()
@@ -167,9 +168,9 @@ def measure(task: Callable[[], object], timing: Timing, times: int = 1) -> Any:
 def latencies(
     record: Record, what: str, task: Callable[[Any], object], values: list[Any], repeats: int
 ) -> None:
-    """Lines for the median and the 99th percentile of one call for each value.
+    """Add rows for the median and the 99th percentile of one call for each value.
 
-    Each is the median of what the rounds show; the first round is not counted.
+    Each figure is the median of the rounds, without the first round.
     """
     ranks = {"p50": len(values) // 2, "p99": len(values) * 99 // 100}
     shown: dict[str, list[float]] = {name: [] for name in ranks}
@@ -187,13 +188,13 @@ def latencies(
 
 
 def amount(figure: float) -> str:
-    """A figure with as many digits as are worth reading."""
+    """Format a figure with as many digits as are worth reading."""
     digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
     return f"{figure:,.{digits}f}"
 
 
 def short(count: int) -> str:
-    """10000000 as 10M."""
+    """Format 10000000 as 10M."""
     for suffix, size in (("M", 1_000_000), ("k", 1_000)):
         if count >= size:
             return f"{count / size:g}{suffix}"
@@ -206,7 +207,7 @@ def missing(peer: str) -> None:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of the children that have ended."""
+    """Return the processor time of this process and of its children that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
@@ -239,7 +240,7 @@ def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> d
 
 
 def _commit() -> str:
-    """The commit that is checked out, "+" when files differ from it."""
+    """Return the commit that is checked out, with "+" if files differ from it."""
     here = Path(__file__).parent
     asked = ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+"]
     try:

@@ -11,7 +11,7 @@ from exact_search import build
 from record import Record, Timing, number, options, short
 from workload import Planted, ids, planted, scratch
 
-# Run by a fresh Python; the import is timed apart, since a program pays it once.
+# Run by a fresh Python; the import is timed apart, since a program pays for it once.
 CHILD = """
 import json, sys, time
 started = time.perf_counter()
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def reopen(record: Record, path: Path, truth: Planted, repeats: int) -> None:
-    """Fresh processes, one after the other, each with a query that nobody asked before."""
+    """Run fresh processes in a row; each has a query of its own."""
     label = short(len(truth.stored))
     timings = {name: Timing() for name in (*STAGES, "open and first query")}
     for turn in range(repeats + 1):

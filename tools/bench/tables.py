@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def table(name: str, whole: dict[str, Any]) -> str:
-    """Question, machine and rows of one benchmark."""
+    """Make question, machine and rows of one benchmark."""
     machine, versions = whole["machine"], whole["versions"]
     settings = " ".join(
         f"{key}={value}" for key, value in whole["settings"].items() if is_told(key, value)
@@ -44,7 +44,7 @@ def table(name: str, whole: dict[str, Any]) -> str:
 
 
 def row_line(row: dict[str, Any]) -> str:
-    """One row; the share of the processor is told where it was low."""
+    """Make one row; the share of the processor is given if it was low."""
     seconds = [
         f"{row[key]:.4f}" if key in row else "" for key in ("median_seconds", "best_seconds")
     ]
@@ -61,7 +61,7 @@ def row_line(row: dict[str, Any]) -> str:
 
 
 def is_told(key: str, value: Any) -> bool:
-    """Whether a setting says something to a stranger: paths do not."""
+    """Return whether a setting says something to a stranger: paths do not."""
     return value is not None and key not in PATHS
 
 

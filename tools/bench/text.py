@@ -1,8 +1,8 @@
 """How many megabytes of UTF-8 text a second become fingerprints, under each option?
 
-Every setting is measured as `insert_many` sketches: lists of some thousand str through
-`Sketcher.sketch`.  The IDF table is fitted before anything is timed, on every document once: one
-that is fitted on repeated ones holds all features, also those that only one document has.
+Measures every setting as `insert_many` sketches: lists of a few thousand str through
+`Sketcher.sketch`.  Fits the IDF table before the timing, on every distinct document once: a table
+fitted on repeated documents would also hold the features that only one distinct document has.
 """
 
 import argparse
@@ -30,7 +30,7 @@ except ImportError:
 
 Task = Callable[[], object]
 
-SLOW_MEGABYTES = 2.0  # for what does only a few of them a second
+SLOW_MEGABYTES = 2.0  # megabytes for tasks that do only a few a second
 FITTING = "simdb, fit_idf of words"
 SLOW = ("simhash-pybind", "gaoya minhash")
 WORDS = simdb.Simhash(shingle=1, weighting="tf")
@@ -63,7 +63,7 @@ HTML_SETTINGS = {
     "words, html": replace(WORDS, markup="html"),
     "word 3-shingles, html": replace(SHINGLES, markup="html"),
 }
-ENGLISH = ("stop_words", "stemming")  # these say nothing of another language
+ENGLISH = ("stop_words", "stemming")  # options that work only for English here
 
 
 def main() -> None:
@@ -99,16 +99,16 @@ def main() -> None:
 
 
 def taken(path: str | None, megabytes: float) -> tuple[str, list[str], int]:
-    """What to call it, documents of so many megabytes, and how many of them are distinct.
+    """Return a name, documents of `megabytes` in all, and how many of them are distinct.
 
-    A small corpus is taken repeatedly.
+    Documents of a small corpus are repeated.
     """
     if path is None:
         found = pieces([], megabytes)
         return "Python sources", found, len(found)
     _, texts = read_corpus(path)
     times = max(1, round(megabytes / size_of(texts) + 0.5))
-    # Each a str of its own, so that none stays in a cache since it was sketched before.
+    # Each text is a new str object, so that none is in a cache because it was sketched before.
     repeated = [f"{text} "[:-1] for _ in range(times) for text in texts]
     return Path(path).name.split(".")[0], repeated, len(texts)
 
@@ -119,7 +119,7 @@ def run(
     collection: tuple[str, list[str], int],
     settings: Mapping[str, simdb.Simhash],
 ) -> None:
-    """Rows of one collection: simdb under each setting, and the peers."""
+    """Add the rows of one collection: simdb with each setting, and the peers."""
     name, texts, distinct = collection
     size = size_of(texts)
     plain = sum(map(str.isascii, texts)) / max(len(texts), 1)
@@ -142,7 +142,7 @@ def run(
 def own_tasks(
     texts: list[str], distinct: list[str], settings: Mapping[str, simdb.Simhash]
 ) -> dict[str, Task]:
-    """Sketching as insert_many does, and fitting a table on the `distinct` texts."""
+    """Make the tasks that sketch as insert_many does, and that fit an IDF table on `distinct`."""
     raw = [text.encode() for text in texts]
     tasks: dict[str, Task] = {}
     for name, setting in settings.items():
@@ -163,7 +163,7 @@ def sketching(documents: list[str] | list[bytes], setting: simdb.Simhash) -> Tas
 
 
 def peer_tasks(texts: list[str], few: list[str]) -> dict[str, Task]:
-    """Text to a signature in other libraries; `few` for the slow one."""
+    """Make the tasks from text to a signature in other libraries; `few` is for the slow library."""
     tasks: dict[str, Task] = {}
     if gaoya is None:
         missing("gaoya")
@@ -191,7 +191,7 @@ def each_of(function: Callable[[str], object], texts: list[str]) -> Task:
 
 
 def pybind(shingle: int) -> Callable[[str], int]:
-    """As its documentation shows: tokens and shingles in Python, hashed by MD5."""
+    """Make simhash-pybind's function as its documentation shows: shingles in Python, MD5 hashes."""
 
     def fingerprint(text: str) -> int:
         tokens = re.findall(r"\w+", text.lower())
@@ -204,7 +204,7 @@ def pybind(shingle: int) -> Callable[[str], int]:
 def variants(
     record: Record, arguments: argparse.Namespace, collection: tuple[str, list[str], int]
 ) -> None:
-    """The kernel alone, in each variant of the processor."""
+    """Run the kernel alone, in each variant of the processor."""
     name, texts, _ = collection
     for setting in (WORDS, SHINGLES, CHARACTERS):
         for variant in kernel.variants():
@@ -228,7 +228,7 @@ def projecting(texts: list[str], setting: simdb.Simhash) -> Task:
 
 
 def size_of(texts: list[str]) -> float:
-    """Megabytes of UTF-8."""
+    """Return megabytes of UTF-8."""
     return sum(len(text.encode()) for text in texts) / 1e6
 
 

@@ -1,13 +1,13 @@
 """Which weights and which shingles tell near-duplicates best, in a folder of corpora?
 
-Every corpus is sketched under every setting and all of its pairs are compared, so that the measure
-is judged and no search.  F1 is given at the best threshold; its curve over all thresholds is kept
-in the JSON file, from which `quality_tables.py` finds one threshold for all corpora.
+Sketches every corpus with every setting and compares all pairs, so that the measure is judged and
+not a search.  Gives F1 at the best threshold; the JSON file has the curve of F1 over all
+thresholds, from which `quality_tables.py` finds one threshold for all corpora.
 
-The folder has NAME.jsonl.gz and NAME.truth.tsv.gz (see `corpus.py`); a table of truth must have
-every pair that counts, since what is not in it is held to be wrong.  NAME.pairs.tsv, if there, has
-pairs that people have judged: of those the share of (related, unrelated) couples is told in which
-the related pair has the higher similarity.
+The folder has NAME.jsonl.gz and NAME.truth.tsv.gz (see `corpus.py`).  A table of truth must have
+every pair that counts, because pairs that are not in it count as wrong.  NAME.pairs.tsv, if it
+exists, has pairs that people have judged.  Their row is the share of couples (a related and an
+unrelated pair) in which the related pair has the higher similarity.
 """
 
 from collections.abc import Iterator
@@ -27,21 +27,21 @@ from corpus import (
     read_similarities,
 )
 from record import Record, options
-from simdb import kernel
+from simdb import kernel, vector_form
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import WEIGHTED
 
 WEIGHTINGS = simdb.Simhash.WEIGHTINGS
 SHINGLES = {"words": (1, 2, 3, 4, 5), "characters": (3, 5, 8)}
-# Stop words and stems of English, beside the same setting without them.
+# Stop words and stems of English, compared with the same setting without them.
 FILTERS = {"stop words": {"stop_words": "english"}, "stems": {"stemming": "english"}}
 FILTERED = ("binary", "tf", "tf-idf")
-FLOOR = 0.4  # two documents that have nothing in common are as similar as this by no chance
-STEPS = 1000  # thresholds that are told apart, from 0 to 1
-CURVE_STEP = 10  # of them, each so many-th is kept
+FLOOR = 0.4  # documents without anything in common do not reach this similarity by chance
+STEPS = 1000  # thresholds from 0 to 1
+CURVE_STEP = 10  # of the thresholds of a curve, one of so many is stored
 ROWS = 512  # documents compared with all others at a time
-MANY_PAIRS = 1000  # with fewer, which hash is used decides too much
-FEWEST = 30  # pairs that a deviation is of
+MANY_PAIRS = 1000  # with fewer pairs, the seed of the hash matters too much
+FEWEST = 30  # pairs that a deviation needs
 BANDS = ((0.5, 0.6), (0.75, 0.8), (0.88, 0.92), (0.95, 0.98))
 
 F32 = npt.NDArray[np.float32]
@@ -51,7 +51,7 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, and what is known of some of their pairs: places left and right, and similarities."""
+    """Texts, and what is known about some pairs: positions of both documents, and similarities."""
 
     name: str
     texts: list[str]
@@ -64,7 +64,7 @@ class Corpus:
 
     @property
     def has_spaces(self) -> bool:
-        """Whether words are written apart, as English ones are: not in Chinese."""
+        """Whether words are separated by spaces, as in English and not in Chinese."""
         sample = "".join(self.texts[:: max(1, len(self.texts) // 100)])
         return sample.isascii() or sum(map(str.isascii, sample)) > len(sample) / 2
 
@@ -105,7 +105,7 @@ def read_corpora(folder: Path, only: list[str]) -> Iterator[Corpus]:
 
 
 def ends(pairs: list[Couple], places: dict[str, int]) -> I64:
-    """Places of the left and of the right ends, [2, n]."""
+    """Return the positions of the left and of the right documents of pairs, [2, n]."""
     both = [(places[left], places[right]) for left, right in pairs]
     return np.array(both, np.int64).reshape(-1, 2).T
 
@@ -113,7 +113,7 @@ def ends(pairs: list[Couple], places: dict[str, int]) -> I64:
 def variants(
     shingles: dict[str, list[int]], weightings: list[str], has_spaces: bool
 ) -> Iterator[tuple[str, simdb.Simhash]]:
-    """Every setting and what it is called."""
+    """Return every setting and its name."""
     for weighting in weightings:
         for unit, lengths in shingles.items():
             for length in lengths:
@@ -131,13 +131,13 @@ def variants(
 
 
 def filters_of() -> dict[str, dict[str, str]]:
-    """Each filter alone, and both."""
+    """Return each filter alone, and both together."""
     both = {key: value for each in FILTERS.values() for key, value in each.items()}
     return {**FILTERS, " and ".join(FILTERS): both}
 
 
 def judge(record: Record, corpus: Corpus, label: str, settings: simdb.Simhash, seeds: int) -> None:
-    """Rows of one corpus under one setting; what several seeds give is counted together."""
+    """Add the rows of one corpus with one setting; the pairs of all seeds are counted together."""
     found = np.zeros(STEPS + 1, np.int64)
     scores, judged = [], []
     for seed in range(seeds):
@@ -168,7 +168,7 @@ def judge(record: Record, corpus: Corpus, label: str, settings: simdb.Simhash, s
 def add_curves(
     record: Record, what: str, found: I64, true_scores: F32, facts: dict[str, str | int]
 ) -> None:
-    """A row with the best F1, and the curves beside it."""
+    """Add a row with the best F1, and its curves."""
     f1, precision, recall = curves(found, true_scores)
     best = int(np.median(np.flatnonzero(f1 == f1.max())))
     kept = {"curve": f1, "precisions": precision, "recalls": recall}
@@ -185,7 +185,7 @@ def add_curves(
 
 
 def add_errors(record: Record, corpus: Corpus, label: str, scores: F32) -> None:
-    """How far the estimate is from the cosine that it estimates."""
+    """Add how far the estimate is from the true cosine."""
     seeds = len(scores) // max(len(corpus.left), 1)
     cosine = np.tile(corpus.known[COSINES[label]], seeds)
     for low, high in BANDS:
@@ -206,7 +206,7 @@ def add_errors(record: Record, corpus: Corpus, label: str, scores: F32) -> None:
 
 
 def sketched(texts: list[str], settings: simdb.Simhash) -> tuple[npt.NDArray[np.uint8], Flags]:
-    """Packed vectors, and which documents have features at all; IDF is that of the texts."""
+    """Return packed vectors, and which documents have features; IDF is fitted on the texts."""
     if settings.uses_idf:
         settings = replace(settings, idf=simdb.fit_idf(texts, settings))
     sketches = Sketcher(settings).sketch(texts)
@@ -214,7 +214,7 @@ def sketched(texts: list[str], settings: simdb.Simhash) -> tuple[npt.NDArray[np.
 
 
 def between(vectors: npt.NDArray[np.uint8], is_known: Flags, left: I64, right: I64) -> F32:
-    """Similarities as the database measures them; 0 for a document without features."""
+    """Return similarities as the database measures them; 0 for a document without features."""
     scores = kernel.Vectors(vectors.shape[1], [(0, vectors)]).between(
         left.astype(np.uint32), right.astype(np.uint32)
     )
@@ -223,19 +223,21 @@ def between(vectors: npt.NDArray[np.uint8], is_known: Flags, left: I64, right: I
 
 
 def rightly_ordered(scores: F32, is_related: Flags) -> float:
-    """The share of couples (one of each) in which the related one scores higher; ties are half."""
+    """Return the share of couples in which the related pair scores higher; a tie counts half.
+
+    A couple is one related and one unrelated pair.
+    """
     related, ordered = scores[is_related], np.sort(scores[~is_related])
     below = np.searchsorted(ordered, related, "left") + np.searchsorted(ordered, related, "right")
     return float(below.mean() / 2 / len(ordered))
 
 
 def histogram_of_all(vectors: npt.NDArray[np.uint8]) -> I64:
-    """How many pairs of packed vectors are so similar, in steps; below FLOOR none are counted.
+    """Count pairs of packed vectors by similarity, in steps; pairs below FLOOR are not counted.
 
-    Products of the odd whole numbers that the halves stand for are exact in float32.
+    The weights are odd whole numbers, so that products of them are exact in float32.
     """
-    halves = np.concatenate([vectors & 15, vectors >> 4], axis=1)
-    weights = 2 * halves.astype(np.float32) - 15
+    weights = vector_form.unpack(vectors).astype(np.float32)
     units = weights / np.sqrt((weights * weights).sum(axis=1, keepdims=True))
     counts = np.zeros(STEPS + 1, np.int64)
     for start in range(0, len(units), ROWS):
@@ -246,13 +248,13 @@ def histogram_of_all(vectors: npt.NDArray[np.uint8]) -> I64:
 
 
 def steps_of(scores: F32) -> npt.NDArray[np.int32]:
-    """The highest threshold, in steps, that each score reaches."""
+    """Return the highest threshold, in steps, that each score reaches."""
     steps: npt.NDArray[np.int32] = (scores * STEPS + 0.001).astype(np.int32)
     return np.clip(steps, 0, STEPS)
 
 
 def curves(found: I64, true_scores: F32) -> tuple[npt.NDArray[np.float64], ...]:
-    """F1, precision and recall at each threshold; 0 below FLOOR."""
+    """Return F1, precision and recall at each threshold; 0 below FLOOR."""
     reached = np.bincount(steps_of(true_scores), minlength=STEPS + 1)
     hits = np.cumsum(reached[::-1])[::-1]
     total = np.maximum(np.cumsum(found[::-1])[::-1], hits)

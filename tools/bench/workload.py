@@ -1,8 +1,8 @@
 """Workloads: random fingerprints with planted neighbours, and texts, to store and look up.
 
-Stored fingerprints are uniform 64-bit numbers.  Every second query is one of them with d random
-bits flipped, d uniform on 0 .. 3, so that the right answer is known; the others are uniform and,
-at these sizes, have no neighbour within 3 but by a chance of a few in a million.
+Stored fingerprints are uniform 64-bit numbers.  Every second query is a stored fingerprint with d
+random bits flipped, d uniform on 0 .. 3, so that the right answer is known.  The other queries are
+uniform; at these sizes, at most a few in a million have a neighbour within 3.
 """
 
 import os
@@ -26,7 +26,7 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Planted:
-    """`queries`, of which query asked[i] has the stored neighbour[i] at distance[i]."""
+    """`queries`; query `asked[i]` has the stored `neighbour[i]` at `distance[i]`."""
 
     stored: U64
     queries: U64
@@ -36,7 +36,7 @@ class Planted:
 
 
 def planted(stored_count: int, query_count: int, seed: int) -> Planted:
-    """Stored fingerprints and queries as the module describes."""
+    """Draw stored fingerprints and queries as the module describes."""
     random = np.random.default_rng([seed, stored_count])
     stored = random.integers(0, 2**64, stored_count, np.uint64)
     queries = random.integers(0, 2**64, query_count, np.uint64)
@@ -52,10 +52,10 @@ def planted(stored_count: int, query_count: int, seed: int) -> Planted:
 def check_found(
     truth: Planted, queries: npt.NDArray[np.int64], ordinals: npt.NDArray[np.int64]
 ) -> None:
-    """Raise unless (queries[i], ordinals[i]) hold every planted pair and no wrong one."""
+    """Raise unless (queries[i], ordinals[i]) hold every planted pair and no wrong pair."""
     differing = truth.queries[queries] ^ truth.stored[ordinals]
     if len(differing) and int(np.bitwise_count(differing).max()) > DISTANCE:
-        raise ValueError("a pair was reported that is farther apart than asked")
+        raise ValueError("a reported pair is farther apart than the query allows")
     size = len(truth.stored)
     found = queries.astype(np.int64) * size + ordinals.astype(np.int64)
     lost = ~np.isin(truth.asked * size + truth.neighbour, found)
@@ -66,14 +66,14 @@ def check_found(
 
 
 def ids(kind: str, start: int, stop: int) -> list[str] | list[int]:
-    """Ids of documents: whole numbers, or str of 20 bytes."""
+    """Make ids of documents: whole numbers, or str of 20 bytes."""
     if kind == "int":
         return list(range(start, stop))
     return [f"document-{number:011d}" for number in range(start, stop)]
 
 
 def pieces(paths: list[str], megabytes: float) -> list[str]:
-    """Text files cut at line ends into pieces of some 3 KB, up to so many megabytes of UTF-8."""
+    """Cut text files at line ends into pieces of about 3 KB, `megabytes` of UTF-8 at most."""
     found: list[str] = []
     room = int(megabytes * 1e6)
     for path in _text_files(paths or _installed()):
@@ -91,7 +91,7 @@ def pieces(paths: list[str], megabytes: float) -> list[str]:
 
 @contextmanager
 def scratch(directory: str | None) -> Iterator[Path]:
-    """A directory of its own for databases, removed at the end."""
+    """Make a directory for databases, and remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="simdb-bench-", dir=directory) as made:
         yield Path(made)
 
