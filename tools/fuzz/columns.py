@@ -1,6 +1,6 @@
 """Harnesses: columns of runs, damaged in any way, handed to the kernel.
 
-Only a deep check reads their checksums, so the kernel must be safe with whatever they hold.
+Only a deep check verifies the checksums of columns, so the kernel must be safe with any content.
 """
 
 from contextlib import suppress
@@ -15,7 +15,7 @@ WIDTH = 32
 
 
 def tables(data):
-    """Look-ups, probes and sweeps of runs whose keys, ordinals and directories are anything."""
+    """Look up, probe and sweep runs with arbitrary keys, ordinals and directories."""
     taking = Taking(data)
     masks = leading_masks(3, 1)
     runs = [[a_table(taking) for _ in masks] for _ in range(taking.number(3))]
@@ -30,7 +30,7 @@ def tables(data):
 
 
 def a_table(taking):
-    """Columns that fit together in length, as the store has made sure."""
+    """Take columns of matching lengths, as the store has checked."""
     count = taking.number(40)
     bits = taking.number(7)
     keys = taking.array(np.uint64, count)
@@ -80,7 +80,7 @@ def sweep(taking, table, masks):
 
 
 def vectors(data):
-    """Volatility vectors of any bytes, asked for ordinals that may not be there."""
+    """Compare arbitrary volatility vectors of ordinals, some of which do not exist."""
     taking = Taking(data)
     segments, first = [], 0
     for _ in range(1 + taking.number(3)):
@@ -100,7 +100,7 @@ def vectors(data):
 
 
 def ids(data):
-    """Offsets and bytes of ids that do not fit each other."""
+    """Read ids whose offsets and bytes do not fit each other."""
     taking = Taking(data)
     offsets = np.cumsum(taking.array(np.uint8, 1 + taking.number(9)), dtype=np.uint32)
     if taking.flag():
@@ -112,12 +112,12 @@ def ids(data):
     forms = found.gather(asked)
     found.equal(asked, *forms)
     found.decode(asked)
-    with suppress(ValueError):  # of offsets that the engine makes by itself
+    with suppress(ValueError):  # offsets that the engine itself would not make
         kernel.encode_ids(kernel.decode_ids(offsets.astype(np.int64), content))
 
 
 def merging(data):
-    """Tables that are merged, thinned out and given a directory without being sorted."""
+    """Merge tables that are not sorted, drop some of their documents and index them."""
     taking = Taking(data)
     (left, left_ordinals, _), (right, right_ordinals, _) = a_table(taking), a_table(taking)
     keys = np.empty(len(left) + len(right), np.uint64)
@@ -129,6 +129,6 @@ def merging(data):
     forest = kernel.Forest(taking.number(300))
     dead = taking.array(np.uint8, taking.number(300))
     kernel.keep(keys, ordinals % np.uint32(1200), dead, np.empty_like(keys), ordinals.copy())
-    with suppress(ValueError):  # of numbers that it does not have
+    with suppress(ValueError):  # numbers that the forest does not have
         forest.join(ordinals % np.uint32(300), ordinals[::-1] % np.uint32(300))
     forest.labels()

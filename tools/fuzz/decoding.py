@@ -1,7 +1,7 @@
 """Harnesses: decoders of stored values.
 
-A checksum keeps out what happened by accident, not what somebody wrote on purpose; so all but the
-first sign what the fuzzer found before they hand it over.
+A checksum finds accidental damage, but anybody can write a value on purpose with a correct
+checksum.  So most harnesses add the checksum to the fuzzer's bytes before they decode them.
 """
 
 import os
@@ -27,22 +27,22 @@ KEY = layout.number_key(0)
 
 
 def signed(kind, key, payload):
-    """The stored form of any payload, with the checksum that it should have."""
+    """Return the stored form of any payload, with its correct checksum."""
     return codec.encode_array(kind, key, np.frombuffer(payload, np.uint8)).tobytes()
 
 
 def an_object(kind, key, payload):
-    """A payload that should be a msgpack object, decoded."""
+    """Decode a payload that should be a msgpack object."""
     return codec.decode_object(kind, key, signed(kind, key, payload))
 
 
 def value(data):
-    """The header of every value."""
+    """Verify the header of a value."""
     codec.verify_value(KEY, data)
 
 
 def array(data):
-    """A column, of any item size."""
+    """Decode a column, of any item size."""
     taking = Taking(data)
     dtype = ("u1", "<u4", "<u8")[taking.number(3)]
     codec.decode_array(b"keys", KEY, taking.rest(), dtype, verify=taking.flag())
@@ -97,7 +97,7 @@ class OneValue:
 
 
 def metadata(data):
-    """A block of metadata, and the objects in it."""
+    """Decode a block of metadata, and the objects in it."""
     stored = signed(layout.METADATA_KIND, KEY, data)
     for ordinal, _ in decode_block(KEY, stored):
         read_metadata(OneValue(KEY, stored), None, ordinal)
@@ -111,7 +111,7 @@ def tombstones(data):
 
 
 class OneCluster:
-    """A source that has one value for every key."""
+    """A source that has the same value for every key."""
 
     def __init__(self, payload):
         self._payload = payload
@@ -125,7 +125,7 @@ class OneCluster:
 
 
 def clusters(data):
-    """A chunk of kept clusters, whose rings somebody follows."""
+    """Decode a chunk of kept clusters and follow its rings."""
     room = 2 * layout.MEMBER_ORDINALS * 4
     kept = Membership(OneCluster(data if len(data) % 4 else data.ljust(room, b"\0")))
     kept.whole(layout.MEMBER_ORDINALS)
@@ -134,7 +134,7 @@ def clusters(data):
 
 
 def idf(data):
-    """A file of an IDF table, whose checksums are made to agree."""
+    """Read a file of an IDF table with corrected checksums."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "table.idf")
         with open(path, "wb") as file:
@@ -145,7 +145,7 @@ def idf(data):
 
 
 def signed_idf(data):
-    """The bytes of a file with the checksums that it should have, where it is long enough."""
+    """Return the bytes of a file with correct checksums, if it is long enough for them."""
     header = idf_file.HEADER
     if len(data) < header.size:
         return data

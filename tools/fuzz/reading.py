@@ -56,7 +56,7 @@ def lines(data):
 
 
 def read_as(data, ending, *, by_lines=False):
-    """What is in a file, with one of many ways to read it; then as documents."""
+    """Read a file in one of many ways, then take what it holds as documents."""
     steering, content = data[:1] or b"\0", data[1:]
     errors, has_int_ids = ERRORS[steering[0] & 1], bool(steering[0] & 2)
     encoding = known_encoding(ENCODINGS[(steering[0] >> 2) % len(ENCODINGS)])
@@ -73,12 +73,12 @@ def read_as(data, ending, *, by_lines=False):
 
 @cache
 def folder():
-    """Where the one file stands that is read, as long as this process lives."""
+    """Make the folder of the one file that is read; it exists as long as this process."""
     return tempfile.TemporaryDirectory(prefix="simdb-fuzz-")
 
 
 def arguments(data):
-    """Numbers, sizes and names on the command line."""
+    """Parse numbers, sizes and names of the command line."""
     text = data.decode("utf-8", "surrogateescape")
     for parse in (given_bits, size_bytes, known_encoding, lambda id: given_ids([id], True)):
         try:
@@ -88,7 +88,7 @@ def arguments(data):
 
 
 def numbers(data):
-    """Lines of decimal numbers of simhash's programs, against Python's own."""
+    """Read lines of decimal numbers as simhash's programs do, and compare with Python's `int`."""
     try:
         found = [int(number) for part in read_numbers(io.BytesIO(data)) for number in part]
     except simdb.InputError:
@@ -115,13 +115,13 @@ def sketcher(number):
 
 
 def text(data):
-    """Any bytes as a document, and their text, in every kind of sketch but that of pages."""
+    """Sketch any bytes and their text as documents, with every kind of sketch except HTML."""
     for number in (0, 1, 2, 3, 5):
         sketch(number, data)
 
 
 def page(data):
-    """Any bytes as an HTML page."""
+    """Sketch any bytes as an HTML page."""
     sketch(4, data)
 
 
@@ -136,7 +136,7 @@ def sketch(number, data):
 
 
 def tokens(data):
-    """Documents as lists of tokens and as features with weights."""
+    """Sketch documents given as lists of tokens and as features with weights."""
     taking = Taking(data)
     hashes = taking.array(np.uint64, taking.number(20))
     weights = taking.array(np.float32, len(hashes))
@@ -157,7 +157,7 @@ def zipped(content):
 
 
 def in_columns():
-    """A seed: a small Parquet file."""
+    """Make a seed: a small Parquet file."""
     rows = {"id": ["a", "b"], "text": ["red", None], "n": [1, 2]}
     made = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(rows), made)

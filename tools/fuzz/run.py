@@ -3,9 +3,9 @@
     python tools/fuzz/run.py --seconds 60 manifest page
     python tools/fuzz/run.py --list
 
-Inputs that found something new are kept below --corpus, and what crashed in its folder
-`crashes`; an input alone is run again by `--input FILE`.  libFuzzer runs every harness in a process
-of its own, with limits to its memory and to the time that one input may take.
+Inputs that reached new code are kept below --corpus, and inputs that crashed a harness in its
+folder `crashes`; `--input FILE` runs a harness once, on that input.  libFuzzer runs every harness
+in a process of its own, with limits on its memory and on the time for one input.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main():
 
 
 def fuzz(target, given):
-    """Run one harness in a process of its own; 1 where it found a bug, else 0."""
+    """Run one harness in a process of its own; return 1 if it found a bug, else 0."""
     corpus, crashes = given.corpus / target.name, given.corpus / "crashes"
     write_seeds(target, corpus)
     crashes.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def fuzz(target, given):
 
 
 def write_seeds(target, corpus):
-    """Put the seeds of a harness among the inputs it starts from."""
+    """Write the seeds of a harness into the folder of inputs that it starts from."""
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds()):
         (corpus / f"seed-{number}").write_bytes(seed)
@@ -76,10 +76,10 @@ def write_seeds(target, corpus):
 def fuzz_here(name, arguments):
     """Run libFuzzer in this process; it does not return."""
     atheris = import_module("atheris")
-    # What is imported inside is watched: which lines an input reaches.
+    # In modules imported here, libFuzzer sees which lines an input reaches.
     with atheris.instrument_imports(include=["simdb"]):
         target = import_module("targets").TARGETS[name]
-    target.seeds()  # what is made once is made before the clock starts
+    target.seeds()  # make what is made only once before the clock starts
     atheris.Setup([sys.argv[0], *arguments], target)
     atheris.Fuzz()
 

@@ -18,7 +18,7 @@ WORDS = ("red", "green", "blue", "grey", "pink", "black", "white")
 
 @cache
 def sample():
-    """Bytes of the data file and of the IDF table."""
+    """Return the bytes of the data file and of the IDF table."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "db")
         fill(path)
@@ -26,7 +26,7 @@ def sample():
 
 
 def fill(path):
-    """Runs, a delta, deletions, metadata, kept clusters, a calibration, an IDF table."""
+    """Make runs, a delta, deletions, metadata, kept clusters, a calibration and an IDF table."""
     measured, calibration.measured_delays = calibration.measured_delays, lambda: USUAL_DELAYS
     texts = [" ".join(WORDS[at % 3 : 3 + at % 5]) for at in range(30)]
     table = simdb.fit_idf(texts, simdb.Simhash(shingle=1))
@@ -50,7 +50,7 @@ def open_bytes(path):
 
 @cache
 def values():
-    """(sub-database, key, value) of all that is stored, in order."""
+    """Return (sub-database, key, value) of all stored values, in order."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "data.mdb")
         with open(path, "wb") as file:
@@ -69,5 +69,5 @@ def values():
 
 
 def payloads(kind):
-    """What is stored of one kind, without headers."""
+    """Return the stored values of one kind, without headers."""
     return [value[codec.HEADER_BYTES :] for _, _, value in values() if value[4:8] == kind]

@@ -4,20 +4,20 @@ import numpy as np
 
 
 class Taking:
-    """Takes from the front of some bytes; zeros when they are used up."""
+    """A reader that takes from the front of some bytes, and zeros when they are used up."""
 
     def __init__(self, data):
         self._data = data
         self._at = 0
 
     def bytes(self, count):
-        """The next bytes, `count` or fewer."""
+        """Take the next bytes, `count` or fewer."""
         taken = self._data[self._at : self._at + count]
         self._at += len(taken)
         return taken
 
     def number(self, stop):
-        """From 0 up to, not including, `stop`."""
+        """Take a number from 0 up to, not including, `stop`."""
         size = max(1, ((stop - 1).bit_length() + 7) // 8)
         return int.from_bytes(self.bytes(size), "little") % stop
 
@@ -25,11 +25,11 @@ class Taking:
         return self.number(2) == 1
 
     def array(self, dtype, count):
-        """`count` numbers of any value."""
+        """Take `count` numbers of any value."""
         size = np.dtype(dtype).itemsize
         taken = self.bytes(count * size).ljust(count * size, b"\0")
         return np.frombuffer(taken, dtype).copy()
 
     def rest(self):
-        """All that is left."""
+        """Take all bytes that are left."""
         return self.bytes(len(self._data))

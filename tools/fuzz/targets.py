@@ -1,6 +1,6 @@
 """Targets: every harness by name, with the inputs from which it starts.
 
-A harness takes any bytes and ends, or raises a `simdb.Error`; whatever else happens is a bug.
+A harness takes any bytes, and returns or raises a `simdb.Error`; anything else is a bug.
 """
 
 import struct
@@ -18,7 +18,7 @@ from simdb.storage import layout
 
 @dataclass(frozen=True)
 class Target:
-    """`run` is the harness, `seeds` makes inputs that are as they should be."""
+    """A harness `run`, and `seeds`, which makes valid inputs."""
 
     name: str
     run: Callable[[bytes], None]
@@ -32,17 +32,17 @@ class Target:
 
 
 def kind(name):
-    """Seeds that are the stored payloads of one kind."""
+    """Return a maker of seeds: the stored payloads of one kind."""
     return lambda: payloads(name)
 
 
 def texts(*given):
-    """Seeds that are texts, as they stand."""
+    """Return a maker of seeds: the given texts."""
     return lambda: [each.encode() if isinstance(each, str) else each for each in given]
 
 
 def read(*given):
-    """Seeds that are contents of files, after the byte that says how to read them."""
+    """Return a maker of seeds: contents of files, after the byte that says how to read them."""
     return lambda: [bytes([how]) + each for each in given for how in (0, 3)]
 
 

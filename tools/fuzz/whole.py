@@ -1,6 +1,6 @@
 """Harness: a database with values changed on purpose, and with correct checksums.
 
-What the fuzzer found is a list of changes; then every verb is asked, those that write too.
+The fuzzer's bytes are a list of changes; then every verb is called, reading and writing.
 """
 
 import os
@@ -50,7 +50,7 @@ def change(path, taking):
 
 
 def changed(key, value, taking):
-    """The value with some of its bytes overwritten, put in or left out."""
+    """Return the value with some of its bytes overwritten, inserted or left out."""
     payload = bytearray(value[codec.HEADER_BYTES :])
     for _ in range(1 + taking.number(4)):
         at = taking.number(len(payload) + 1)
@@ -61,7 +61,7 @@ def changed(key, value, taking):
 
 
 def ask_all(database):
-    """Every verb; each may find something wrong, and then the next is asked."""
+    """Call every verb; if one finds something wrong, the next verb is called all the same."""
     for verb in VERBS:
         try:
             verb(database)

@@ -2,9 +2,9 @@
 
     python3.10 -m pip install unicodedata2 && python3.10 tools/generate/normalisation_table.py
 
-Python 3.10, the oldest supported, has Unicode 13.0; a character that came later and that
-normalisation would change is listed, up to the release of the installed `unicodedata2`.  A new
-release only adds to the table: what a supported Python left alone before must stay alone.
+Python 3.10, the oldest that simdb supports, has Unicode 13.0.  The table lists characters that are
+newer and that normalisation would change, up to the release of the installed `unicodedata2`.  A new
+release may only add to the table: simdb must go on leaving these characters alone.
 """
 
 import textwrap
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def newer_characters() -> list[int]:
-    """Code points that came after OLDEST and are combined, decomposed or composed."""
+    """Return the code points newer than OLDEST that are combined, decomposed or composed."""
     active = {
         code
         for code in range(CODE_POINTS)
@@ -45,7 +45,7 @@ def is_newer(code: int) -> bool:
 
 
 def ranges(codes: list[int]) -> list[tuple[int, int]]:
-    """(first, last) of every run of consecutive code points."""
+    """Return (first, last) of every row of consecutive code points."""
     found: list[tuple[int, int]] = []
     for code in codes:
         if found and found[-1][1] == code - 1:

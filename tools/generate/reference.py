@@ -15,7 +15,7 @@ Every public name of `simdb`, with its signature.  Made from the source by
 `tools/generate/reference.py`; `make test` says when it is out of date.  The command line is in
 [CLI.md](CLI.md).
 """
-# Names first that a reader looks for first; the others follow in alphabetical order.
+# The names that most readers look for come first; the others follow in alphabetical order.
 FIRST = [
     "open",
     "Database",
@@ -26,12 +26,12 @@ FIRST = [
     "Minhash",
     "TextSketch",
 ]
-# What several classes share stands once, with the class that the reader knows.
+# Members that several classes share are described once, with the best known class.
 SHARED = {"Database": {"reading": "Reading"}}
-# Classes whose options others have, too.
+# Classes whose options other classes have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `cluster`"
-# Modules that are imported by themselves.
+# Modules that users import by name.
 MODULES = [
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def reference() -> str:
-    """The whole text."""
+    """Make the whole text."""
     places = public_places()
     rest = sorted(set(places) - set(FIRST), key=lambda name: (name.lower(), name))
     parts = [HEAD]
@@ -62,7 +62,7 @@ def reference() -> str:
 
 
 def public_places() -> dict[str, Path]:
-    """The file of each name that the package exports."""
+    """Find the file of each name that the package exports."""
     tree = ast.parse((ROOT / "simdb" / "__init__.py").read_text(encoding="utf-8"))
     return {
         alias.name: ROOT / (str(node.module).replace(".", "/") + ".py")
@@ -73,7 +73,7 @@ def public_places() -> dict[str, Path]:
 
 
 def definition(path: Path, name: str) -> Definition:
-    """The function or class `name` of a file."""
+    """Find the function or class `name` of a file."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
@@ -81,7 +81,7 @@ def definition(path: Path, name: str) -> Definition:
 
 
 def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
-    """Heading, signature and docstring of one name and of its public members."""
+    """Make heading, signature and docstring of one name and of its public members."""
     yield f"\n## {name}\n"
     if isinstance(node, ast.FunctionDef):
         yield from signature(f"simdb.{name}", node)
@@ -102,12 +102,12 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
 
 
 def is_field(node: ast.AST) -> bool:
-    """Whether this is a field of a dataclass."""
+    """Return whether a node is a field of a dataclass."""
     return isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.unparse(node.annotation)
 
 
 def describe_module(name: str) -> Iterator[str]:
-    """Heading and docstring of a module, and its functions."""
+    """Make heading and docstring of a module, and describe its functions."""
     path = ROOT / (name.replace(".", "/") + ".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     yield f"\n## {name}\n"
@@ -121,7 +121,7 @@ def describe_module(name: str) -> Iterator[str]:
 
 
 def shared_functions(classes: dict[str, str]) -> Iterator[ast.FunctionDef]:
-    """The public methods of classes of the engine, given by their modules."""
+    """Yield the public methods of classes of the engine, given with their modules."""
     for module, name in classes.items():
         shared = definition(ROOT / "simdb" / "engine" / f"{module}.py", name)
         assert isinstance(shared, ast.ClassDef)
@@ -129,7 +129,7 @@ def shared_functions(classes: dict[str, str]) -> Iterator[ast.FunctionDef]:
 
 
 def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    """Methods and properties without an underscore."""
+    """Return the methods and properties without an underscore."""
     return [
         each
         for each in node.body
@@ -138,7 +138,7 @@ def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 
 def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
-    """The signature as code, and the docstring."""
+    """Make the signature as code, and the docstring."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     decorators = [ast.unparse(each) for each in node.decorator_list]
     if "property" in decorators:
@@ -150,7 +150,7 @@ def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
 
 
 def split(arguments: ast.arguments) -> list[str]:
-    """Each parameter as it is written."""
+    """Return each parameter as it is written."""
     whole = ast.parse(f"def f({ast.unparse(arguments)}): pass").body[0]
     assert isinstance(whole, ast.FunctionDef)
     parts, depth, start = [], 0, 0
@@ -164,7 +164,7 @@ def split(arguments: ast.arguments) -> list[str]:
 
 
 def wrapped(arguments: list[str]) -> str:
-    """Parameters on one line, or one to a line where they are many."""
+    """Put parameters on one line, or one on each line if they are many."""
     line = ", ".join(arguments)
     if len(line) <= 80:
         return line

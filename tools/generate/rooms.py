@@ -65,20 +65,21 @@ def listed(name: str) -> Any:
 
 
 def is_folder(name: str) -> bool:
-    """Whether a name in a list of modules is that of a folder."""
+    """Return whether a name in a list of modules is a folder's name."""
     return path_of(f"simdb.{name}").name == "__init__.py"
 
 
 def path_of(module: str) -> Path:
-    """Give the file of a module or of a package."""
+    """Return the file of a module or of a package."""
     path = ROOT / module.replace(".", "/")
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str]:
-    """Give the lines of a folder, with a heading for each folder inside it.
+    """Yield the lines of a folder, with a heading for each folder inside it.
 
-    `order`: the modules of the folder; None for those directly in it, in alphabetical order.
+    `order` lists the modules of the folder; None stands for the modules directly in it, in
+    alphabetical order.
     """
     package = f"simdb.{name}"
     if order is None:
@@ -100,7 +101,7 @@ def whole_folder(name: str, order: list[str] | None, floor: int) -> Iterator[str
 
 
 def section(package: str, floor: int | None) -> Iterator[str]:
-    """Give the heading of a folder and the first sentence of its docstring."""
+    """Yield the heading of a folder and the first sentence of its docstring."""
     folder = package.replace(".", "/")
     yield f"\n### `{folder}/`\n" if floor is None else f"\n## Floor {floor}: `{folder}/`\n"
     if package != "simdb":
@@ -108,12 +109,12 @@ def section(package: str, floor: int | None) -> Iterator[str]:
 
 
 def entry(path: Path) -> str:
-    """Give the line of one module."""
+    """Return the line of one module."""
     return item(path.name, first_sentence(docstring(path)))
 
 
 def item(name: str, sentence: str) -> str:
-    """Give one item of a list, wrapped."""
+    """Return one item of a list, wrapped."""
     return textwrap.fill(
         f"* `{name}`  {sentence}",
         COLUMNS,
@@ -124,7 +125,7 @@ def item(name: str, sentence: str) -> str:
 
 
 def docstring(path: Path) -> str:
-    """Give the docstring of a module."""
+    """Return the docstring of a module."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     if not text:
         raise LookupError(f"{path} has no docstring")
@@ -132,13 +133,13 @@ def docstring(path: Path) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Give the first sentence of a text, on one line."""
+    """Return the first sentence of a text, on one line."""
     paragraph = " ".join(text.partition("\n\n")[0].split())
     return re.split(r"(?<=[.!?])\s+(?=[A-Z`])", paragraph)[0]
 
 
 def kernel() -> Iterator[str]:
-    """Give the lines of the contracts of the compiled kernel, folder by folder."""
+    """Yield the lines of the contracts of the compiled kernel, folder by folder."""
     yield KERNEL
     headers = sorted(
         (path for path in (ROOT / "simdb_ext").rglob("*.h") if not VARIANT.search(path.stem)),

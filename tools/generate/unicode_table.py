@@ -3,9 +3,9 @@
     pip download --no-deps --no-binary :all: unicodedata2 && tar xf unicodedata2-*.tar.gz
     python tools/generate/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h
 
-General categories come from the installed `unicodedata2`, which must be of the same release; the
-simple lower-case mapping is only in its source.  A new Unicode version changes fingerprints, so
-the table is part of the database format: do not write it anew without a new format version.
+The general categories come from the installed `unicodedata2`, which must be of the same release;
+the simple lower-case mapping is only in its source.  A new Unicode version changes fingerprints, so
+the table is part of the database format: write a new table only with a new format version.
 """
 
 import re
@@ -41,7 +41,10 @@ def main() -> None:
 
 
 def character_class(code: int) -> int:
-    """White space is the Unicode property White_Space: the separators and six controls."""
+    """Return the class of a character.
+
+    White space is the Unicode property White_Space: the separators and six controls.
+    """
     category = unicodedata2.category(chr(code))
     if category in ("Zs", "Zl", "Zp") or code in (9, 10, 11, 12, 13, 0x85):
         return SPACE
@@ -51,7 +54,7 @@ def character_class(code: int) -> int:
 
 
 def class_ranges(classes: list[int]) -> list[tuple[int, ...]]:
-    """(code points skipped, code points in the range, class) of every range that is not OTHER."""
+    """Return (code points skipped, code points in the range, class) of every range but OTHER."""
     ranges = []
     code = stop = 0
     for kind, group in groupby(classes):
@@ -64,7 +67,7 @@ def class_ranges(classes: list[int]) -> list[tuple[int, ...]]:
 
 
 def lower_deltas(header: str) -> dict[int, int]:
-    """Lower-case mapping less the character, of all that have one."""
+    """Return the lower-case mapping less the character, for each character that has one."""
     records = [
         [int(number) for number in line.split(",")]
         for line in re.findall(r"^    \{(.*)\},$", array(header, "_PyUnicode_TypeRecords"), re.M)
@@ -92,7 +95,7 @@ def numbers(content: str) -> list[int]:
 
 
 def lower_ranges(deltas: dict[int, int]) -> list[tuple[int, ...]]:
-    """(first, count, step, delta): `count` characters `step` apart that move by `delta`."""
+    """Return (first, count, step, delta): `count` characters `step` apart move by `delta`."""
     ranges: list[tuple[int, ...]] = []
     for code, delta in sorted(deltas.items()):
         if ranges and ranges[-1][3] == delta:
@@ -152,7 +155,7 @@ static const int32_t LOWER_RANGES[][4] = {{
 
 
 def filled(rows: list[tuple[int, ...]], separator: str) -> str:
-    """The rows one after the other in lines of at most 100 columns."""
+    """Put the rows one after the other in lines of at most 100 columns."""
     opening, closing = ("{", "},") if separator == "," else ("", " ")
     text = " ".join(opening + separator.join(map(str, row)) + closing for row in rows)
     return textwrap.fill(" ".join(text.split()), 99, break_on_hyphens=False)
