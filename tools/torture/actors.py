@@ -15,7 +15,7 @@ MEDDLERS = 0.2
 
 
 def ask(world, chance):
-    """One query, or many, of a database or of whatever snapshot or transaction is there."""
+    """Query once, or many times, a database or any open snapshot or transaction."""
     ask_one(chance.choice(readable(world)), chance)
 
 
@@ -40,7 +40,7 @@ def ask_one(reader, chance):
 
 
 def stream(world, chance):
-    """Read pairs while they are found."""
+    """Read pairs while the search is still running."""
     reader = chance.choice(readable(world))
     pairs = reader.find_all(distance=FOUND_DISTANCE)
     for at, chunk in enumerate(pairs.chunks()):
@@ -50,7 +50,7 @@ def stream(world, chance):
 
 
 def take_snapshot(world, chance):
-    """Open a snapshot, or close one, whoever may be using it."""
+    """Open a snapshot, or close one that other threads may be using."""
     with world.guard:
         one = world.snapshots.pop(0) if len(world.snapshots) > 3 else None
     if one is not None:
@@ -61,7 +61,7 @@ def take_snapshot(world, chance):
 
 
 def insert(world, chance):
-    """Store one document, or some, with and without much metadata."""
+    """Store one document, or several, with and without much metadata."""
     database = chance.choice(world.databases)
     if chance.random() < 0.7:
         id = world.fresh("one")
@@ -74,7 +74,7 @@ def insert(world, chance):
 
 
 def transact(world, chance):
-    """Begin a transaction, let others have it, insert, and end it, unless they did."""
+    """Begin a transaction that all threads may use, insert, and end it if no other thread has."""
     shared = world.share(chance.choice(world.databases).write())
     try:
         for _ in range(chance.choice([1, 5, 20])):
@@ -98,7 +98,7 @@ def meddle(world, chance):
 
 
 def close(world, chance):
-    """Close a database under the others, and open it again."""
+    """Close a database that other threads are using, and open it again."""
     time.sleep(chance.uniform(0, 0.05))
     at = chance.randrange(len(world.databases))
     world.databases[at].close()
@@ -111,7 +111,7 @@ def compact(world, chance):
 
 
 def fork(world, chance):
-    """A child that must be refused the databases of its parent, and may open its own."""
+    """Fork a child, which must be refused the databases of its parent and may open its own."""
     time.sleep(chance.uniform(0, 0.2))
     child = os.fork()
     if child == 0:
@@ -131,7 +131,7 @@ def fork(world, chance):
 
 
 def call_back(world, chance):
-    """Close, abort, insert or ask in a callback of a verb that is at work."""
+    """Close, abort, insert or query in a callback of a verb that is running."""
     database = chance.choice(world.databases)
     with database.write() as transaction:
         deed = chance.choice([
@@ -156,7 +156,7 @@ def call_back(world, chance):
 
 
 def once(deed, values):
-    """The values, with a deed in their middle."""
+    """Yield the values, and call `deed` in the middle."""
     for at, value in enumerate(values):
         if at == len(values) // 2:
             deed()
@@ -168,7 +168,7 @@ def method_of(chance):
 
 
 def readable(world):
-    """Everything that has reading verbs now."""
+    """Return every open object that has reading verbs."""
     with world.guard:
         others = [shared.transaction for shared in world.transactions]
         return [*world.databases, *world.snapshots, *others]

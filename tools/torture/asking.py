@@ -1,6 +1,7 @@
 """Asking: calls reading verbs and compares each answer with the expected answer.
 
-`target` answers, `expected` knows, `chance` draws.
+Every verb takes `target`, which answers, `expected`, which knows the right answer, and `chance`,
+which draws the arguments.
 """
 
 from oracle import components, stars
@@ -19,11 +20,11 @@ def is_by_similarity(expected, ask, entry):
 
 
 def served(call, ask):
-    """What `call` answers; None where a method that was named cannot serve the request."""
+    """Return the answer of `call`; None if a named method cannot serve the request."""
     try:
         return call()
     except simdb.OptionError:
-        # Without a method every request can be served.
+        # Without a named method, every request must be served.
         assert ask.get("method") not in (None, "auto", "exhaustive"), f"refused: {ask}"
         return None
 
@@ -52,7 +53,7 @@ def check_first(expected, first, matches, near, ask):
     if first is None:
         assert expected.recall_of(ask) < 1 or not set(matches) - near, f"first of {ask} is none"
     else:
-        assert first.id in matches, f"{first} is no match of {ask}"
+        assert first.id in matches, f"{first} does not match {ask}"
         truth.check_measured((first.distance, first.similarity), matches[first.id])
 
 
@@ -121,7 +122,7 @@ def query_many(target, expected, chance):
 
 
 def some_pairs_ask(expected, chance):
-    """A criterion for stored documents among each other, with a bound of its own."""
+    """Draw a criterion for pairs of stored documents; it always has a bound."""
     featured = [entry for entry in expected.documents.values() if entry.bits is not None]
     weighted = not featured or any(map(entries_are_weighted, featured))
     ask = some_ask(chance, expected.options, weighted=weighted)
@@ -142,7 +143,7 @@ def find_all(target, expected, chance):
     seen = []
     for pair in found:
         seen.append((pair.left, pair.right))
-        assert seen[-1] in wanted, f"{pair} is no pair of {ask}"
+        assert seen[-1] in wanted, f"{pair} does not match {ask}"
         truth.check_measured((pair.distance, pair.similarity), wanted[seen[-1]])
     assert len(set(seen)) == len(seen), "a pair is given twice"
     recall = expected.recall_of(ask)
@@ -239,7 +240,7 @@ def plan(target, expected, chance):
     ask = some_pairs_ask(expected, chance)
     n, pairs = chance.choice([None, 0, 10, 1e6]), chance.random() < 0.5
     told = served(lambda: target.plan(n, pairs=pairs, **ask), ask)
-    # A method that is named may reach less than was asked, and its plan says so.
+    # A named method may reach less recall than asked for; its plan then says so.
     if told is not None and ask.get("method") in (None, "auto", "exhaustive", "psm", "multiprobe"):
         assert told.recall >= (ask.get("recall") or expected.options.recall) - 1e-9, told
     return f"plan({n}, pairs={pairs}, {ask})"
@@ -252,7 +253,7 @@ READING = (
 
 
 def check_all(target, expected):
-    """The same documents in the same order."""
+    """Check that the target has the same documents in the same order."""
     ids = list(expected.documents)
     assert [truth.key(id) for id in target] == [truth.key(id) for id in ids]
     assert len(target) == len(ids)

@@ -44,7 +44,10 @@ def put_all(expected, ids, documents, metadata):
 
 
 def some_new(expected, chance):
-    """A batch whose ids may be taken, and its entries; all weighted or none, but for empty ones."""
+    """Draw a batch whose ids may be stored already, and its entries.
+
+    Either all documents with features have weights, or none has.
+    """
     ids, documents, metadata = some_batch(chance, expected.options)
     entries = [expected.entry(document) for document in documents]
     is_weighted = chance.random() < 0.7 or expected.is_signed
@@ -113,7 +116,7 @@ def add_many_if_new(target, expected, chance):
     for id, document, data, entry, row in rows:
         matches, near = expected.matches(entry, ask)
         if row:
-            assert row[0].id in matches, f"{row} is no match"
+            assert row[0].id in matches, f"{row} does not match"
             truth.check_measured((row[0].distance, row[0].similarity), matches[row[0].id])
         else:
             assert not set(matches) - near, f"{id!r} was stored beside {matches}"

@@ -1,9 +1,9 @@
 """Crowd: several processes use one database and are killed one after the other.
 
-Two writers and one that compacts take turns at the ledger of tests/faults/tortured.py, and write
-down in the same transaction that it is theirs, and the number of it; each is told to us once it is
-committed.  Readers hold snapshots, which must stay what they were.  Whoever is killed, the others
-go on, and in the end every acknowledged transaction is there, none by half and none twice.
+Two writers and a compacting writer change the ledger of tests/faults/tortured.py in turn.  Each
+transaction also stores its writer's name and number; the writer reports the number to the parent
+process after the commit.  Readers hold snapshots, which must not change.  After each kill the other
+processes must go on.  At the end every acknowledged transaction must be there, whole and once.
 """
 
 import os
@@ -31,7 +31,7 @@ SETTINGS = {"timeout": 30, "map_size": tortured.LEAST_MAP}
 
 
 class Worker:
-    """One process at a time in a role; `acknowledged` counts its committed transactions."""
+    """A role with one process at a time; `acknowledged` counts its committed transactions."""
 
     def __init__(self, path, number, chance):
         self.path, self.number, self.chance = path, number, chance
@@ -40,7 +40,7 @@ class Worker:
         self.start()
 
     def start(self):
-        """Start its next process."""
+        """Start the next process of this role."""
         durability = self.chance.choice(["full", "process", "none"])
         chance = random.Random(f"{self.chance.random()} {self.number}")
         self.said = tempfile.TemporaryFile()  # noqa: SIM115 - `kill` closes it
@@ -58,7 +58,7 @@ class Worker:
         os.close(writing)
 
     def kill(self):
-        """Kill its process; what it said aside, which is nothing if all was well."""
+        """Kill its process; return what it wrote to stderr, which is nothing if all was well."""
         os.kill(self.process, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
         self.listen()
@@ -69,7 +69,7 @@ class Worker:
         return said or ("" if code == -signal.SIGKILL else f"ended by itself with {code}")
 
     def listen(self):
-        """Take in what it has told since."""
+        """Read what it has reported since the last call."""
         while select.select([self.told], [], [], 0)[0]:
             told = os.read(self.told, NUMBER.size << 10)
             if not told:
@@ -77,13 +77,16 @@ class Worker:
             self.acknowledged += len(told) // NUMBER.size
 
     def waits_for_next(self):
-        """Whether it goes on within a minute."""
+        """Return whether the process reports progress within a minute."""
         self.listen()
         return bool(select.select([self.told], [], [], HANGS_SECONDS)[0])
 
 
 def torture(path, kills, seed):
-    """(how often each role was killed, what was wrong) of a crowd on a new database."""
+    """Kill processes of a crowd on a new database.
+
+    Return how often each role was killed, and what was wrong.
+    """
     chance, found, bad = random.Random(seed), Counter(), []
     begun = outcome_of(lambda: tortured.begin(path), HANGS_SECONDS)
     workers = [Worker(path, number, chance) for number in range(len(ROLES))]
@@ -111,7 +114,7 @@ def torture(path, kills, seed):
 
 
 def look(path, counts, restarts):
-    """Assert what must be true at the end, `counts` being what each writer was told."""
+    """Assert what must be true at the end; `counts` has each writer's reported transactions."""
     assert_sound(path)
     with simdb.open(path, "r") as database, database.read() as snapshot:
         tortured.assert_consistent(snapshot)
@@ -126,7 +129,7 @@ def look(path, counts, restarts):
 
 
 def work(role, path, number, durability, chance, told):
-    """In a process of the crowd: work until it is killed, and tell what is committed."""
+    """Work in a process of the crowd until it is killed, and report what is committed."""
     if role == "reader":
         with simdb.open(path, "r", **SETTINGS) as database:
             read_for_ever(database, chance, told)
@@ -135,7 +138,7 @@ def work(role, path, number, durability, chance, told):
 
 
 def write_for_ever(database, number, chance, told, *, compacts):
-    """Move money, say whose transaction it is and which, and acknowledge it."""
+    """Move money, store the writer's name and the transaction's number, and report it."""
     own = sum(str(id).startswith(f"done {number} ") for id in database)
     while True:
         with database.write() as transaction:
@@ -148,7 +151,7 @@ def write_for_ever(database, number, chance, told, *, compacts):
 
 
 def read_for_ever(database, chance, told):
-    """Hold a snapshot for a while, and compare what it says at both ends."""
+    """Hold a snapshot for a while, and compare what it holds at the start and the end."""
     while True:
         with database.read() as snapshot:
             tortured.assert_consistent(snapshot)

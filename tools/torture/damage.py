@@ -2,10 +2,10 @@
 
     python tools/torture/damage.py --trials 3000 --seed 1
 
-A file that is cut off while it is open is not tried: the system ends whoever reads what is gone.
-Every trial is a forked child.  Nothing may come of it but an answer or an error of simdb; and what
-is damaged before opening is found by opening or the deep check, or changes no answer.  A trial is
-run again, alone, by the number that a failure is printed with: --only.
+Files that are truncated while they are open are left out: the system ends every process that reads
+a missing page.  Every trial runs in a forked child.  It must end with an answer or an error of
+simdb.  Damage before opening must be found by opening or by the deep check, or change no answer.
+A failure is printed with its number; --only runs that trial again, alone.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def old_page(random, file, old):
 
 
 def flip_bits(random, file, old):
-    """Some bits of the pages that LMDB reads, or of any."""
+    """Flip some bits of the pages that LMDB reads, or of any page."""
     small = [
         at for at in range(0, len(file), PAGE) if struct.unpack_from("<H", file, at + 10)[0] < 4
     ]
@@ -70,7 +70,7 @@ def swap_pages(random, file, old):
 
 
 def harm_heads(random, file, old):
-    """The head of a value on pages of its own: its number, kind or count of pages."""
+    """Change the head of a value on pages of its own: its number, kind or count of pages."""
     start = random.choice(heads_of(file))
     offset, form, value = random.choice([
         (0, "<Q", 2), (0, "<Q", random.getrandbits(64)), (10, "<H", 0), (10, "<H", 2),
@@ -80,7 +80,7 @@ def harm_heads(random, file, old):
 
 
 def harm_metas(random, file, old):
-    """A number in a meta page, or all of it."""
+    """Change a number in a meta page, or the whole page."""
     start = random.randrange(2) * PAGE
     if random.random() < 0.2:
         yield start, bytes(PAGE)
@@ -91,14 +91,14 @@ def harm_metas(random, file, old):
 
 
 def harm_words(random, file, old):
-    """A few words of a page, as an overwritten array has them."""
+    """Change a few words of a page, as a program that overwrites an array would."""
     start = a_page(random, file) + random.randrange(0, PAGE, 8)
     for at in range(start, min(start + 8 * random.randint(1, 4), len(file) - 7), 8):
         yield at, struct.pack("<Q", random.choice([0, 2**64 - 1, random.getrandbits(64)]))
 
 
 def harm_arrays(random, file, old):
-    """Numbers in the array of a value on pages of its own, whose header stays as it is."""
+    """Change numbers in the array of a value on pages of its own, but not its header."""
     start = random.choice(heads_of(file))
     (pages,) = struct.unpack_from("<I", file, start + 12)
     stop = min(start + pages * PAGE, len(file))
@@ -113,7 +113,7 @@ def harm_arrays(random, file, old):
 
 
 def heads_of(file):
-    """Where pages of values begin that have pages of their own."""
+    """Find where values begin that have pages of their own."""
     return [
         at
         for at in range(2 * PAGE, len(file) - PAGE + 1, PAGE)
@@ -146,7 +146,7 @@ def insert_one(database, specimen, scratch):
 
 
 def insert_many(database, specimen, scratch):
-    """Enough to seal and merge runs, with metadata on pages of their own."""
+    """Insert enough to seal and merge runs, with metadata on pages of its own."""
     for at in range(3):
         documents = specimen.fresh(60)
         ids = [f"fresh {at} {number}" for number in range(60)]
@@ -213,7 +213,11 @@ VERBS = {
 
 
 def forked(action):
-    """(outcome, message) of `action()` in a child: ok, error, OTHER, SIGNAL, or what it returns."""
+    """Run `action()` in a child; return (outcome, message).
+
+    The outcome is "ok", "error" (an error of simdb), OTHER (another exception), SIGNAL, or what
+    `action` returns.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -243,7 +247,7 @@ def forked(action):
 
 
 def write(path, changes):
-    """Make the changes in the data file of a database; without content it is cut off there."""
+    """Make the changes in the data file of a database; a change without content truncates it."""
     descriptor = os.open(os.path.join(path, DATA_FILE), os.O_WRONLY)
     for at, content in changes:
         if content is None:
@@ -270,7 +274,7 @@ def ask_then_damage(path, specimen, scratch, verb, changes, is_warm):
 
 
 def look_for_silence(path, specimen, expected):
-    """What is not found by the deep check must not change an answer."""
+    """Check that damage which the deep check does not find changes no answer."""
     with simdb.open(path, "r") as database:
         if list(database.check(deep=True)):
             return None
@@ -278,11 +282,11 @@ def look_for_silence(path, specimen, expected):
             answer = everything(database, specimen)
         except simdb.Error as error:
             return "SILENT", f"the deep check did not find what gave {error!r}"
-    return None if answer == expected else ("SILENT", "another answer, and no finding")
+    return None if answer == expected else ("SILENT", "a wrong answer, and no finding")
 
 
 def trial(number, seed, specimens, expected, scratch, how):
-    """(when, damage, verb, outcome, message) of one trial, which follows from its number."""
+    """Run the trial of this number; return (when, damage, verb, outcome, message)."""
     chance = random.Random(f"{seed} {number}")
     specimen = chance.choice(specimens)
     verb = chance.choice(list(VERBS))
@@ -315,7 +319,7 @@ def name_of(harm):
 
 
 def campaign(trials, seed, *, seconds=None, only=None, how=None, directory=None):
-    """(number, when, damage, verb, outcome, message) of every trial."""
+    """Run every trial; yield its (number, when, damage, verb, outcome, message)."""
     warnings.simplefilter("ignore")
     deadline = None if seconds is None else time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="simdb-damage-", dir=directory) as scratch:
@@ -335,12 +339,12 @@ def campaign(trials, seed, *, seconds=None, only=None, how=None, directory=None)
 
 
 def failures_of(results):
-    """Those that ended neither with an answer nor with an error of simdb."""
+    """Return the trials that ended neither with an answer nor with an error of simdb."""
     return [result for result in results if result[4] not in FINE]
 
 
 def print_table(results):
-    """How the trials of every kind of damage ended."""
+    """Print how the trials of every kind of damage ended."""
     counts = Counter((when, kind, outcome) for _, when, kind, _, outcome, _ in results)
     outcomes = ["ok", "error", "OTHER", "SIGNAL", "SILENT"]
     print(f"{'damaged':<14} {'how':<12} " + " ".join(f"{name:>7}" for name in outcomes))

@@ -4,7 +4,7 @@
     python tools/torture/differential.py --seed 17 --steps 250 --kernel scalar
 
 Each seed makes a database with options of its own, in a process with one variant of the kernel.
-What fails is told with its seed, step, options and last steps, and the command that runs just that.
+A failure is printed with its seed, step, options and last steps, and the command that runs only it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
 GROUP_SEEDS = 10
-# A run of probabilistic answers fails by chance less than once in a million such runs.
+# The check of probabilistic answers fails by chance in less than one of a million runs.
 DEVIATIONS = 5.0
 
 
@@ -50,7 +50,7 @@ def main():
 
 
 def run_all(given):
-    """All seeds, in groups, each in a process of its own; 1 where one failed."""
+    """Run all seeds, in groups, each group in a process of its own; return 1 if a seed failed."""
     kernels = [given.kernel] if given.kernel else known_kernels()
     seeds = range(given.seed, given.seed + given.seeds)
     until = time.monotonic() + given.seconds
@@ -82,7 +82,10 @@ def known_kernels():
 
 
 def run_group(kernel, seeds, given, until):
-    """Some seeds in one process; failures, seeds, steps, matches promised, found, variance."""
+    """Run some seeds in one process.
+
+    Return failures, seeds, steps, and the number of matches promised and found, and its variance.
+    """
     total = (0,) * 6
     while seeds and time.monotonic() < until:
         ended = run_process(kernel, seeds, given, until)
@@ -123,7 +126,7 @@ def run_process(kernel, seeds, given, until):
 
 
 def command_of(seed, given):
-    """What runs just one seed again, but for the kernel."""
+    """Return the command that runs only one seed again, without its --kernel."""
     callbacks = "" if given.callbacks else " --no-callbacks"
     return f"{sys.executable} {HERE} --seed {seed} --steps {given.steps}{callbacks}"
 
@@ -133,7 +136,7 @@ def step_of(seeds):
 
 
 def run_here(given):
-    """The seeds of one group, in this process."""
+    """Run the seeds of one group, in this process."""
     from expected import Tally  # noqa: PLC0415
     from session import Session  # noqa: PLC0415
 
@@ -156,7 +159,7 @@ def run_here(given):
 
 
 def report(session, given):
-    """Say what failed, after which steps, and how to run just that."""
+    """Print what failed, after which steps, and the command that runs only it."""
     print(f"FAILED in step {session.steps} of seed {session.seed}, in {session.directory}")
     print(f"options: {session.options}")
     print("last steps:", *session.last, f"in a transaction: {session.doing}", sep="\n  ")

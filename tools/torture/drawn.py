@@ -79,7 +79,7 @@ def some_minhash(chance):
 
 
 def some_text(chance):
-    """A text of one of a few families, so that much is near or equal."""
+    """Draw a text from one of a few families, so that many texts are near or equal."""
     if chance.random() < 0.08:
         return chance.choice(["", "   ", "\u9ed1", "x" * 3000, "word1 " * 400])
     start = 5 * chance.randrange(5)
@@ -111,7 +111,7 @@ def some_id(chance):
 
 
 def some_batch(chance, options):
-    """Distinct ids, documents and metadata."""
+    """Draw distinct ids, documents and metadata."""
     count = chance.choice([0, 1, 1, 2, 5, 12, 30])
     ids = list({(type(id), id): id for id in (some_id(chance) for _ in range(count))}.values())
     return (
@@ -122,7 +122,7 @@ def some_batch(chance, options):
 
 
 def some_ask(chance, options, *, weighted):
-    """Bounds, recall and method that a query may have; `weighted`: similarity may be asked."""
+    """Draw bounds, recall and method of a query; a similarity only if `weighted`."""
     ask = {}
     can_measure = weighted and options.sketch.vector_bytes > 0
     if can_measure and chance.random() < 0.5:

@@ -1,7 +1,7 @@
 """Expected: the answers that a database must give, from a dict of documents and double loops.
 
-`ask` is what a query says: similarity, distance, recall, method.  An answer is exact where all
-matches were asked for; otherwise it is a part of the truth, and how large a part is counted.
+`ask` is a dict of what a query asks for: similarity, distance, recall, method.  At recall 1 an
+answer must have all matches.  Below, an answer may leave out some; `Tally` counts them.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ import simdb
 
 @dataclass(frozen=True)
 class Entry:
-    """A document: `bits` None without features; `vector` of weights or `minima`, if it has any."""
+    """A document: `bits`, None without features, and a `vector` of weights, `minima` or neither."""
 
     bits: int | None
     vector: Any = None
@@ -27,7 +27,7 @@ class Entry:
 
 @dataclass
 class Tally:
-    """How much of what probabilistic answers owed they found: `variance` of the number found."""
+    """The matches that answers below recall 1 should have and have; `variance` is of `found`."""
 
     owed: float = 0.0
     promised: float = 0.0
@@ -38,24 +38,24 @@ class Tally:
         self.owed += owed
         self.promised += recall * owed
         self.found += found
-        # The matches of one query are found or missed together, at the worst.
+        # In the worst case all matches of a query are found, or none.
         self.variance += recall * (1 - recall) * owed**2
 
 
 @dataclass
 class Expected:
-    """The documents in the order of insertion, and what they answer."""
+    """The documents in the order of insertion, and the right answers of queries for them."""
 
     options: simdb.Options
     tally: Tally
     documents: dict[Any, Entry] = field(default_factory=dict)
-    known: dict[Any, Any] = field(default_factory=dict)  # what was measured already
+    known: dict[Any, Any] = field(default_factory=dict)  # the pairs measured so far
 
     def copy(self):
         return self.only(self.documents)
 
     def only(self, documents):
-        """The same with other documents."""
+        """Return a copy with other documents."""
         return Expected(self.options, self.tally, dict(documents), self.known)
 
     @property
@@ -63,7 +63,7 @@ class Expected:
         return isinstance(self.options.sketch, simdb.Minhash)
 
     def entry(self, document, metadata=None):
-        """What is kept of a document."""
+        """Return what a database keeps of a document."""
         if isinstance(document, int):
             return Entry(document, metadata=metadata)
         if isinstance(document, simdb.Fingerprint):
@@ -87,7 +87,7 @@ class Expected:
         return self.documents.pop(id, None) is not None
 
     def measured(self, left, right):
-        """(distance, similarity or None) of two entries that have features."""
+        """Return (distance, similarity or None) of two entries that have features."""
         couple = left.number, right.number
         if couple not in self.known:
             self.known[couple] = self.measure(left, right)
@@ -107,7 +107,7 @@ class Expected:
         return distance, cosine(left.vector, right.vector)
 
     def bounds(self, ask, entry):
-        """(similarity, distance) that a query by `entry` means."""
+        """Return the (similarity, distance) that a query by `entry` means."""
         similarity, distance = ask.get("similarity"), ask.get("distance")
         if similarity is None and distance is None:
             if self.is_signed or (entry.vector is not None and self.options.sketch.vector_bytes):
@@ -116,7 +116,10 @@ class Expected:
         return similarity, distance
 
     def matches(self, entry, ask, *, without=None):
-        """{id: (distance, similarity)} of all matches, and which ids are too near to call."""
+        """Return {id: (distance, similarity)} of all matches, and the ids of uncertain matches.
+
+        A match is uncertain if its similarity differs from the bound by rounding only.
+        """
         found, near = {}, set()
         if entry.bits is None:
             return found, near
@@ -136,7 +139,7 @@ class Expected:
         return found, near
 
     def pairs(self, ask):
-        """The same of all pairs: {(older id, newer id): (distance, similarity)}."""
+        """Return {(older id, newer id): (distance, similarity)} of all pairs, and the uncertain."""
         found, near = {}, set()
         ids = list(self.documents)
         for at, id in enumerate(ids):
@@ -151,7 +154,7 @@ class Expected:
         return found, near
 
     def recall_of(self, ask):
-        """What is promised; 0 where a method is named that may find less, as its plan says."""
+        """Return the recall promised; 0 if a named method may find less, as its plan says."""
         method, recall = ask.get("method"), ask.get("recall") or self.options.recall
         if method == "exhaustive":
             return 1.0
@@ -160,11 +163,11 @@ class Expected:
 
 
 def check_row(expected, found, truth, near, ask, *, limit=None, is_by_similarity):
-    """Hold the matches of one query against the truth; `found`: `simdb.Match` each."""
+    """Compare the matches of one query, `simdb.Match` each, with the true matches."""
     ids = [match.id for match in found]
     assert len(set(map(key, ids))) == len(ids), f"a match is given twice: {ids}"
     for match in found:
-        assert match.id in truth, f"{match} is no match of {ask}"
+        assert match.id in truth, f"{match} does not match {ask}"
         check_measured((match.distance, match.similarity), truth[match.id])
     check_order(expected, found, is_by_similarity)
     recall = expected.recall_of(ask)
@@ -183,7 +186,7 @@ def check_row(expected, found, truth, near, ask, *, limit=None, is_by_similarity
 
 
 def check_measured(found, wanted):
-    """Equal distances, and similarities that differ by rounding only."""
+    """Check that distances are equal and similarities differ by rounding only."""
     assert found[0] == wanted[0], f"distance {found} is not {wanted}"
     assert (found[1] is None) == (wanted[1] is None), f"similarity {found} is not {wanted}"
     if wanted[1] is not None:
@@ -191,7 +194,7 @@ def check_measured(found, wanted):
 
 
 def check_order(expected, found, is_by_similarity):
-    """The best first, and of the same the oldest."""
+    """Check that the best match is first, and of equal distances the oldest."""
     if is_by_similarity:
         values = [match.similarity for match in found]
         assert values == sorted(values, reverse=True), f"not the best first: {values}"
@@ -202,5 +205,5 @@ def check_order(expected, found, is_by_similarity):
 
 
 def key(id):
-    """An id with its type, since 1 and True are equal."""
+    """Return an id with its type, since 1 and True are equal."""
     return type(id).__name__, id

@@ -1,10 +1,10 @@
 """Injecting: an interrupt or a kill at any place where CPython checks for signals.
 
-Signals are looked for after a call, at the start of a function, where a generator goes on and where
-a loop jumps back.  `Injector` follows the frames of the library by tracing and counts these places;
-at the chosen one a real SIGINT is pending, so that the interpreter itself delivers it where Ctrl-C
-would have been delivered.  Frames of contextlib count, too: an interrupt between the end of
-`__enter__` and the body of a `with` statement is one of the places.
+CPython checks for signals after a call, at the start of a function, where a generator continues and
+where a loop jumps back.  `Injector` traces the frames of the library and counts these places.  At
+the chosen place it makes a real SIGINT pending, and the interpreter delivers it as it would deliver
+Ctrl-C.  Frames of contextlib count, too: one of the places is between the end of `__enter__` and
+the body of a `with` statement.
 """
 
 import _thread
@@ -23,7 +23,10 @@ NEVER = -1
 
 
 class Interrupt(int):
-    """`now` makes SIGINT pending by an attribute, since after a call it would be delivered here."""
+    """A number whose attribute `now` makes SIGINT pending.
+
+    It is an attribute because a signal is delivered after a call, which would be here.
+    """
 
     now = property(_thread.interrupt_main)
 
@@ -32,10 +35,10 @@ SIGINT = Interrupt(signal.SIGINT)
 
 
 class Injector:
-    """Interrupts the main thread at place `chosen`, counted from 0; NEVER only counts.
+    """An object that interrupts the main thread at place `chosen`, counted from 0.
 
-    With `kills` the process is ended there by SIGKILL instead.
-    `places` are the different places met: number to where it is; `where` tells the chosen one.
+    NEVER interrupts nowhere and only counts.  With `kills`, SIGKILL ends the process instead.
+    `places` maps numbers of the distinct places met to source lines; `where` is the chosen place.
     """
 
     def __init__(self, chosen=NEVER, *, kills=False):
@@ -47,8 +50,8 @@ class Injector:
         self._is_doubled = False
 
     def run(self, action):
-        """Call `action`; returns whether the interrupt came out of it."""
-        # A shell that starts a program in the background lets it ignore SIGINT.
+        """Call `action`; return whether it ended with the interrupt."""
+        # A program that a shell starts in the background ignores SIGINT.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.settrace(self._enter)
         try:
@@ -64,7 +67,7 @@ class Injector:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if self._is_doubled and self.places:
-            self.places.popitem()  # what is pending before the call is delivered here
+            self.places.popitem()  # a signal pending before the call is delivered here
         self._is_doubled = False
         if self._is_chosen(frame):
             sys.settrace(None)
@@ -98,7 +101,7 @@ class Injector:
 
 @cache
 def looks_for_signals(code):
-    """{offset: "call" or "jump"} of the instructions after which signals are looked for."""
+    """Return {offset: "call" or "jump"} of instructions after which signals are checked."""
     kinds = {}
     for each in dis.get_instructions(code):
         if each.opname.startswith("CALL") and not each.opname.startswith("CALL_INTRINSIC"):

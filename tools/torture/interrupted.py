@@ -1,8 +1,8 @@
 """Interrupted: one trial of interrupts.py, which interrupts a verb once and checks the state.
 
-Wherever a verb was interrupted: its database is then in the state before or in the state after,
-takes the next insertion, passes the deep check, closes at once, leaves no file open and opens
-again; and what the verb was to make elsewhere is there whole or not at all.
+After every interrupt the database must be in the state before the verb or in the state after it,
+take another insertion, pass the deep check, close at once, leave no file open and open again.  What
+the verb makes elsewhere, such as a copy, must be whole or absent.
 """
 
 import gc
@@ -14,14 +14,14 @@ import verbs
 from injecting import NEVER, Injector
 
 AT_ONCE_SECONDS = 1.0
-# An interrupt that finds a finaliser at work is dropped by CPython, and the verb goes on.
-# A verb has fewer places than were counted where it looked less often at the clock.
+# CPython drops an interrupt that is delivered in a finaliser, and the verb goes on.
+# A verb that looks at the clock less often has fewer places than were counted.
 ENDS = ("interrupted", "finished", "not reached")
 KEPT = {"db", "weighted", "dumped", "made"}
 
 
 def places(verb, base, folder):
-    """{number: where} of the places of a verb, in a process that has run it before."""
+    """Return {number: where} of the places of a verb, in a process that has run it before."""
     trial = verbs.begin(verb, base, folder / "counted")
     injector = Injector(NEVER)
     injector.run(lambda: verbs.VERBS[verb](trial))
@@ -29,7 +29,7 @@ def places(verb, base, folder):
 
 
 def run(verb, number, base, folder, states):
-    """(where it was interrupted, how it ended, what was wrong after that) of one place."""
+    """Interrupt a verb at one place; return (where, how it ended, what was wrong after that)."""
     trial = verbs.begin(verb, base, folder)
     injector, ended = Injector(number), "finished"
     try:
@@ -45,7 +45,7 @@ def run(verb, number, base, folder, states):
 
 
 def looked_at(trial, verb, states):
-    """What is wrong with the database and with what was made beside it; [] for nothing."""
+    """Return what is wrong with the database and with what was made beside it; [] for nothing."""
     wrong = []
     steps = [still_works, closes_at_once, opens_again, leaves_nothing]
     for step in steps:
@@ -61,7 +61,7 @@ def still_works(trial, _verb, states):
     try:
         found = verbs.state(trial.database)
     except simdb.ClosedError:
-        trial.database.close()  # of one whose closing was interrupted, that is no harm
+        trial.database.close()  # no harm if its closing was interrupted
         trial.database = simdb.open(trial.path, "w", **verbs.SETTINGS)
         found = verbs.state(trial.database)
     if found not in states:
@@ -89,7 +89,7 @@ def leaves_nothing(trial, verb, states):
     if names:
         yield f"still open: {', '.join(names)}"
     for name in sorted(set(os.listdir(trial.folder)) - KEPT):
-        # Nothing can be done about a place between making a directory and knowing its name.
+        # An interrupt between making a directory and knowing its name cannot be handled.
         path = trial.folder / name
         if path.is_file() or os.listdir(path):
             yield f"left behind: {name}"
@@ -98,9 +98,9 @@ def leaves_nothing(trial, verb, states):
 
 
 def open_files(folder):
-    """Names of the files below `folder` that this process has open.
+    """Return the names of the files below `folder` that this process has open.
 
-    An IDF table may be: it is read in the map for as long as somebody has the options.
+    An IDF table may stay open: it is mapped as long as the options exist.
     """
     names = []
     for descriptor in os.listdir("/proc/self/fd"):

@@ -7,9 +7,9 @@
     python tools/torture/interrupts.py --lines --within storage/gate storage/environment
     python tools/torture/interrupts.py --verbs insert --place 41
 
-Each trial is a process of its own; see interrupted.py for what must be true after it.  A sample
-takes lines in the first place: one that was met a thousand times is drawn as often as one met once.
-The end code is 1 when something was wrong anywhere.  CPython 3.11 or later.
+Each trial is a process of its own; interrupted.py says what must be true after it.  A sample draws
+lines first, then places: a line that was run a thousand times is drawn as often as a line that was
+run once.  The exit code is 1 if anything was wrong.  Needs CPython 3.11 or later.
 """
 
 import argparse
@@ -66,9 +66,9 @@ def main():
 
 @dataclass(frozen=True)
 class Drawing:
-    """Which places to try: `points` of them in files that begin as one of `within`, or `chosen`.
+    """The choice of places: `points` places in files whose paths begin as in `within`, or `chosen`.
 
-    They are of different lines as far as possible; EVERY_LINE and EVERY_PLACE draw no sample.
+    The sample takes as many different lines as possible; EVERY_LINE and EVERY_PLACE draw no sample.
     """
 
     points: int
@@ -77,7 +77,7 @@ class Drawing:
     chosen: list[int] | None
 
     def among(self, known):
-        """Numbers of places; `known` tells where each is."""
+        """Return the numbers of the drawn places; `known` says where each place is."""
         if self.chosen is not None:
             return self.chosen
         drawn = [number for number, where in known.items() if where.startswith(self.within)]
@@ -90,7 +90,7 @@ class Drawing:
 
 
 def trials(verb, drawing):
-    """(how many places the verb has, outcomes of those that were tried)."""
+    """Try a verb; return how many places it has, and the outcomes of those that were tried."""
     with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         folder = Path(scratch)
         base = folder / "base"
@@ -106,7 +106,7 @@ def trials(verb, drawing):
 
 
 def trial(verb, number, base, folder, states):
-    """(place, where, how it ended, what was wrong) of one interrupt."""
+    """Interrupt a verb once; return (place, where, how it ended, what was wrong)."""
     mine = folder / f"at {number}"
     found = outcome_of(lambda: interrupted.run(verb, number, base, mine, states), HANGS_SECONDS)
     if found.error:
@@ -115,7 +115,7 @@ def trial(verb, number, base, folder, states):
 
 
 def tell(verb, known, tried, bad):
-    """Print what came of one verb."""
+    """Print the outcomes of one verb."""
     ends = Counter(ended for _, _, ended, _ in tried)
     counts = ", ".join(f"{count} {ended}" for ended, count in ends.most_common(4))
     print(f"{verb:10} {known:5} places, {len(tried):5} tried, {len(bad):3} bad: {counts}")

@@ -1,10 +1,10 @@
 """Killed: one trial of kills.py, in which SIGKILL ends a verb and another process checks.
 
 The kill comes at a random instant, or at a place of the verb's own code as interrupts.py counts
-them.  The database must then open in the state before or in the state after, the one after where
-the verb was acknowledged, take an insertion and pass the deep check.  What the verb was to make is
-there whole or not at all, and where it is not, the verb works the second time, whatever the first
-one left behind.
+them.  The database must then open in the state before the verb or in the state after it, and in the
+state after it if the verb was acknowledged.  It must take an insertion and pass the deep check.
+What the verb makes elsewhere must be whole or absent; if it is absent, the verb must work the
+second time, whatever the first one left behind.
 """
 
 import os
@@ -27,7 +27,7 @@ ACKNOWLEDGED = b"done"
 
 @dataclass(frozen=True)
 class Kill:
-    """When: at `place`, or `seconds` after the verb began where that is None."""
+    """The moment of a kill: at `place`, or `seconds` after the verb began if `place` is None."""
 
     place: int | None
     seconds: float
@@ -35,13 +35,13 @@ class Kill:
 
 
 def draw(chance, places, seconds):
-    """A kill of a verb that takes so many seconds; every second one at a place."""
+    """Draw a kill of a verb that takes `seconds`; every second kill is at a place."""
     at = chance.choice(places) if places and chance.random() < 0.5 else None
     return Kill(at, chance.uniform(0, 1.5 * seconds), chance.choice(DURABILITIES))
 
 
 def run_until_killed(verb, base, folder, kill):
-    """Whether the verb was acknowledged before its process ended."""
+    """Run a verb and kill its process; return whether the verb was acknowledged before."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -68,7 +68,7 @@ def run_until_killed(verb, base, folder, kill):
 
 
 def look(verb, folder, states, is_acknowledged):
-    """(what was found, what was wrong with it), in a process that has opened nothing so far."""
+    """Return (what was found, what was wrong), in a process that has opened nothing so far."""
     wrong = []
     trial = verbs.Trial(folder, folder / verbs.DONE_TO.get(verb, "db"), None)
     before, after = states
@@ -79,7 +79,7 @@ def look(verb, folder, states, is_acknowledged):
         wrong += verbs.whole(verb, trial, before)
     elif verb in verbs.MAKING:
         if is_acknowledged:
-            wrong.append("what was made and acknowledged is not there")
+            wrong.append("the verb was acknowledged, but what it made is not there")
         verbs.VERBS[verb](verbs.opened(trial))
         wrong += verbs.whole(verb, trial, before)
     if verb in verbs.MAKING:
@@ -90,7 +90,7 @@ def look(verb, folder, states, is_acknowledged):
 
 
 def _work(verb, base, folder, kill, writing):
-    """In the child: the verb, from a pipe to be told when it begins and when it has ended."""
+    """Run the verb in the child; report on a pipe when it begins and when it has ended."""
     trial = verbs.begin(verb, base, folder, durability=kill.durability)
     os.write(writing, b"begun")
     if kill.place is None:
@@ -102,14 +102,14 @@ def _work(verb, base, folder, kill, writing):
 
 
 def _told(pipe):
-    """The next word of a child; b"" when it has ended."""
+    """Read the next word of a child; b"" when it has ended."""
     if not select.select([pipe], [], [], HANGS_SECONDS)[0]:
         raise RuntimeError("a child says nothing")
     return pipe.read(16)
 
 
 def seconds_of(verb, base, folder):
-    """How long the verb takes here."""
+    """Measure how long the verb takes on this machine."""
     trial = verbs.begin(verb, base, folder)
     start = time.perf_counter()
     verbs.VERBS[verb](trial)

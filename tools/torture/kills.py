@@ -1,12 +1,12 @@
 """Kill processes, one inside a verb or many at once, and check what is left.
 
-    python tools/torture/kills.py --kills 500              shared out among all verbs and the crowd
+    python tools/torture/kills.py --kills 500              divided among all verbs and the crowd
     python tools/torture/kills.py --kills 100 --verbs load import --seed 3
     python tools/torture/kills.py --kills 60 --verbs crowd
 
-`crowd`: two writers, a writer that compacts and readers that hold snapshots, on one database, of
-which one after the other is killed; see crowd.py.  All other verbs: see killed.py.  A table tells
-what was found after the kills; the end code is 1 when anything was wrong.
+`crowd`: two writers, a compacting writer and readers with snapshots use one database, and one of
+them after the other is killed; see crowd.py.  All other verbs: see killed.py.  A table shows what
+was found after the kills; the exit code is 1 if anything was wrong.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main():
 
 
 def kill(verb, kills, given):
-    """Kill one verb so many times; counts of what was found."""
+    """Kill one verb `kills` times; return counts of what was found."""
     with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         folder = Path(scratch)
         base = folder / "base"
@@ -96,7 +96,7 @@ def kill(verb, kills, given):
 
 
 def kill_crowd(kills, seed):
-    """Kill so many of the crowd; counts of who was killed."""
+    """Kill processes of the crowd; return counts of the roles killed."""
     with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
         found, bad = crowd.torture(Path(scratch) / "db", kills, seed)
     return {"kills": kills, "found": found, "left": 0, "bad": [[0, "", "", bad]] if bad else []}
@@ -109,7 +109,7 @@ def must(outcome):
 
 
 def tell(verb, report):
-    """Print what came of one verb."""
+    """Print the outcomes of one verb."""
     counts = ", ".join(f"{count} {what}" for what, count in sorted(report["found"].items()))
     left = f", {report['left']} left something unfinished" if report["left"] else ""
     print(f"{verb:10} {report['kills']:4} kills: {counts}{left}; {len(report['bad'])} bad")

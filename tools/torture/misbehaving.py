@@ -1,8 +1,8 @@
 """Misbehaving: arguments that raise, end too early or have a wrong type.
 
-After each the database must hold what it held before.  With `reentrant` callers also use the
-transaction, or close the database, inside what it is just reading from: reading is allowed, and
-anything else is a BusyError, before anything is staged.
+After each of them the database must hold what it held before.  With `callbacks`, the iterators and
+callbacks of a verb also use its transaction or close its database.  They may read; anything else
+must raise a BusyError before anything is staged.
 """
 
 import simdb
@@ -12,16 +12,16 @@ IDS = [f"mischief{at}" for at in range(6)]
 
 
 class MischiefError(Exception):
-    """What a caller's own code raises."""
+    """An error that a caller's own code raises."""
 
 
 def refused(call, *kinds):
-    """Call, and insist on one of these errors."""
+    """Call, and check that one of these errors is raised."""
     try:
         answer = call()
     except kinds:
         return
-    raise AssertionError(f"answered {answer!r:.60}, and {kinds} was wanted")
+    raise AssertionError(f"answered {answer!r:.60} instead of raising {kinds}")
 
 
 def raising(values, at):
@@ -32,7 +32,7 @@ def raising(values, at):
 
 
 def fresh_batch(chance):
-    """Ids that no step ever stores, and texts."""
+    """Draw texts, with ids that no step ever stores."""
     return IDS.copy(), [some_text(chance) for _ in IDS]
 
 
@@ -107,7 +107,7 @@ MISCHIEF = (
 
 
 def use_inside(database, transaction, expected, chance):
-    """Use the transaction inside of what it reads from."""
+    """Use the transaction inside an iterator that one of its verbs reads."""
     ids, texts = fresh_batch(chance)
     forbidden = {
         "insert": lambda: transaction.insert("inside", some_text(chance)),
@@ -151,7 +151,7 @@ def use_inside(database, transaction, expected, chance):
 
 
 def read_inside(target, expected, chance):
-    """Reading verbs inside of what a verb reads from."""
+    """Call reading verbs inside an iterator that a verb reads."""
     ids, texts = fresh_batch(chance)
 
     def documents():

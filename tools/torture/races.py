@@ -2,7 +2,7 @@
 
     python tools/torture/races.py --seconds 20
 
-ThreadSanitizer prints what it finds and sets the exit code; see `make sanitize-threads`.
+ThreadSanitizer prints the races that it finds and sets the exit code; see `make sanitize-threads`.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main():
 
 
 def use(directory, signed, given, errors, counts):
-    """One database, used by all threads at a time."""
+    """Let all threads use one database at the same time."""
     import simdb  # noqa: PLC0415
 
     sketch = simdb.Minhash(shingle=1) if signed else simdb.Simhash(shingle=1)
@@ -48,7 +48,7 @@ def use(directory, signed, given, errors, counts):
 
 
 def work(database, number, until, errors, counts):
-    """One thread: any verb, until the time is over."""
+    """Call verbs in one thread until the time is over."""
     import simdb  # noqa: PLC0415
     from drawn import some_text  # noqa: PLC0415
 

@@ -24,18 +24,18 @@ SNAPSHOTS_MAX = 3
 
 
 class AbortError(Exception):
-    """Thrown to leave a transaction without a commit."""
+    """An error raised to leave a transaction without a commit."""
 
 
 class Session:
-    """The database, what it must hold, and the snapshots with what they must hold."""
+    """A database with what it must hold, and its snapshots with what they must hold."""
 
     def __init__(self, seed, *, callbacks, tally=None):
         self.seed, self.callbacks = seed, callbacks
         self.chance = random.Random(seed)
         self.steps = 0
         self.last = deque(maxlen=LAST_STEPS)
-        self.doing = []  # what the transaction that goes on has done
+        self.doing = []  # what the running transaction has done
         self.options = some_options(self.chance)
         self.tally = tally or Tally()
         self.directory = tempfile.mkdtemp(prefix="simdb-torture-")
@@ -45,7 +45,7 @@ class Session:
         self.pricing = tables_first(self.chance.random() < 0.5)
 
     def run(self, steps):
-        """Do so many steps, and look at everything at the end."""
+        """Run `steps` steps, and check everything at the end."""
         calibration.measured_delays = lambda: USUAL_DELAYS
         gate.WAIT_SECONDS = 0.02
         with self.pricing:
@@ -89,7 +89,7 @@ class Session:
         self.database.close()
 
     def step(self):
-        """One verb, or one transaction of several; what it was, in words."""
+        """Run one verb, or a transaction of several verbs; return what was done, in words."""
         kinds = [self.change, self.read, self.transact, self.look_after, self.misbehave, self.hold]
         kind = self.chance.choices(kinds, weights=[30, 30, 15, 12, 8, 5])[0]
         try:
@@ -114,7 +114,7 @@ class Session:
         return told if target is self.database else f"of a snapshot: {told}"
 
     def transact(self):
-        """A transaction that ends one way or another."""
+        """Run a transaction that commits, aborts or raises."""
         staged, told = self.expected.copy(), []
         self.doing = told
         end = self.chance.choice(["commit", "leave", "abort", "raise"])
@@ -152,7 +152,7 @@ class Session:
         return self.chance.choice(misbehaving.MISCHIEF)(self.database, self.expected, self.chance)
 
     def hold(self):
-        """Take a snapshot, or give one back."""
+        """Take a snapshot, or close one."""
         if self.snapshots and (len(self.snapshots) == SNAPSHOTS_MAX or self.chance.random() < 0.5):
             self.snapshots.pop(self.chance.randrange(len(self.snapshots)))[0].close()
             return "close a snapshot"
@@ -160,7 +160,7 @@ class Session:
         return "take a snapshot"
 
     def look_after(self):
-        """A verb of upkeep."""
+        """Run a verb of maintenance."""
         verbs = [
             self.compact, self.rebuild, self.reopen, self.reopen, self.copy, self.dump,
             self.statistics, self.calibrate, self.look_again,
@@ -201,7 +201,7 @@ class Session:
         return "dump and load"
 
     def compare_with(self, path):
-        """Another database holds the same and answers alike."""
+        """Check that another database holds the same documents and answers alike."""
         with simdb.open(path, "r") as other:
             asking.check_all(other, self.expected)
             for verb in (asking.query, asking.find_clusters, asking.get):
@@ -228,7 +228,7 @@ class Session:
         return f"calibrate({type(sample).__name__})"
 
     def look_again(self):
-        """The same database by another handle, which only reads."""
+        """Read the same database by another handle, which must refuse to write."""
         with simdb.open(self.path, "r") as other:
             asking.check_all(other, self.expected)
             told = self.chance.choice(asking.READING)(other, self.expected, self.chance)

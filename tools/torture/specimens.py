@@ -18,7 +18,7 @@ WORDS = ["red", "green", "blue", "grey", "pink", "white", "black", "brown", "cya
 class Specimen:
     """A closed database: `old` is its data file before the last commits, `new` after them.
 
-    `fresh` makes documents that it does not hold, `criterion` is what queries ask.
+    `fresh` makes documents that it does not hold; `criterion` is used in queries.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Specimen:
 
 
 def texts(count, seed):
-    """Texts of some words, of which some are like others."""
+    """Make texts of a few words, some of them like others."""
     numbers = np.random.default_rng(seed).integers(0, len(WORDS), (count, 9))
     numbers[1::3] = numbers[::3][: len(numbers[1::3])]
     numbers[1::3, 4] = 0
@@ -39,14 +39,14 @@ def texts(count, seed):
 
 
 def bits(count, seed):
-    """Ready fingerprints, of which some are near others."""
+    """Make ready fingerprints, some of them near others."""
     found = (np.arange(count, dtype=np.uint64) + np.uint64(seed * 10_000)) * FAR
     found[1::3] = found[::3][: len(found[1::3])] ^ np.uint64(5)
     return found.tolist()
 
 
 def make_all(directory):
-    """One of every kind, in `directory`."""
+    """Make one specimen of every kind, in `directory`."""
     sketch = simdb.Simhash(shingle=1)
     tiny = {"delta_documents": 30, "growth": 2}
     makers = {
@@ -65,7 +65,7 @@ def make_all(directory):
 
 
 def make(directory, name, options, documents, count, criterion):
-    """A database with runs, a delta, metadata small and large, and deleted documents."""
+    """Make a database with runs, a delta, metadata small and large, and deleted documents."""
     path = os.path.join(directory, name)
     os.makedirs(directory, exist_ok=True)
     file = os.path.join(path, DATA_FILE)
@@ -89,7 +89,7 @@ def make(directory, name, options, documents, count, criterion):
 
 
 def everything(database, specimen):
-    """What a reader gets, as one string: equal for equal databases."""
+    """Return everything that a reader gets, as one string: equal for equal databases."""
     ids = list(database)
     some = ids[:: 1 + len(ids) // 200]
     return repr((

@@ -2,8 +2,8 @@
 
     python tools/torture/texts.py --seeds 200
 
-Texts have 0 to 65 characters, or one huge token, and lie at odd addresses.  For the kernel under
-sanitizers, see `make sanitize`.
+Texts have 0 to 65 characters, or are one huge token, and lie at odd addresses.  `make sanitize`
+runs this with the kernel under sanitizers.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SCRIPTS = (
 
 
 def some_text(chance, length):
-    """Characters of one script or of several, with white space between."""
+    """Draw characters of one script or of several, with white space between."""
     scripts = chance.sample(SCRIPTS, chance.randint(1, 3))
     made = [chr(chance.randrange(*chance.choice(scripts))) for _ in range(length)]
     for at in chance.sample(range(length), length // chance.choice([4, 8, 10**6])):
@@ -42,7 +42,7 @@ def main():
 
 
 def sketch_some(seed):
-    """All lengths, under options of their own, as str, as bytes and at an odd address."""
+    """Sketch texts of all lengths with random options: as str, as bytes, at an odd address."""
     import simdb  # noqa: PLC0415
     from drawn import some_minhash, some_simhash  # noqa: PLC0415
     from simdb import kernel  # noqa: PLC0415

@@ -3,10 +3,10 @@
     python tools/torture/threads.py --seconds 600
     python tools/torture/threads.py --trials 1 --seed 17 --actors ask stream close
 
-Each trial is a process of its own, in which a few threads do what they were drawn for (see
-actors.py) for about a second.  Right answers and errors of simdb are allowed.  A signal, a thread
-that does not end, any other exception, an acknowledged document that is gone and a database that
-does not close, open again or pass the deep check are not, and then the end code is 1.
+Each trial is a process of its own, in which a few threads repeat the actions drawn for them (see
+actors.py) for about a second.  Right answers and errors of simdb are allowed.  The exit code is 1
+after a signal, a thread that does not end, any other exception, an acknowledged document that is
+missing, or a database that does not close, open again or pass the deep check.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def main():
 
 
 def run_apart(seed, base, scratch, actors):
-    """(the actors, what came of them) of one trial in a process of its own."""
+    """Run one trial in a process of its own; return its actors and its outcome."""
     chance = random.Random(seed)
     drawn = actors or draw(chance)
     path = scratch / "trial"
@@ -76,13 +76,13 @@ def run_apart(seed, base, scratch, actors):
 
 
 def draw(chance):
-    """Some actors, with those among them that make trouble."""
+    """Draw some actors, at least one of which makes trouble."""
     others = chance.choices(list(ACTORS), k=chance.choice(THREADS) - 2)
     return [chance.choice(["close", "meddle", "snapshot"]), "insert", *others]
 
 
 def trial(seed, path, actors):
-    """(how often each actor did or was refused what, problems) of threads for a second."""
+    """Run threads for a second; return (how often each actor acted or was refused, problems)."""
     gate.WAIT_SECONDS = 0.3
     world = worlds.World(path, random.Random(seed).choice(HANDLES))
     threads = [
@@ -97,13 +97,13 @@ def trial(seed, path, actors):
     for thread in threads:
         thread.join(max(0, late - time.monotonic()))
     if any(thread.is_alive() for thread in threads):
-        raise RuntimeError("threads hang")  # the watchdog of the trial has said where
+        raise RuntimeError("threads hang")  # the watchdog of the trial has printed where
     world.end()
     return world.done, world.problems + list(world.look())
 
 
 def keep_at(world, name, seed):
-    """Do one thing until the time is over; errors of simdb are answers."""
+    """Repeat one action until the time is over; errors of simdb are allowed."""
     chance = random.Random(seed)
     while not world.stop.is_set():
         what = "done"
@@ -119,7 +119,7 @@ def keep_at(world, name, seed):
 
 
 def take(report, seed, ran, is_quiet):
-    """Put what came of one trial into the report, and say what was wrong."""
+    """Add the outcome of one trial to the report, and print what was wrong."""
     actors, outcome = ran
     done, problems = outcome.value or ({}, [outcome.error])
     report["done"].update(done)

@@ -14,14 +14,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """`value` of the trial; or `error`: its traceback, the signal that ended it, or a hang."""
+    """The result of a trial: its `value`, or `error`, which is a traceback, a signal or a hang."""
 
     value: Any
     error: str
 
 
 def outcome_of(trial, seconds):
-    """Run `trial` in a child, which is ended after `seconds`; what it says aside is its error."""
+    """Run `trial` in a child, which is ended after `seconds`; its stderr becomes its error."""
     with tempfile.TemporaryFile() as said:
         reading, writing = os.pipe()
         child = os.fork()
@@ -42,7 +42,7 @@ def outcome_of(trial, seconds):
 
 
 def _run(trial, writing, said, seconds):
-    """In the child: never returns."""
+    """Run the trial in the child; never return."""
     os.dup2(said, sys.stderr.fileno())
     faulthandler.enable()
     faulthandler.dump_traceback_later(seconds, exit=False)
@@ -60,7 +60,7 @@ def _run(trial, writing, said, seconds):
 
 
 def _read_all(descriptor, seconds):
-    """(bytes until the other side closes, whether that took longer than `seconds`)."""
+    """Return (bytes until the other side closes, whether that took longer than `seconds`)."""
     content = bytearray()
     with os.fdopen(descriptor, "rb", buffering=0) as pipe:
         while select.select([pipe], [], [], seconds)[0]:

@@ -1,7 +1,8 @@
 """Verbs: the verbs that are interrupted or killed, and the small databases for them.
 
-A trial has a folder of its own, a copy of what `prepare` made: the databases "db" and "weighted",
-which waits for its IDF table, and a dump.  A verb changes one of the databases, or makes "made".
+A trial has a folder of its own, a copy of the folder that `prepare` made.  It holds the databases
+"db" and "weighted", which has no IDF table yet, and a dump.  A verb changes one of the databases,
+or makes "made".
 """
 
 import shutil
@@ -29,7 +30,7 @@ PROBE = "written afterwards"
 
 @dataclass
 class Trial:
-    """The folder of a trial, the database that its verb is done to, and where one makes another."""
+    """The folder of a trial, the database that its verb uses, and the path of a new database."""
 
     folder: Path
     path: Path
@@ -41,7 +42,7 @@ class Trial:
 
 
 def prepare(folder):
-    """What every trial begins with: a database of runs, delta, tombstones and clusters; a dump."""
+    """Make the folder of every trial: databases with runs, delta, tombstones, clusters; a dump."""
     with simdb.open(folder / "db", options=OPTIONS, **SETTINGS) as database:
         database.insert_many(range(100), FINGERPRINTS[:100])
         database.insert_many(range(100, STORED), FINGERPRINTS[100:STORED], [{"n": 1}] * 50)
@@ -120,7 +121,7 @@ def close(trial):
 
 
 def open_second(trial):
-    """Open the database again beside the one that is open, and close that one."""
+    """Open the database again beside the open one, and close the second."""
     with simdb.open(trial.path, "w", durability="none") as second:
         second.query(NEAR)
 
@@ -159,7 +160,7 @@ DONE_TO = {"set_idf": "weighted", "fit_idf": "weighted"}
 
 
 def begin(verb, base, folder, **settings):
-    """A trial on a copy of what is in `base`."""
+    """Begin a trial on a copy of the folder `base`."""
     shutil.copytree(base, folder)
     path = folder / DONE_TO.get(verb, "db")
     return Trial(folder, path, simdb.open(path, "w", **(SETTINGS | settings)))
@@ -171,19 +172,19 @@ def end(trial):
 
 
 def state(database):
-    """What it holds, for comparing: documents, and whether it has its IDF table."""
+    """Return what a database holds, to be compared: documents, and whether it has an IDF table."""
     found = database.get_many(list(database))
     rows = [(each.id, each.fingerprint.bits, each.metadata) for each in found]
     return rows, database.options.sketch.idf is None
 
 
 def opened(trial):
-    """The same trial with its database open."""
+    """Return the same trial with its database open."""
     return Trial(trial.folder, trial.path, simdb.open(trial.path, "w", **SETTINGS))
 
 
 def state_after(trial):
-    """What is stored, once the database is closed."""
+    """Close the database; return what is stored."""
     end(trial)
     return stored(trial.path)
 
@@ -194,7 +195,7 @@ def stored(path):
 
 
 def states_of(verb, base, folder):
-    """The states before a verb and after it."""
+    """Return the states before and after a verb."""
     before = state_after(begin(verb, base, folder / "before"))
     trial = begin(verb, base, folder / "after")
     VERBS[verb](trial)
@@ -202,27 +203,27 @@ def states_of(verb, base, folder):
 
 
 def sound(path, states):
-    """What is wrong with a database that may be in one of some states, and takes an insertion."""
-    # Another durability is refused while anything of this process has the database open.
+    """Return what is wrong with a database, which must be in a known state and take a document."""
+    # Opening with another durability is refused while this process has the database open.
     with simdb.open(path, "w", durability="process", timeout=0) as database:
         if state(database) not in states:
-            yield "what is stored is neither the state before nor the one after"
+            yield "the stored state is neither the one before the verb nor the one after it"
         database.insert(PROBE, 1)
         if PROBE not in database:
-            yield "what was inserted afterwards is not there"
+            yield "the document inserted afterwards is not there"
         yield from (f"check: {finding}" for finding in database.check(deep=True))
         database.delete(PROBE)
 
 
 def whole(verb, trial, expected):
-    """What is wrong with what a verb has made, where it is there."""
+    """Return what is wrong with what a verb has made, if it is there."""
     made = trial.made
     if verb == "dump":
         shutil.move(made, trial.folder / "checked")
         simdb.load(trial.folder / "checked", made)
     with simdb.open(made, "c" if verb == "create" else "w", durability="none") as database:
         if verb in ("copy", "load", "dump") and state(database) != expected:
-            yield "what was made is not the state that was there"
+            yield "what the verb made differs from its source"
         if verb == "import" and len(database) == 0:
-            yield "nothing was imported, and the database is there"
+            yield "nothing was imported, but the new database exists"
         yield from (f"check of what was made: {finding}" for finding in database.check(deep=True))

@@ -1,8 +1,9 @@
 """World: the state that the threads of one trial share, and the checks at the end.
 
-Every document that a thread stores has an id of its own.  A verb that returned has stored it; one
-that raised an error of simdb may have, unless the error came before the commit; nothing else may be
-there.  All documents of a transaction are there, or none.
+Every document that a thread stores has an id of its own.  At the end, every document must be there
+whose verb has returned.  A document whose verb raised an error of simdb may be there, unless the
+error came before the commit.  No other document may be there.  Of a transaction, all documents are
+there or none.
 """
 
 import itertools
@@ -14,7 +15,7 @@ import numpy as np
 import simdb
 
 STORED = 30_000
-# Few enough bits differ that pairs are many, and reading them takes a while.
+# Fingerprints of few bits have many pairs, and reading these takes a while.
 BITS = np.random.default_rng(5).integers(0, 2**64, STORED, np.uint64) & np.uint64(0x3FFFF)
 FOUND_DISTANCE = 1
 OPTIONS = simdb.Options(delta_documents=200, growth=2, blocks=4)
@@ -23,7 +24,7 @@ SETTINGS = {"durability": "none", "map_size": 1 << 20, "timeout": 0.3}
 
 @dataclass(eq=False)
 class Shared:
-    """A write transaction that any thread may use; `ids` were inserted before anybody ended it."""
+    """A write transaction that any thread may use; `ids` were inserted before it was ended."""
 
     transaction: simdb.WriteTransaction
     ids: list = field(default_factory=list)
@@ -32,10 +33,10 @@ class Shared:
 
 
 class World:
-    """One directory, open as several databases, and what the threads have made there."""
+    """A directory, open as several databases, and what the threads have stored there."""
 
     def __init__(self, path, handles):
-        """Open `path` so many times."""
+        """Open `path` `handles` times."""
         self.path = path
         self.stop = threading.Event()
         self.guard = threading.Lock()
@@ -51,24 +52,24 @@ class World:
         self._numbers = itertools.count()
 
     def open(self):
-        """One more database on the directory."""
+        """Open one more database on the directory."""
         database = simdb.open(self.path, "w", **SETTINGS)
         self.opened.append(database)
         return database
 
     def fresh(self, kind):
-        """An id that nobody has."""
+        """Return a new id."""
         return f"{kind} {next(self._numbers)}"
 
     def maybe(self, kind):
-        """An id that nobody has, whose document may or may not be there in the end."""
+        """Return a new id whose document may or may not be there in the end."""
         id = self.fresh(kind)
         with self.guard:
             self.uncertain.add(id)
         return id
 
     def store(self, ids, action):
-        """Do `action`, which stores all `ids` and commits."""
+        """Call `action`, which stores all `ids` and commits."""
         with self.guard:
             self.uncertain.update(ids)
         action()
@@ -77,14 +78,14 @@ class World:
             self.acknowledged.update(ids)
 
     def share(self, transaction):
-        """Let all threads have a transaction."""
+        """Make a transaction available to all threads."""
         shared = Shared(transaction)
         with self.guard:
             self.transactions.append(shared)
         return shared
 
     def insert(self, shared, id, bits):
-        """Insert into a shared transaction, which somebody may end meanwhile."""
+        """Insert into a shared transaction, which another thread may end meanwhile."""
         shared.maybe.append(id)
         shared.transaction.insert(id, bits)
         with self.guard:
@@ -92,9 +93,10 @@ class World:
                 shared.ids.append(id)
 
     def finish(self, shared, how):
-        """Commit or abort a shared transaction; "commit" holds if it returned and nobody aborted.
+        """Commit or abort a shared transaction.
 
-        Who ends it first says so before, so that what is inserted meanwhile is uncertain.
+        "commit" is recorded if the call returned and no other thread has aborted.  The first thread
+        that ends it says so before, so that documents inserted meanwhile count as uncertain.
         """
         with self.guard:
             is_first = not shared.ended
@@ -110,7 +112,7 @@ class World:
                 self.ended.append(shared)
 
     def end(self):
-        """End and close everything, as one thread alone, which must work."""
+        """End and close everything in one thread, which must work."""
         for snapshot in self.snapshots:
             snapshot.close()
         for shared in list(self.transactions):
@@ -121,7 +123,7 @@ class World:
             database.close()
 
     def look(self):
-        """What is wrong with what is stored, one thing after the other."""
+        """Yield what is wrong with the stored documents."""
         with simdb.open(self.path, "w", durability="process", timeout=0) as database:
             yield from (f"check: {finding}" for finding in database.check(deep=True))
             found = set(database)
@@ -133,14 +135,14 @@ class World:
             if shared.ended == "commit":
                 must.update(shared.ids)
             elif shared.ended == "abort" and found & set(shared.maybe):
-                yield f"of an aborted transaction there are {found & set(shared.maybe)}"
+                yield f"{found & set(shared.maybe)} of an aborted transaction are stored"
             elif 0 < len(found & set(shared.ids)) < len(shared.ids):
-                yield f"of a transaction there are only {found & set(shared.ids)} of {shared.ids}"
+                yield f"only {found & set(shared.ids)} of a transaction's {shared.ids} are stored"
         gone, strange = must - found, found - allowed
         if gone:
-            yield f"{len(gone)} acknowledged documents are gone, as {list(gone)[:5]}"
+            yield f"{len(gone)} acknowledged documents are missing, such as {list(gone)[:5]}"
         if strange:
-            yield f"{len(strange)} were never stored, as {list(strange)[:5]}"
+            yield f"{len(strange)} documents were never inserted, such as {list(strange)[:5]}"
 
 
 def prepare(path):
