@@ -33,19 +33,22 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.fixture(autouse=True)
 def usual_delays(monkeypatch):
-    """Calibrating finds every machine equally fast, so that plans stay the same."""
+    """Make calibration find the same delays on every machine, so that plans stay the same."""
     monkeypatch.setattr(calibration, "measured_delays", lambda: USUAL_DELAYS)
 
 
 @pytest.fixture
 def short_waits(monkeypatch):
-    """Closing and growing give up on open snapshots quickly."""
+    """Make closing and growing give up on open snapshots quickly."""
     monkeypatch.setattr(gate, "WAIT_SECONDS", 0.05)
 
 
 @pytest.fixture
 def open_database(tmp_path):
-    """Opens databases, by default `tmp_path / "db"`, and verifies all of them at the end."""
+    """Return a function that opens databases, which are verified when the test ends.
+
+    The default path is `tmp_path / "db"`.
+    """
     opened = []
 
     def open_one(path=None, mode="c", **settings):
@@ -63,5 +66,5 @@ def open_database(tmp_path):
 
 @pytest.fixture
 def database(open_database):
-    """An empty database whose runs are sealed after 4 documents and merged early."""
+    """Return an empty database whose runs are sealed after 4 documents and merged early."""
     return open_database(options=TINY)

@@ -1,4 +1,4 @@
-"""docs/ALGORITHMS.md, held against the files and the names in them."""
+"""docs/ALGORITHMS.md names files and names that exist."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ NAMES = re.findall(r"`([\w.]+)` in `((?:simdb|simdb_ext)/[\w./]*)`", TEXT)
 
 
 def source(path: str) -> str:
-    """The text of a file, or of all files of a folder."""
+    """Return the text of a file, or of all files of a folder."""
     place = ROOT / path
     files = sorted(place.rglob("*.[chp]*")) if place.is_dir() else [place]
     return "\n".join(each.read_text(encoding="utf-8") for each in files if each.is_file())

@@ -1,4 +1,4 @@
-"""The map of docs/ARCHITECTURE.md, held against the imports."""
+"""The imports follow the map of docs/ARCHITECTURE.md."""
 
 import ast
 from pathlib import Path
@@ -32,7 +32,7 @@ FLOORS = [
     ["cli.options"],
     ["cli"],
 ]  # fmt: skip
-# The order of modules inside a folder; any, where verbs stand beside each other.
+# The order of modules inside a folder.
 FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
@@ -122,7 +122,7 @@ def imported(path: Path) -> list[str]:
 
 
 def own(name: str) -> str:
-    """The module of the package that an imported name lies in; "" for other packages."""
+    """Return the module of simdb that an imported name lies in; "" for other packages."""
     parts = name.split(".")
     if parts[0] != "simdb":
         return ""
@@ -134,7 +134,7 @@ def own(name: str) -> str:
 
 
 def place(module: str) -> tuple[int, int]:
-    """Floor, and position in the row of that floor."""
+    """Return the floor of a module, and its position in the row of that floor."""
     for floor, row in enumerate(FLOORS):
         for position, entry in enumerate(row):
             if module == entry or module.startswith(entry + "."):
@@ -143,9 +143,10 @@ def place(module: str) -> tuple[int, int]:
 
 
 def last_position(order: list[str], name: str) -> int:
-    """The position of a module in the order of its folder; of a folder, that of its last module.
+    """Return the position of a module in the order of its folder.
 
-    Whoever imports a folder may use, and thereby load, any module in it (`simdb.cold`).
+    For a folder, return the position of its last module: a module that imports a folder may load
+    any module in it (`simdb.cold`).
     """
     inside = [each for each in order if each == name or each.startswith(name + ".")]
     return order.index(inside[-1])

@@ -1,4 +1,4 @@
-"""Arrays may lie in memory as they like: at odd addresses, with strides, in any byte order."""
+"""Arrays may have any layout in memory: odd addresses, strides, any byte order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever is wrong is refused by name, with the remedy, and nothing that is stored is lost."""
+"""Bad input is refused with its name and the remedy, and no stored document is lost."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import simdb
 
 @pytest.fixture
 def filled(database):
-    """Ten documents; the test must leave them as they are."""
+    """Return a database of ten documents, which the test must not change."""
     database.insert_many(range(10), np.arange(10, dtype=np.uint64) << np.uint64(32))
     yield database
     assert list(database) == list(range(10))

@@ -1,4 +1,4 @@
-"""Places and files that are no database, or none of this version, are refused and left alone."""
+"""Paths and files without a database of this version are refused and not changed."""
 
 import subprocess
 import sys

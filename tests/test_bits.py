@@ -32,7 +32,7 @@ def test_every_choice_of_leading_blocks_has_a_table(blocks, leading):
 
 
 def worst_distance(blocks, leading, flips):
-    """The most bits that can differ, spread as badly as can be, and still be reached; brute force.
+    """Return the most differing bits that are found however they are spread; brute force.
 
     `spread` counts the differing bits of each block; only its sorted form matters.
     """

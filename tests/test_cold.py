@@ -11,7 +11,7 @@ import simdb
 from simdb.engine import explain, maintenance
 
 FOLDERS = [explain, maintenance]
-# Modules outside of simdb that take long to import and that few programs need.
+# Modules of other packages that take long to import and that few programs need.
 FOREIGN = ["importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "typer"]
 USE = """
 with simdb.open({path!r}) as database:
@@ -23,7 +23,7 @@ with simdb.open({path!r}) as database:
 
 
 def modules_after(code):
-    """The modules that a new process has loaded after `import simdb` and `code`."""
+    """Return the modules that a new process has loaded after `import simdb` and `code`."""
     program = f"import sys\nimport simdb\n{code}\nprint(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True

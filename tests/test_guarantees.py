@@ -1,4 +1,4 @@
-"""Every test that docs/GUARANTEES.md names exists, and every promise names one."""
+"""Every test named in docs/GUARANTEES.md exists, and every promise there names a test."""
 
 import re
 from pathlib import Path

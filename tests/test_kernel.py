@@ -26,7 +26,7 @@ def run(**environment):
 
 @pytest.fixture
 def chosen():
-    """Whatever the test selects, the fastest variant serves the others."""
+    """Select the fastest variant again after the test."""
     yield
     kernel.select(kernel.variants()[-1])
 

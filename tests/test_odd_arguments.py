@@ -1,4 +1,4 @@
-"""Whatever is passed for whichever argument: an answer, or an error of simdb that can be read."""
+"""Any argument of any type gets an answer, or an error of simdb with a readable message."""
 
 import decimal
 import fractions
@@ -73,12 +73,12 @@ FUNCTIONS = {
     "Fingerprints": [BITS],
     "Fingerprint": [1],
 }
-# These are compared or asked whether they are true, and an array of two does not say.
+# These arguments are compared or tested for truth, and an array of two has no truth value.
 FLAGS = ("first", "pairs", "replace", "representative")
 
 
 def foreign_errors(call, arguments):
-    """The errors, other than simdb's own, of all calls with one odd argument each."""
+    """Return the errors, other than simdb's own, of all calls with one odd argument each."""
     found = []
     for at, parameter in enumerate(inspect.signature(call).parameters.values()):
         odd = [each for each in ODD if parameter.name not in FLAGS or np.ndim(each) != 1]
@@ -95,7 +95,7 @@ def foreign_errors(call, arguments):
 
 
 def foreign_error(call, name):
-    """The name and error of a call, in a list; none for an answer or a readable error."""
+    """Return [name and error] of a call; [] for an answer or a readable error of simdb."""
     try:
         answer = call()
         list(answer.chunks() if hasattr(answer, "chunks") else [])
@@ -152,7 +152,7 @@ def test_a_criterion_of_a_wrong_kind_is_refused_by_name(database, asked, message
             database.query(document, **asked)
 
 
-def test_what_cannot_be_asked_of_blocks_is_said_with_what_can():
+def test_a_distance_that_blocks_cannot_serve_is_refused_with_the_remedy():
     with pytest.raises(simdb.OptionError, match=r"distance must be 0 \.\. 63 here.* not 64"):
         simdb.find_all(BITS, 64, 64)
     with pytest.raises(simdb.OptionError, match=r"use blocks=64 or more"):

@@ -1,4 +1,4 @@
-"""Opening: modes, options, creation by several at once, paths of every kind."""
+"""Opening: modes, options, several processes that create at once, paths of every kind."""
 
 import os
 import shutil
@@ -111,7 +111,7 @@ def test_a_link_leads_to_the_same_database(tmp_path):
 
 
 def test_two_that_create_at_once_make_one_database(open_database, tmp_path, monkeypatch):
-    # Both see an empty directory; the second to write must not wipe out what the first stored.
+    # Both see an empty directory; the second writer must not erase what the first one stored.
     create = contents.create
     script = (
         "import simdb, sys\n"
@@ -157,7 +157,7 @@ def test_many_threads_that_open_a_new_path_at_once_get_one_database(tmp_path):
 
 
 def test_a_database_made_in_the_place_of_a_removed_one_is_empty(tmp_path):
-    # The new directory may have the number of the old one, which this process still has open.
+    # The new directory may have the inode of the old one, which this process still has open.
     old = simdb.open(tmp_path / "db")
     old.insert(1, 1)
     os.rename(tmp_path / "db" / "data.mdb", tmp_path / "data.mdb.away")
@@ -208,7 +208,7 @@ def test_a_creation_that_fails_can_be_repeated(tmp_path, monkeypatch):
     ids=lambda odd: f"{next(iter(odd))} {type(next(iter(odd.values()))).__name__}",
 )
 def test_odd_arguments_of_opening_are_refused_by_name(tmp_path, odd):
-    # Some came out as TypeError or ValueError of numpy, or of numbers too long to print.
+    # Some of these once raised a TypeError or ValueError of numpy, or were too long to print.
     with pytest.raises(simdb.OptionError, match=next(iter(odd))):
         simdb.open(tmp_path / "db", **odd)
 

@@ -12,7 +12,7 @@ IMAGES = 12
 
 @pytest.fixture(scope="module")
 def recipe():
-    """The functions of the first block of code under "Images"."""
+    """Return the functions of the first block of code under "Images"."""
     pytest.importorskip("imagehash")
     text = RECIPES.read_text(encoding="utf-8").partition("## Images")[2]
     names = {}
@@ -22,7 +22,7 @@ def recipe():
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
-    """Paths of images of smooth gradients in random directions, with noise."""
+    """Make images of smooth gradients in random directions, with noise; return their paths."""
     image_module = pytest.importorskip("PIL.Image")
     folder = tmp_path_factory.mktemp("images")
     random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""docs/REFERENCE.md is what the source says."""
+"""docs/REFERENCE.md is up to date with the source."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""docs/ROOMS.md is what the docstrings of the modules say."""
+"""docs/ROOMS.md is up to date with the docstrings of the modules."""
 
 import importlib.util
 from pathlib import Path

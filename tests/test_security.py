@@ -20,7 +20,7 @@ from simdb.storage.transfer import frames
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "simdb").rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
-# Its unpickler gives pickles nothing to import or call, see tests/compat/test_pickled.py.
+# Its unpickler lets pickles import and call nothing, see tests/compat/test_pickled.py.
 READS_PICKLES = ROOT / "simdb" / "compat" / "unpickler.py"
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # The modules that import others by name: tokenisers, when they are allowed; optional packages; and
@@ -129,7 +129,7 @@ def test_loading_a_dump_imports_nothing(tmp_path):
 
 
 def rewritten(content, change):
-    """A dump with other payloads, and checksums that fit."""
+    """Return a dump with other payloads, and checksums that fit."""
     stream = io.BytesIO()
     writer = frames.FrameWriter(stream)
     for kind, payload in frames.FrameReader(io.BytesIO(content), "dump").frames():

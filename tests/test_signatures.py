@@ -1,4 +1,4 @@
-"""Options and values of MinHash, and what is similar to what."""
+"""Options and values of MinHash, and the similarities of signatures."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_eight_bits_allow_for_chance():
 
     found = simdb.similarities(signatures[0], signatures)
 
-    # 1 of 256 is what chance gives, and less is nothing.
+    # Chance alone makes 1 of 256 agree; fewer count as similarity 0.
     assert found.tolist() == [1, np.float32(128 / 255), 0, 0]
 
 

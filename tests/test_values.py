@@ -96,7 +96,7 @@ def test_features_that_cannot_be_are_refused(hashes, weights):
 
 @pytest.fixture
 def matches(database):
-    """Matches of three queries: two, none and one."""
+    """Return matches of three queries: two, none and one."""
     database.insert_many(["a", "b", "c"], [0, 1, 2**60 - 1])
     return database.query_many([0, 0xFF << 20, 2**60 - 1], distance=2)
 
@@ -161,7 +161,7 @@ def test_values_can_be_pickled(database):
     assert pickle.loads(pickle.dumps(values)) == values
 
 
-def test_small_helpers():
+def test_helpers_describe_values_and_turn_nan_into_none():
     assert describe(np.zeros((2, 3), np.int8)) == "an array of int8 with shape (2, 3)"
     assert describe({}) == "dict"
     assert known(np.float32("nan")) is None

@@ -1,4 +1,4 @@
-"""The bytes of vectors, written down and taken apart again."""
+"""The bytes of packed vectors are as described, and unpack to what was packed."""
 
 import numpy as np
 import pytest

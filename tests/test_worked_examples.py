@@ -1,4 +1,4 @@
-"""Figures that others have published, worked out again.
+"""Worked examples: figures that others have published, computed again.
 
 Two examples: a blog entry on simhash of 2012 (Huang Yanzhi, on blog.sina.com.cn/netreview), which
 projects five features to three bits; and a report by S. Biswas ("Near Duplicate Detection Using
@@ -13,7 +13,7 @@ import pytest
 import simdb
 from simdb.bits import set_bits
 
-# Each feature of the blog as its three bits, the first one first.
+# The three bits of each feature of the blog, the first bit first.
 FEATURES = {
     "w1": (1, -1, 1),
     "w2": (-1, 1, 1),
@@ -23,7 +23,7 @@ FEATURES = {
 }
 FREQUENCIES = {"w1": 1, "w2": 2, "w3": 0, "w4": 3, "w5": 0}
 
-# The report's fingerprints by their numbers there: as it writes them, and as bits.
+# The report's fingerprints by their numbers there: as the report writes them, and as bits.
 REPORT = {
     1: (37586, "1001001011010010"),
     2: (50086, "1100001110100110"),
@@ -37,7 +37,7 @@ REPORT = {
 
 
 def hash_of(signs):
-    """A 64-bit hash whose lowest bits are these, the first the least significant."""
+    """Return a 64-bit hash with these lowest bits, the least significant first."""
     return sum(1 << place for place, sign in enumerate(signs) if sign > 0) | 0xABCDEF << 40
 
 
@@ -51,13 +51,13 @@ def neighbour_distances(fingerprints):
 
 
 def rotated(fingerprint):
-    """The 16 bits turned to the left twice."""
+    """Rotate the 16 bits to the left by two."""
     return (fingerprint << 2 | fingerprint >> 14) & 0xFFFF
 
 
 @pytest.fixture
 def report(database):
-    """A database of the report's fingerprints under their numbers."""
+    """Return a database of the report's fingerprints under their numbers."""
     numbers = list(REPORT)
     bits = np.array([REPORT[number][0] for number in numbers], np.uint64)
     database.insert_many(numbers, bits)

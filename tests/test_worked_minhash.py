@@ -1,4 +1,4 @@
-"""The figures of a lecture on finding similar items, worked out again.
+"""A worked example: the figures of a lecture on finding similar items, computed again.
 
 "Analysis of Massive Data Sets: Finding Similar Items", FER, University of Zagreb (M. Silic): the
 shingles of a string, the similarity of three documents, signatures by explicit permutations, and
@@ -15,7 +15,7 @@ from simdb.index.banding import Banding, candidate_probability
 from simdb.sketch.minhash_signer import MinHashSigner
 
 STRING = "abeabe"
-# Rows are shingles, columns documents; and the place of each row in three orders.
+# Rows are shingles, columns are documents; then the position of each row in three orders.
 ROWS = [[1, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0], [1, 1, 0, 0]]
 ORDERS = [[0, 3, 4, 1, 2, 5], [1, 5, 3, 2, 4, 0], [3, 2, 0, 5, 4, 1]]
 DOCUMENTS = [{row for row, has in enumerate(ROWS) if has[each]} for each in range(4)]
@@ -35,7 +35,7 @@ def agreement(left, right):
 
 
 def signature(document, orders):
-    """Of each order the first place that a row of the document has."""
+    """Return, for each order, the first position of a row that the document has."""
     return [min(order[row] for row in document) for order in orders]
 
 
@@ -56,7 +56,7 @@ def test_three_documents_share_two_thirds_and_one_third():
     second = {"abe", "eab"}
     hashes = {
         each: MinHashSigner(sketch).features(each).hashes for each in ("abe", "eab")
-    }  # two strings, each of one shingle
+    }  # two strings of one shingle each
     left, right = simdb.signatures([STRING, "eab"], sketch)
     both = simdb.signature(simdb.Features(np.concatenate(list(hashes.values()))), sketch)
 

@@ -1,4 +1,4 @@
-"""The library that stands between a process and the disk."""
+"""The library that is loaded between a process and the disk."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent / "shim.c"
 
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory):
-    """Path of the built library of shim.c."""
+    """Build the library of shim.c; return its path."""
     compiler = shutil.which("cc")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("faults are injected by a library built with cc and preloaded on Linux")

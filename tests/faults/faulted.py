@@ -2,8 +2,8 @@
 
     faulted.py DIRECTORY FAULT DURABILITY N ...
 
-For each N the workload runs in a database of its own, in a forked child whose N-th call that
-changes a file is refused; 0 for none.  One line of JSON says what came of it.
+For each N a forked child runs the workload in a database of its own, and its N-th call that changes
+a file fails; with N = 0 no call fails.  One line of JSON for each N says what happened.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ COMPACT = [("compact",)]
 
 
 def run(path, shim, fault, durability, number):
-    """What happens when call `number` of the workload fails, as a dict."""
+    """Run the workload with call `number` failing; return what happened, as a dict."""
     database = None
     oracle = later = Oracle()
     outcome = {"error": "", "said": "", "is_ours": True, "verb": "", "after": ""}
@@ -62,13 +62,13 @@ def run(path, shim, fault, durability, number):
 
 
 def workload():
-    """The transactions; compaction stands in the middle and at the end."""
+    """Return the transactions, with a compaction in the middle and at the end."""
     todo = [changes(SEED, step) for step in STEPS]
     return [*todo[:4], COMPACT, *todo[4:], COMPACT]
 
 
 def goes_on(database, oracle, later):
-    """Whether the database that met the fault gives a committed state, and takes the next one."""
+    """Return whether a database after a fault has a committed state; insert and delete with it."""
     is_right = state(database) in (expected(oracle), expected(later))
     database.insert("written on", 1)
     database.delete("written on")
@@ -76,7 +76,7 @@ def goes_on(database, oracle, later):
 
 
 def after(path, oracle, later):
-    """Which state the database has when it is opened again, and whether it can be written."""
+    """Open the database again; return which state it has, or "unsound"."""
     with simdb.open(path, options=OPTIONS) as database:
         found = state(database)
         findings = [str(each) for each in database.check(deep=True)]
@@ -91,13 +91,13 @@ def after(path, oracle, later):
 
 
 def sound(path):
-    """Whether the check of the database finds nothing after that."""
+    """Return whether the check of the database then finds nothing."""
     with simdb.open(path, "r") as database:
         return not list(database.check(deep=True))
 
 
 def main(directory, fault, durability, *numbers):
-    """Fork for every number."""
+    """Run every number in a forked child."""
     shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
     for number in map(int, numbers):
         child = os.fork()

@@ -1,4 +1,4 @@
-"""One flipped bit after the other in a data file, each looked at by forked children."""
+"""Flips: one flipped bit after the other in a data file, and what forked children then find."""
 
 import json
 import mmap
@@ -17,7 +17,7 @@ OPTIONS = simdb.Options(delta_documents=60, growth=2, blocks=4)
 
 
 def make_database(path):
-    """A database with values of every kind: runs, delta, tombstones, metadata, vectors."""
+    """Make a database with values of every kind: runs, delta, tombstones, metadata, vectors."""
     with simdb.open(path, options=OPTIONS, durability="none") as database:
         numbers = np.arange(300, dtype=np.uint64)
         database.insert_many(range(300), numbers * np.uint64(0x9E3779B97F4A7C15))
@@ -30,13 +30,13 @@ def make_database(path):
 
 
 def check(path):
-    """What the deep check says."""
+    """Return the findings of the deep check."""
     with simdb.open(path, "r") as database:
         return [str(finding) for finding in database.check(deep=True)]
 
 
 def answer(path):
-    """Everything that a reader gets, as one string."""
+    """Return everything that a reader gets, as one string."""
     with simdb.open(path, "r") as database:
         ids = list(database)
         rows = database.query_many(QUERIES, distance=4)
@@ -50,9 +50,10 @@ def answer(path):
 
 
 def verdict(action, path):
-    """(how it ended, what it said) of `action(path)` in a forked child.
+    """Run `action(path)` in a forked child; return (how it ended, what it returned or raised).
 
-    "done"; "refused" with an error of simdb; "raised" with any other; "died" with a signal.
+    It ends as "done", "refused" (an error of simdb), "raised" (any other error) or "died" (by a
+    signal).
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -76,7 +77,7 @@ def verdict(action, path):
 
 
 def flipped(source, directory, bits):
-    """For every bit: (bit, verdict of the check, verdict of the answers), the file as it was."""
+    """Yield (bit, verdict of the check, verdict of the answers) for every bit, flipped alone."""
     path = directory / "flipped"
     shutil.copytree(source, path)
     descriptor = os.open(path / "data.mdb", os.O_RDWR)
@@ -90,11 +91,11 @@ def flipped(source, directory, bits):
 
 
 def living_bytes(content):
-    """The positions (int64[n]) of bytes of a data file in which a flip can be found.
+    """Return the positions (int64[n]) of bytes of a data file in which a flip can be found.
 
-    Everything that the last commit reaches, as LMDB 0.9 lays it out.  Not: what LMDB does not look
-    at (the pad of a page, rests of pages, address and size of the map, which commit freed a page);
-    and keys inside branches, since one that still divides its neighbours is as good.
+    These are the bytes that the last commit reaches, as LMDB 0.9 lays them out, except for bytes
+    that LMDB ignores (the pad of a page, rests of pages, address and size of the map, which commit
+    freed a page) and keys inside branches, since a flipped key may still divide its neighbours.
     """
     newest = max((0, 1), key=lambda meta: struct.unpack_from("<Q", content, _meta(meta) + 128)[0])
     alive = np.zeros(len(content), np.bool_)
@@ -102,7 +103,7 @@ def living_bytes(content):
         alive[_meta(meta) : _meta(meta) + 8] = True  # magic and version
     start = _meta(newest)
     alive[start + 24 : start + 136] = True
-    alive[start + 29] = False  # flags of whoever made the file
+    alive[start + 29] = False  # flags of the process that made the file
     trees = [start + 24, start + 72]
     while trees:
         at = trees.pop()
@@ -121,7 +122,7 @@ def _meta(number):
 
 
 def _living_page(content, number, alive, is_free):
-    """Mark the bytes of one page; pages below it, and positions of the trees inside it."""
+    """Mark the bytes of one page; return the pages below it, and the trees inside it."""
     page = number * PAGE_BYTES
     flags, lower = struct.unpack_from("<HH", content, page + 10)
     alive[page : page + 8] = alive[page + 10 : page + lower] = True

@@ -1,8 +1,8 @@
 """What a power cut can leave of a database, from the log of shim.c.
 
-A write is on the disk once its file was synced, or at once where its file was opened for that
-(O_DSYNC); a new name, a rename or a removal once the directory was synced.  Of what came after,
-any part may be there: of the writes any sectors, of the changes of names the first ones.
+A write is on the disk after a sync of its file, or at once if the file was opened with O_DSYNC.  A
+new name, a rename or a removal is on the disk after a sync of the directory.  Of later calls, any
+part may be on the disk: any sectors of the writes, and the first ones of the changes of names.
 """
 
 import os
@@ -16,7 +16,7 @@ SECTOR_BYTES = 512
 
 @dataclass
 class Entry:
-    """One call: `call` is the letter of shim.c, `number` an offset, a size or a mark."""
+    """One call in the log: `call` is the letter of shim.c, `number` an offset, a size or a mark."""
 
     call: str
     is_durable: bool
@@ -35,18 +35,18 @@ class File:
 
 
 class Disk:
-    """The files of one directory, on the disk and on their way to it."""
+    """The files of one directory: what is on the disk, and the calls that may not be."""
 
     def __init__(self, directory):
         self._directory = str(directory)
         self._inodes = {}  # inode -> File, as the process sees it
         self._names = {}  # name -> File, as the process sees it
         self._durable = {}  # name -> File, as it is on the disk
-        self._changes = []  # the states of the names since then
+        self._changes = []  # the states of the names after that
         self.mark = -1
 
     def take(self, entry):
-        """Let one more call happen."""
+        """Apply the next call."""
         if entry.call == "m":
             self.mark = entry.number
         elif entry.path == self._directory:
@@ -56,13 +56,14 @@ class Disk:
 
     @property
     def writes(self):
-        """How many writes are on their way."""
+        """The number of writes that may not be on the disk yet."""
         return sum(len(file.pending) for file in self._inodes.values())
 
     def image(self, chance=None, *, first=None):
-        """{name: bytes} after a cut: what is on the disk, and `first` pending writes or a part.
+        """Return {name: bytes} after a power cut.
 
-        With `chance`, any sectors of any writes, and any number of the changes of names.
+        Without `chance`, the first `first` pending writes are on the disk, all by default.  With
+        `chance`, any sectors of any pending writes are, and any number of changes of names.
         """
         states = [self._durable, *self._changes]
         names = states[-1] if chance is None else chance.choice(states)
@@ -98,12 +99,12 @@ class Disk:
         self._changes.append(dict(self._names))
 
     def _forget(self, file):
-        """Its inode may come back as another file."""
+        """Forget a file; another file may get its inode."""
         self._inodes = {inode: each for inode, each in self._inodes.items() if each is not file}
 
 
 def entries(log):
-    """All entries of a log file."""
+    """Read all entries of a log file."""
     content, at, found = log.read_bytes(), 0, []
     while at < len(content):
         call, durable, path_bytes, _, inode, number, size = RECORD.unpack_from(content, at)
@@ -116,10 +117,10 @@ def entries(log):
 
 
 def images(log, directory, *, seed, every=1, random_images=3):
-    """(mark, {name: bytes}) for cuts after each `every`-th call, in several forms each.
+    """Yield (mark, {name: bytes}) for power cuts after each `every`-th call.
 
-    With all that was on its way, with every number of the first writes of that (at most ten of
-    those), and with `random_images` random parts.
+    Each cut has several images: with all pending writes, with the first few of them (about ten
+    different numbers), and `random_images` with random parts.
     """
     disk, chance = Disk(directory), random.Random(seed)
     for number, entry in enumerate(entries(log)):

@@ -2,8 +2,8 @@
 
     logged.py DATABASE LOG DURABILITY STEPS
 
-It makes the database and runs the first STEPS transactions of the workload, each of which is
-marked in the log once it is committed.  `idf` for STEPS: a database with an IDF table instead.
+It makes the database and runs the first STEPS transactions of the workload.  After each commit it
+writes a mark into the log.  With `idf` for STEPS it makes a database with an IDF table instead.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from workload import IDF_DOCUMENTS, IDF_OPTIONS, LOGGED_SEED, OPTIONS, changes, 
 
 
 def main(path, log, durability, steps):
-    """Run it; nothing is closed, since a power cut closes nothing."""
+    """Run the steps; close nothing, as in a power cut."""
     shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
     shim.fault_log(os.fsencode(log))
     if steps == "idf":

@@ -1,4 +1,4 @@
-"""The deep check finds every flipped bit; no query on one ends the interpreter."""
+"""The deep check finds every flipped bit; no query on damaged data ends the interpreter."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from flips import answer, check, flipped, living_bytes, make_database
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A database with values of every kind, and ("done", what it answers)."""
+    """Make a database with values of every kind; return its path and its right verdict."""
     path = tmp_path_factory.mktemp("source") / "db"
     make_database(path)
     assert check(path) == []
@@ -19,14 +19,14 @@ def source(tmp_path_factory):
 
 
 def living_bits(path, count, seed):
-    """Bits of bytes that hold something, without repetition."""
+    """Draw distinct bits of bytes in which a flip can be found."""
     living = living_bytes((path / "data.mdb").read_bytes())
     chosen = random.Random(seed).sample(range(8 * len(living)), count)
     return [8 * int(living[bit // 8]) + bit % 8 for bit in chosen]
 
 
 def tree_bits(path, count, seed):
-    """Bits of the pages that LMDB itself reads and no checksum covers."""
+    """Draw bits of page heads, which only LMDB reads and no checksum covers."""
     content = (path / "data.mdb").read_bytes()
     living = living_bytes(content)
     pages, sizes = np.unique(living // os.sysconf("SC_PAGE_SIZE"), return_counts=True)
@@ -38,10 +38,10 @@ def tree_bits(path, count, seed):
 
 
 def outcomes(source, directory, bits):
-    """(bit, what the check said, what a reader got) where either is not as it should be.
+    """Return (bit, what the check said, what a reader got) of every wrong outcome.
 
-    The check finds something, or opening is refused.  A reader may get an error of simdb, or
-    answers; that these can be wrong is why there is a check.
+    The check must find something, or opening must be refused.  A reader must get answers or an
+    error of simdb; its answers may be wrong, which is why there is a check.
     """
     path, right = source
     wrong = []
@@ -54,7 +54,7 @@ def outcomes(source, directory, bits):
 
 
 def assert_harmless(source, directory, bits):
-    """What the check passes over changes no answer."""
+    """Check that a flip which the check does not find changes no answer."""
     path, right = source
     for bit, checked, answered in flipped(path, directory, bits):
         is_found = checked[0] == "refused" or (checked[0] == "done" and checked[1] != [])

@@ -15,7 +15,7 @@ FAULTS += ["EIO for ever", "ENOSPC for ever", "EDQUOT for ever"]
 
 
 def outcomes(shim, path, fault, durability, numbers):
-    """What came of the workload for each call that failed; see faulted.py."""
+    """Run the workload once for each failing call; return what happened, see faulted.py."""
     environment = {
         **os.environ,
         "LD_PRELOAD": str(shim),
@@ -36,7 +36,7 @@ def outcomes(shim, path, fault, durability, numbers):
 
 
 def assert_survived(outcome):
-    """Nobody died, the error was ours and true, and everybody could go on."""
+    """Check that the process lived, the error was right, and the database went on."""
     assert "died" not in outcome, outcome
     assert outcome["is_ours"], outcome
     assert outcome["after"] in ("before", "done"), outcome
@@ -48,7 +48,7 @@ def assert_survived(outcome):
 
 
 def sweep(shim, directory, fault, durability, chosen):
-    """Fail every call of the workload in turn, or those that `chosen` picks; how many failed."""
+    """Fail the calls of the workload that `chosen` picks, one a run; return how many failed."""
     (directory / "count").mkdir()
     (whole,) = outcomes(shim, directory / "count", "", durability, [0])
     assert_survived(whole)

@@ -48,13 +48,13 @@ def survive_kills(directory, *, seed, kills):
             scratch.mkdir()
             assert_rebuildable(path, oracle, scratch)
             shutil.rmtree(scratch)
-    assert step >= kills // 2  # every second child was let to commit
+    assert step >= kills // 2  # every second child had time to commit
 
 
 def run_until_killed(path, seed, first, durability, waits, seconds):
-    """The last step that a child acknowledged before it was killed; `first` - 1 for none.
+    """Run a child and kill it; return the last step it acknowledged, or `first` - 1.
 
-    `waits`: until the first acknowledgement, and `seconds` after that.
+    The kill comes after `seconds`; with `waits`, after the first acknowledgement and `seconds`.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -74,7 +74,7 @@ def run_until_killed(path, seed, first, durability, waits, seconds):
 
 
 def work_for_ever(path, seed, first, durability, writing):
-    """In the child: one transaction after the other, each acknowledged when it is committed."""
+    """Run transactions in the child, and acknowledge each when it is committed."""
     try:
         database = simdb.open(path, options=OPTIONS, durability=durability)
         for step in count(first):
@@ -86,13 +86,13 @@ def work_for_ever(path, seed, first, durability, writing):
 
 
 def surviving_state(path, oracle, seed, first, acknowledged):
-    """The oracle of what is stored, and the step after it; it must be a committed state."""
+    """Check that the stored state is committed; return its oracle and the next step."""
     for step in range(first, acknowledged + 1):
         oracle = replay(oracle, changes(seed, step))
     later = replay(oracle, changes(seed, acknowledged + 1))
     with simdb.open(path, options=OPTIONS) as database:
         found = state(database)
-    # The kill may have come between the commit and the acknowledgement.
+    # The kill may come between the commit and the acknowledgement.
     assert found in (expected(oracle), expected(later))
     if found == expected(later):
         return later, acknowledged + 2

@@ -28,7 +28,7 @@ PLACES = [TESTS.parent, TESTS / "support", TESTS / "faults"]
 
 
 def logged(shim, directory, durability, steps):
-    """The log of the workload in directory / "db"."""
+    """Run the workload in directory / "db"; return the log of its calls."""
     log = directory / "log"
     environment = {
         **os.environ,
@@ -45,9 +45,9 @@ def logged(shim, directory, durability, steps):
 
 
 def failures(directory, cuts, verdict):
-    """(how many images there were, what was wrong with which); each is opened in a child.
+    """Open each image in a child; return how many there were, and what was wrong.
 
-    `verdict(mark, path)` says what is wrong, "" for nothing; a child that dies is wrong, too.
+    `verdict(mark, path)` says what is wrong, or "".  A child that dies is wrong, too.
     """
     count, wrong = 0, []
     cuts = iter(cuts)
@@ -77,7 +77,7 @@ def failures(directory, cuts, verdict):
 
 
 def verdict_of_workload(steps):
-    """A function that holds an image against the oracle."""
+    """Return a function that compares an image with the oracle."""
     oracles = [Oracle()]
     for step in range(steps):
         oracles.append(replay(oracles[-1], changes(LOGGED_SEED, step)))
@@ -96,7 +96,7 @@ def verdict_of_workload(steps):
 
 
 def verdict_of_idf(mark, path):
-    """What is wrong with an image of the database with an IDF table."""
+    """Say what is wrong with an image of the database with an IDF table."""
     try:
         with simdb.open(path, options=IDF_OPTIONS, durability="none") as database:
             findings = list(map(str, database.check(deep=True)))

@@ -29,7 +29,7 @@ def path(tmp_path):
 
 
 class Stopped:
-    """A child that runs `before`, is stopped for the length of a `with`, and then runs `after`."""
+    """A child that runs `before`, is stopped during the `with` block, and then runs `after`."""
 
     def __init__(self, before, after):
         self._child = os.fork()

@@ -1,4 +1,4 @@
-"""Readers, writers, compaction, growth, forks and kills at once: every state is one state."""
+"""Readers, writers, compaction, growth, forks and kills at once: every snapshot is one state."""
 
 import os
 import random
@@ -40,7 +40,7 @@ def start(role, path, seconds, seed):
 
 
 def torture(path, seconds, seed):
-    """What the processes did, by role; now and then one is killed and started again."""
+    """Run all roles, and kill and restart one now and then; return kills, and counts by role."""
     begin(path)
     chance = random.Random(seed)
     stop = time.monotonic() + seconds
@@ -64,7 +64,7 @@ def torture(path, seconds, seed):
 
 
 def ended(worker):
-    """What a process said before its end; one that hangs is ended with its children."""
+    """Return the output of a process; if it hangs, kill it and its children."""
     try:
         return worker.communicate(timeout=HANGS_SECONDS)
     except subprocess.TimeoutExpired:

@@ -1,9 +1,9 @@
 """The processes of test_torture.py: `tortured.py ROLE DATABASE SECONDS SEED`.
 
-The invariant is a ledger: account k stands under ("account", k) as a document whose metadata is
-its balance, and every transaction moves money between accounts, so each state has the same sum.
-A transaction also replaces a pair of twins by new ones with the same fingerprint, and says in the
-document "twins" which those are, so that ids, metadata and the tables must be of one state.
+The invariant is a ledger.  Account k is a document with the id ("account", k), whose metadata is
+its balance.  Every transaction moves money between accounts, so each state has the same sum.  A
+transaction also replaces a pair of twins with a new pair that shares a fingerprint, and names the
+new pair in the document "twins", so that ids, metadata and the tables must be of one state.
 """
 
 import os
@@ -25,7 +25,7 @@ LEAST_MAP = 1 << 20
 
 
 def begin(path):
-    """The database that the ledger begins with."""
+    """Make the database that the ledger begins with."""
     settings = {"options": OPTIONS, "durability": "process", "map_size": LEAST_MAP}
     with simdb.open(path, **settings) as database, database.write() as transaction:
         for account in range(ACCOUNTS):
@@ -35,13 +35,13 @@ def begin(path):
 
 
 def write(database, chance):
-    """One transaction of `change`."""
+    """Run one transaction of `change`."""
     with database.write() as transaction:
         change(transaction, chance)
 
 
 def change(transaction, chance):
-    """Keep the sum, and now and then grow the database."""
+    """Change the ledger and keep its sum; now and then grow the database."""
     one, other = chance.sample([f"account {number}" for number in range(ACCOUNTS)], 2)
     amount = chance.randrange(20)
     balances = [each.metadata for each in transaction.get_many([one, other])]
@@ -65,7 +65,7 @@ def change(transaction, chance):
 
 
 def assert_consistent(snapshot):
-    """The promises of the ledger hold in one state."""
+    """Check the promises of the ledger in one state."""
     balances = snapshot.get_many([f"account {number}" for number in range(ACCOUNTS)])
     assert sum(each.metadata for each in balances) == ACCOUNTS * BALANCE, balances
     number = snapshot.get("twins").metadata
@@ -77,7 +77,7 @@ def assert_consistent(snapshot):
 
 
 def read(database, chance):
-    """One look at the database, by a snapshot or by verbs alone."""
+    """Read the database once, by a snapshot or by verbs alone."""
     if chance.random() < 0.8:
         with database.read() as snapshot:
             assert_consistent(snapshot)
@@ -91,13 +91,13 @@ def read(database, chance):
 
 
 def compact(database, _chance):
-    """Compaction, which puts another file in place where it is alone."""
+    """Compact; this replaces the data file if no other process has the database open."""
     database.compact()
     time.sleep(0.2)
 
 
 def fork(database, chance):
-    """A child that is refused the inherited database, opens its own and reads it."""
+    """Fork a child, which is refused the inherited database, opens its own and reads it."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -107,7 +107,7 @@ def fork(database, chance):
                 read(own, chance)
             code = 0
         except simdb.ForkedError:
-            code = 0  # another thread was in the middle of something
+            code = 0  # another thread was inside a call
         except BaseException:
             traceback.print_exc()
         finally:
@@ -116,7 +116,7 @@ def fork(database, chance):
 
 
 def assert_foreign(database):
-    """The database of the parent is refused."""
+    """Check that the database of the parent is refused."""
     try:
         database.get("twins")
     except simdb.ForkedError:
@@ -125,12 +125,12 @@ def assert_foreign(database):
 
 
 def far(number):
-    """A fingerprint that is not near those of other numbers."""
+    """Return a fingerprint that is not near the fingerprints of other numbers."""
     return number * 0x9E3779B97F4A7C15 % 2**64
 
 
 def twin(number):
-    """The fingerprint of the pair `number`."""
+    """Return the fingerprint of the pair `number`."""
     return far(number + 1_000_000)
 
 
@@ -143,7 +143,7 @@ ROLES = {
 
 
 def keep_at(actions, database, stop_seconds, seed):
-    """Do the actions in turn until the time is over; BusyError is an answer."""
+    """Run the actions in turn until the time is over; BusyError is allowed."""
     chance = random.Random(seed)
     done = 0
     while time.monotonic() < stop_seconds:
@@ -156,7 +156,7 @@ def keep_at(actions, database, stop_seconds, seed):
 
 
 def main(role, path, seconds, seed):
-    """Work until the time is over; one line says how often.  "threads": each action in one."""
+    """Work until the time is over; print how often.  "threads" runs each action in a thread."""
     stop = time.monotonic() + float(seconds)
     mode = "r" if role == "reader" else "w"
     done, errors = [], []

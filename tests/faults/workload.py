@@ -1,8 +1,8 @@
-"""Transactions made of numbers alone, so that two processes know them without talking.
+"""Transactions made from numbers alone, so that two processes know them without talking.
 
-`changes(seed, step)` is what the transaction `step` does; `play` does it to a database and
-`replay` to the oracle.  Every transaction that changes something replaces one document that says
-which step it was, so a state tells its number, and half a transaction cannot look like a whole.
+`changes(seed, step)` is what the transaction `step` does; `play` does it to a database and `replay`
+to the oracle.  Every transaction that changes something replaces one document that holds the number
+of the step.  So a state shows its step, and half a transaction cannot look like a whole one.
 """
 
 import random
@@ -27,7 +27,7 @@ WORDS = [f"word{number}" for number in range(30)]
 
 @dataclass(frozen=True)
 class Kept:
-    """A document of the oracle, with what it was made of: a number or a text."""
+    """A document of the oracle, with what it was made from: a number or a text."""
 
     bits: int
     document: int | str
@@ -35,7 +35,7 @@ class Kept:
 
 
 def changes(seed, step):
-    """A list of (verb, ...): what the transaction `step` of the workload `seed` does."""
+    """Return a list of (verb, ...): what the transaction `step` of the workload `seed` does."""
     chance = random.Random(f"{seed} {step}")
     if chance.random() < 0.06:
         return [("compact",)]
@@ -46,7 +46,7 @@ def changes(seed, step):
 
 
 def play(database, todo):
-    """Do it, in one transaction."""
+    """Do the changes in one transaction of the database."""
     if todo == [("compact",)]:
         database.compact()
         return
@@ -61,7 +61,7 @@ def play(database, todo):
 
 
 def replay(oracle: Oracle, todo):
-    """What the oracle becomes by it; the one before stays as it is."""
+    """Return a new oracle with the changes; the given oracle stays as it is."""
     after = oracle.copy()
     for verb, *columns in todo:
         if verb == "delete":
@@ -78,24 +78,24 @@ def replay(oracle: Oracle, todo):
 
 
 def step_of(oracle):
-    """The last transaction of a state that changed something, -1 for none."""
+    """Return the last step that changed the state, or -1."""
     return oracle.documents[MARKER].metadata["step"] if oracle.documents else -1
 
 
 def state(database):
-    """(id, bits, metadata) of every document by age: what is compared."""
+    """Return (id, bits, metadata) of every document by age, for comparing."""
     ids = list(database)
     found = [] if not ids else database.get_many(ids)
     return [(each.id, each.fingerprint.bits, each.metadata) for each in found]
 
 
 def expected(oracle):
-    """The same of the oracle."""
+    """Return (id, bits, metadata) of every document of the oracle by age."""
     return [(id, stored.bits, stored.metadata) for id, stored in oracle.documents.items()]
 
 
 def assert_rebuildable(path, oracle, scratch):
-    """All columns equal those of a database that is made from the documents of the oracle."""
+    """Check that all columns equal those of a new database of the oracle's documents."""
     with simdb.open(path, "r") as database:
         database.copy(scratch / "copy")
     with simdb.open(scratch / "again", options=OPTIONS, durability="none") as database:
@@ -107,7 +107,7 @@ def assert_rebuildable(path, oracle, scratch):
 
 @cache
 def bits_of(document):
-    """The fingerprint of a document of the workload; all have features."""
+    """Return the fingerprint of a document of the workload; all documents have features."""
     return document if isinstance(document, int) else simdb.fingerprint(document).bits
 
 
@@ -129,7 +129,7 @@ def _change(chance, step, at):
 
 
 def _columns(database):
-    """The bytes of all columns of a database, compacted; metadata by ordinal."""
+    """Return the bytes of all columns of a database, compacted; metadata by ordinal."""
     with database:
         database.compact()
         store = database._store

@@ -1,8 +1,8 @@
 """Golden fingerprints and signatures: what texts of many scripts have become under many options.
 
-What is in golden.json never changes, or databases would no longer match what they hold.  Texts are
-added there by hand, sets of options here; run as a program, this adds the fingerprints that are
-missing, and refuses to write anything if one that is there differs.
+The values in golden.json never change, or databases would no longer match their documents.  Texts
+are added to that file by hand, and sets of options here.  Run as a program, this adds the missing
+fingerprints; it writes nothing if a stored fingerprint differs from today's.
 """
 
 import json
@@ -23,7 +23,7 @@ STORED = Path(__file__).parent / "golden.json"
 
 STOP_WORDS = ("the", "on", "over", "and", "a", "\u7684", "\u662f")
 
-# In how many of 1000 documents each word stands; every other one stands in one.
+# The number of documents, of 1000, that have each word; every other word is in one document.
 DOCUMENTS = 1000
 FREQUENCIES = {
     "the": 990, "and": 900, "\u5317": 300, "dog": 120, "again": 55, "quick": 40, "fox": 7,
@@ -31,7 +31,7 @@ FREQUENCIES = {
 
 
 def idf_table(sketch):
-    """A table of a few words, for a sketch of single words with seed 0."""
+    """Make a table of a few words, for a sketch of single words with seed 0."""
     entries = sorted(
         mmh3.hash64(word.encode(), 0, signed=False)[0] >> WEIGHT_BITS << WEIGHT_BITS
         | idf_weight(DOCUMENTS, frequency)
@@ -49,20 +49,20 @@ def idf_table(sketch):
 
 
 def with_idf(*, weighting, **options):
-    """A sketch of single words weighted by that table."""
+    """Make a sketch of single words weighted by that table."""
     table = idf_table(simdb.Simhash(shingle=1, **options))
     return simdb.Simhash(shingle=1, weighting=weighting, idf=table, **options)
 
 
 def features(text):
-    """A feature for each character, weighing the less the later it stands."""
+    """Make a feature for each character; later characters weigh less."""
     codes = np.array([ord(character) for character in text], np.uint64)
     weights = np.array([1 / (1 + place) for place in range(len(text))], np.float32)
     return simdb.Features(codes * np.uint64(0x9E3779B97F4A7C15), weights)
 
 
 def dense(text):
-    """How often characters stand in a text, in thirds, by their codes modulo 61."""
+    """Count the characters of a text, in thirds, by their codes modulo 61."""
     vector = [0.0] * 61
     for character in text:
         vector[ord(character) % 61] += 1 / 3
@@ -70,16 +70,16 @@ def dense(text):
 
 
 def hashes(text):
-    """A feature for each character, without weights."""
+    """Make a feature for each character, without weights."""
     return simdb.Features(features(text).hashes)
 
 
 def same(text):
-    """The text itself."""
+    """Return the text itself."""
     return text
 
 
-# What a text is made into, and under which options.
+# The function that makes a document from a text, and the options of its sketch.
 SETS = {
     "words 1": (same, simdb.Simhash(weighting="tf", shingle=1)),
     "words 3": (same, simdb.Simhash(weighting="tf")),
@@ -157,9 +157,9 @@ SETS = {
 
 
 def fingerprint(name, text):
-    """Of one text under one set of options: bits and the checksum of the stored vector.
+    """Return bits and checksum of the stored vector, of one text under one set of options.
 
-    Of a signature the first minimum and the checksum of all.
+    For a signature, return the first minimum and the checksum of all minima.
     """
     make, options = SETS[name]
     if isinstance(options, simdb.Minhash):
@@ -171,7 +171,7 @@ def fingerprint(name, text):
 
 
 def signature(options, document):
-    """The same of a signature."""
+    """Return the first minimum of a document's signature and the checksum of all minima."""
     signatures = MinHashSigner(options).sign([document])
     if signatures.is_empty[0]:
         return "empty"
@@ -180,14 +180,14 @@ def signature(options, document):
 
 
 def made(texts):
-    """The fingerprints of golden.json, as they are today."""
+    """Compute the fingerprints of golden.json with today's code."""
     return {
         name: {title: fingerprint(name, text) for title, text in texts.items()} for name in SETS
     }
 
 
 def differing(stored, today):
-    """The places where a fingerprint that is stored is another today, or gone."""
+    """Return the places where a stored fingerprint is missing or different today."""
     return [
         f"{name}: {title}"
         for name, found in stored.items()

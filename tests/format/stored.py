@@ -1,10 +1,10 @@
-"""Makes stored databases of the current format version, and the answers they must always give.
+"""Stored databases of the current format version, and the answers they must always give.
 
     python tests/format/stored.py
 
-Run it once for each format version, when that is settled, and for each option that adds to what is
-stored: it writes `tests/format/v<version>/` and `v<version>-<option>/`, `data.mdb` with documents
-of every kind in two runs and a delta, and `answers.json`.  What was written is never written again.
+Run this once for each format version, when the version is settled, and for each option that adds to
+the stored values.  It writes `tests/format/v<version>/` and `v<version>-<option>/`: `data.mdb` with
+documents of every kind in two runs and a delta, and `answers.json`.  It never overwrites a file.
 """
 
 import json
@@ -54,7 +54,7 @@ TEXTS = [
 
 
 def fill(path, options=OPTIONS):
-    """A database with runs, a delta, tombstones, metadata and ids of every type."""
+    """Make a database with runs, a delta, tombstones, metadata and ids of every type."""
     if options.is_minhash:
         fill_signed(path, options)
         return
@@ -73,7 +73,7 @@ def fill(path, options=OPTIONS):
 
 
 def fill_signed(path, options):
-    """The same with signatures."""
+    """Make such a database with signatures."""
     with simdb.open(path, "x", options=options) as database:
         words = [f"w{at * at % 997}" for at in range(400)]
         texts = [" ".join(words[at : at + 24]) for at in range(0, 360, 3)]
@@ -89,7 +89,7 @@ def fill_signed(path, options):
 
 
 def answers(database):
-    """Everything that the database says, in plain types."""
+    """Return every answer of the database, in plain types."""
     if database.options.is_minhash:
         return signed_answers(database)
     ids = list(database)
@@ -125,7 +125,7 @@ def answers(database):
 
 
 def signed_answers(database):
-    """The same of signatures."""
+    """Return every answer of a database with signatures, in plain types."""
     ids = list(database)
     documents = database.get_many(ids)
     rows = {"queries": {"method": "banding"}, "exact": {"recall": 1.0}}
@@ -160,7 +160,7 @@ def keeps(database):
 def main():
     missing = [name for name in STORED if not (HERE / name).exists()]
     if not missing:
-        sys.exit("all are there already; what was stored stays as it is")
+        sys.exit("all databases are there already; stored databases are never overwritten")
     for name in missing:
         store(HERE / name, STORED[name])
 

@@ -14,7 +14,7 @@ VARIANTS = list(dict.fromkeys([*kernel.variants(), "numpy"]))
 
 @pytest.fixture(params=VARIANTS)
 def variant(request, monkeypatch):
-    """The kernel set to one variant, or replaced by the one in numpy."""
+    """Set the kernel to one variant, or replace it by the kernel in numpy."""
     if request.param in kernel.variants():
         kernel.select(request.param)
     else:
@@ -54,7 +54,7 @@ def test_the_tool_names_what_has_changed():
 
 
 def test_the_sets_tell_texts_apart():
-    """Case, composition and width make no difference just where they should."""
+    """Case, composition and width matter under the right options only."""
     words, cased = (STORED["fingerprints"][name] for name in ("words 3", "words 3, case kept"))
 
     assert words["english"] == words["english upper case"] != words["english one word less"]

@@ -1,4 +1,4 @@
-"""A database of each format version is kept; it must open and answer as it did, for ever."""
+"""A database of each format version is stored here; it must open and answer as it did, for ever."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ def plain(answers):
 
 @pytest.fixture(params=VERSIONS)
 def version(request, tmp_path):
-    """A copy of a stored database and its answers."""
+    """Return a copy of a stored database, and its answers."""
     (tmp_path / "db").mkdir()
     shutil.copyfile(HERE / request.param / "data.mdb", tmp_path / "db" / "data.mdb")
     return tmp_path / "db", json.loads((HERE / request.param / "answers.json").read_text())

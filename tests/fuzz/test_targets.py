@@ -6,14 +6,14 @@ from hypothesis import given, settings
 
 from targets import TARGETS
 
-# Numbers and marks at which decoders turn another way.
+# Numbers and bytes that make a decoder branch.
 TELLING = (b"\0" * 8, b"\xff" * 8, b"\xff\xff\xff\x7f", b"\x80", b"\xc0", b"\xdd\xff\xff\xff\xff")
 SLOW = {"database": 8, "idf": 12, "parquet": 12}
 
 
 @st.composite
 def damaged(draw, seeds):
-    """A seed with some places overwritten, cut off or said twice; or anything at all."""
+    """Draw a seed with some places overwritten, removed or inserted into, or any bytes at all."""
     data = bytearray(draw(st.one_of(st.sampled_from(seeds), st.binary(max_size=300))))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(data)))

@@ -81,7 +81,7 @@ def matches(query, stored, delta, masks, *, distance_max, flips, dead=(), after=
 
 
 def rows(found):
-    """Return a batch's result as a list of (ordinal, distance) lists, one a query."""
+    """Return the result of a batch as lists of (ordinal, distance), one for each query."""
     offsets, ordinals, distances = found
     assert offsets.dtype == np.int64
     assert ordinals.dtype == np.uint32
@@ -99,7 +99,7 @@ def pairs(entries, masks, table, distance_max):
 
 @cache
 def remembered_pairs(entries, masks, table, distance_max):
-    """Do the work once and cache it: every variant is tested on the same data."""
+    """Return `pairs` from a cache: every variant is tested on the same data."""
     ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
     found = []
     for i, (_, one, left) in enumerate(ordered):
@@ -128,7 +128,7 @@ def cosine(left, right):
 
 @cache
 def cosine_of_bytes(left, right):
-    """Do the work once and cache it: every variant is tested on the same data."""
+    """Return `cosine` from a cache: every variant is tested on the same data."""
     one, other = unpacked(left), unpacked(right)
     dot = sum(a * b for a, b in zip(one, other, strict=True))
     norms = sum(a * a for a in one) * sum(b * b for b in other)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 EXTENSION = Path(__file__).parents[2] / "simdb_ext"
-# Each room, and the rooms that its files may include from besides their own and the top.
+# Each room, and the rooms from which its files may include, besides their own and the top.
 ROOMS = {
     "arrange": [],
     "search": [],
@@ -24,7 +24,7 @@ def room_of(path: Path) -> str:
 
 
 def included_by(path: Path) -> list[Path]:
-    """The files that `path` includes, found as the compiler finds them."""
+    """Return the files that `path` includes, found as the compiler finds them."""
     folders = [path.parent, EXTENSION, EXTENSION / room_of(path).split("/")[0]]
     names = re.findall(r'^#include "(.+)"$', path.read_text(encoding="ascii"), re.MULTILINE)
     return [next(folder / name for folder in folders if (folder / name).exists()) for name in names]

@@ -271,7 +271,7 @@ def test_a_large_batch_answers_like_single_queries(search):
 
 
 @pytest.mark.parametrize(("theta", "cap"), [(0, 1), (30, 50), (70, 3000)])
-def test_a_batch_has_first_matches_where_it_has_any(search, theta, cap):
+def test_first_of_a_batch_gives_each_query_a_match_if_it_has_any(search, theta, cap):
     generator = np.random.default_rng(10)
     stored = generator.integers(0, 1 << 63, 1500, np.uint64)
     queries = stored[generator.integers(0, 1500, 700)]

@@ -55,7 +55,7 @@ def test_similarity_is_the_cosine_of_the_integers(search, width):
 def test_queries_with_one_match_each_and_with_many(search, width):
     vectors = random_vectors(width + 1, 90, width)
     stored = search.Vectors(width, [(0, vectors)])
-    # 70 of one match each, more than are measured together; then one that has nine.
+    # 70 queries with one match each, more than are measured together; then one with nine.
     offsets = np.array([*range(71), 80], np.int64)
     ordinals = np.random.default_rng(3).integers(0, 90, 80).astype(np.uint32)
 

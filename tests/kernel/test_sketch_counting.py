@@ -287,7 +287,7 @@ def test_a_logarithm_is_rounded_alike_for_every_count():
     counts = np.arange(1, 65536)
     units = UNITS * (1 + np.log(counts))
 
-    # Far enough from a half that no other library's logarithm rounds to another whole number.
+    # Far enough from a half: any library's logarithm rounds to the same whole number.
     assert np.abs(units - np.floor(units) - 0.5).min() > 1e-9
 
 

@@ -183,7 +183,7 @@ def test_the_compiled_table_is_that_of_the_fallback(unit: str) -> None:
     codes = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     blocks = [codes[start : start + 4096] for start in range(0, len(codes), 4096)]
     texts = ["-".join(f"a{chr(code)}{chr(code)}b" for code in block) for block in blocks]
-    chosen = texts if unit == "words" else texts[:40]  # what follows is not assigned but for some
+    chosen = texts if unit == "words" else texts[:40]  # most code points above are not assigned
 
     assert_same(_sketch, chosen, unit=unit, shingle=1)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C anywhere: what was committed is there, the database goes on and closes at once."""
+"""Ctrl-C at any place loses no commit, and the database goes on and closes at once."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHEAP = ["insert", "query", "write", "close"]
-# Where transactions and locks are taken and given back.
+# Files in which transactions and locks are acquired and released.
 WITHIN = ["storage/gate", "storage/environment", "storage/locks", "engine/transaction"]
 
 pytestmark = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""Whoever is killed at which verb: a committed state, and nothing half made."""
+"""A process killed at any place of any verb leaves a committed state, and nothing half made."""
 
 import json
 import os

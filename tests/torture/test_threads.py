@@ -1,4 +1,4 @@
-"""Threads that use, end and close each other's things: right answers or errors of simdb."""
+"""Threads that use, end and close the objects of other threads get answers or errors of simdb."""
 
 import json
 import os
