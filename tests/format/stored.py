@@ -56,7 +56,7 @@ TEXTS = [
 def fill(path, options=OPTIONS):
     """Make a database with runs, a delta, tombstones, metadata and ids of every type."""
     if options.is_minhash:
-        fill_signed(path, options)
+        fill_signatures(path, options)
         return
     with simdb.open(path, "x", options=options) as database:
         bits = np.arange(120, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -72,7 +72,7 @@ def fill(path, options=OPTIONS):
         database.insert(10, 0, [1, 2.5, None, b"\0"], replace=True)
 
 
-def fill_signed(path, options):
+def fill_signatures(path, options):
     """Make such a database with signatures."""
     with simdb.open(path, "x", options=options) as database:
         words = [f"w{at * at % 997}" for at in range(400)]
@@ -91,7 +91,7 @@ def fill_signed(path, options):
 def answers(database):
     """Return every answer of the database, in plain types."""
     if database.options.is_minhash:
-        return signed_answers(database)
+        return signature_answers(database)
     ids = list(database)
     bits = [database.get(id).fingerprint.bits for id in ids]
     kept = {repr(id): list(map(repr, database.cluster(id))) for id in ids if keeps(database)}
@@ -124,7 +124,7 @@ def answers(database):
     }
 
 
-def signed_answers(database):
+def signature_answers(database):
     """Return every answer of a database with signatures, in plain types."""
     ids = list(database)
     documents = database.get_many(ids)

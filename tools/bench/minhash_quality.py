@@ -105,7 +105,7 @@ def judge(
             found += histogram_of_all(vectors[is_known])
             scores.append(between(vectors, is_known, corpus.left, corpus.right))
         else:
-            signatures = signed(corpus.texts, seeded)
+            signatures = signatures_of(corpus.texts, seeded)
             found += histogram_of_signatures(signatures)
             scores.append(estimated(signatures, corpus.left, corpus.right))
     for measure, (_, least) in MEASURES.items():
@@ -117,7 +117,7 @@ def judge(
         })  # fmt: skip
 
 
-def signed(texts: list[str], settings: simdb.Minhash) -> simdb.Signatures:
+def signatures_of(texts: list[str], settings: simdb.Minhash) -> simdb.Signatures:
     """Make signatures of the texts; an IDF table is fitted on these texts."""
     if settings.uses_idf:
         settings = replace(settings, idf=simdb.fit_idf(texts, settings))
@@ -168,7 +168,9 @@ def add_errors(record: Record, corpus: Corpus, settings: simdb.Minhash, seeds: i
     jaccard = corpus.known["jaccard"]
     errors = np.array(
         [
-            estimated(signed(corpus.texts, replace(settings, seed=seed)), corpus.left, corpus.right)
+            estimated(
+                signatures_of(corpus.texts, replace(settings, seed=seed)), corpus.left, corpus.right
+            )
             - jaccard
             for seed in range(seeds)
         ]

@@ -81,7 +81,7 @@ def workload(count: int, seed: int) -> tuple[U64, U64]:
     return stored, queries
 
 
-def signed(features: U64, sketch: simdb.Minhash) -> simdb.Signatures:
+def signatures_of(features: U64, sketch: simdb.Minhash) -> simdb.Signatures:
     return simdb.signatures([simdb.Features(row) for row in features], sketch)
 
 
@@ -95,7 +95,7 @@ def run_simdb(
     queries: U64,
 ) -> None:
     count = len(stored)
-    documents, asked = (signed(each, settings.sketch) for each in (stored, queries))
+    documents, asked = (signatures_of(each, settings.sketch) for each in (stored, queries))
     timing = Timing()
     with simdb.open(path, options=settings) as database:
         measure(lambda: database.insert_many(range(count), documents), timing)

@@ -26,14 +26,14 @@ from taking import Taking
 KEY = layout.number_key(0)
 
 
-def signed(kind, key, payload):
+def with_checksum(kind, key, payload):
     """Return the stored form of any payload, with its correct checksum."""
     return codec.encode_array(kind, key, np.frombuffer(payload, np.uint8)).tobytes()
 
 
 def an_object(kind, key, payload):
     """Decode a payload that should be a msgpack object."""
-    return codec.decode_object(kind, key, signed(kind, key, payload))
+    return codec.decode_object(kind, key, with_checksum(kind, key, payload))
 
 
 def value(data):
@@ -49,7 +49,7 @@ def array(data):
 
 
 def manifest(data):
-    decode_manifest(signed(layout.MANIFEST_KIND, layout.MANIFEST_KEY, data))
+    decode_manifest(with_checksum(layout.MANIFEST_KIND, layout.MANIFEST_KEY, data))
 
 
 def options(data):
@@ -65,7 +65,7 @@ def calibration(data):
 
 
 def batch(data):
-    decode_batch(KEY, signed(layout.DELTA_KIND, KEY, data))
+    decode_batch(KEY, with_checksum(layout.DELTA_KIND, KEY, data))
 
 
 class OneValue:
@@ -98,7 +98,7 @@ class OneValue:
 
 def metadata(data):
     """Decode a block of metadata, and the objects in it."""
-    stored = signed(layout.METADATA_KIND, KEY, data)
+    stored = with_checksum(layout.METADATA_KIND, KEY, data)
     for ordinal, _ in decode_block(KEY, stored):
         read_metadata(OneValue(KEY, stored), None, ordinal)
 
@@ -106,7 +106,7 @@ def metadata(data):
 def tombstones(data):
     taking = Taking(data)
     key = taking.bytes(4).ljust(4, b"\0")
-    stored = signed(layout.DELETED_KIND, key, taking.rest())
+    stored = with_checksum(layout.DELETED_KIND, key, taking.rest())
     read_tombstones(OneValue(key, stored), None, 1000)
 
 
@@ -117,7 +117,7 @@ class OneCluster:
         self._payload = payload
 
     def find(self, name, key):
-        return signed(layout.CLUSTERS_KIND, key, self._payload)
+        return with_checksum(layout.CLUSTERS_KIND, key, self._payload)
 
     def every(self, name):
         key = layout.number_key(0)
@@ -138,13 +138,13 @@ def idf(data):
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "table.idf")
         with open(path, "wb") as file:
-            file.write(signed_idf(data))
+            file.write(idf_with_checksums(data))
         table, _ = idf_file.read_idf(path, is_verified=len(data) % 2 == 1)
         list(idf_file.problems_of(path, None))
         simdb.fingerprint("some words", simdb.Simhash(weighting="tf-idf", idf=table))
 
 
-def signed_idf(data):
+def idf_with_checksums(data):
     """Return the bytes of a file with correct checksums, if it is long enough for them."""
     header = idf_file.HEADER
     if len(data) < header.size:

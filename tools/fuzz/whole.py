@@ -10,7 +10,7 @@ from itertools import islice
 import lmdb
 
 import simdb
-from decoding import signed
+from decoding import with_checksum
 from sample import sample, values
 from simdb.storage import codec
 from simdb.storage.files.names import IDF_FILE
@@ -57,7 +57,7 @@ def changed(key, value, taking):
         new = taking.bytes(LENGTHS[taking.number(len(LENGTHS))])
         kept = LENGTHS[taking.number(len(LENGTHS))] if taking.number(4) == 0 else len(new)
         payload[at : at + kept] = new
-    return signed(value[4:8], key, payload)
+    return with_checksum(value[4:8], key, payload)
 
 
 def ask_all(database):

@@ -127,13 +127,13 @@ def some_pairs_ask(expected, chance):
     weighted = not featured or any(map(entries_are_weighted, featured))
     ask = some_ask(chance, expected.options, weighted=weighted)
     if not ask.get("similarity") and ask.get("distance") is None:
-        ask |= {"similarity": 0.6} if expected.options.is_signed else {"distance": 4}
+        ask |= {"similarity": 0.6} if expected.options.is_minhash else {"distance": 4}
     return ask
 
 
 def find_all(target, expected, chance):
     ask = some_pairs_ask(expected, chance)
-    if not expected.options.is_signed and chance.random() < 0.15:
+    if not expected.options.is_minhash and chance.random() < 0.15:
         ask |= {"method": "rotation", "recall": chance.choice([0.5, 0.9])}
     told = f"find_all({ask})"
     found = served(lambda: target.find_all(**ask), ask)
@@ -211,7 +211,7 @@ def get(target, expected, chance):
         entry = expected.documents[document.id]
         assert document.metadata == entry.metadata
         assert document.fingerprint.is_empty == (entry.bits is None)
-        if not expected.is_signed and entry.bits is not None:
+        if not expected.is_minhash and entry.bits is not None:
             assert document.fingerprint.bits == entry.bits
     for id in asked:
         assert (id in target) == (id in expected.documents)
@@ -229,7 +229,7 @@ def explain(target, expected, chance):
     if len(known) < 2:
         return "explain: too few"
     left, right = chance.sample(known, 2)
-    distance = {} if expected.is_signed else {"distance": 3}
+    distance = {} if expected.is_minhash else {"distance": 3}
     told = target.explain(left, right, **distance)
     wanted = expected.measured(expected.documents[left], expected.documents[right])
     truth.check_measured((told.distance, told.similarity), wanted)

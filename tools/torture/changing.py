@@ -50,7 +50,7 @@ def some_new(expected, chance):
     """
     ids, documents, metadata = some_batch(chance, expected.options)
     entries = [expected.entry(document) for document in documents]
-    is_weighted = chance.random() < 0.7 or expected.is_signed
+    is_weighted = chance.random() < 0.7 or expected.is_minhash
     rows = [
         row
         for row in zip(ids, documents, metadata, entries, strict=True)
@@ -98,7 +98,7 @@ def add_many_if_new(target, expected, chance):
     ids, documents, metadata, entries, is_weighted = some_new(expected, chance)
     ask = some_ask(chance, expected.options, weighted=is_weighted)
     ask.pop("method", None)
-    if expected.options.is_signed or expected.recall_of(ask) < 1.0:
+    if expected.options.is_minhash or expected.recall_of(ask) < 1.0:
         ask["recall"] = 1.0
     told = f"add_many_if_new({len(ids)}, {ask})"
     is_single = len(ids) == 1 and chance.random() < 0.7

@@ -26,8 +26,8 @@ ODD_IDS = (
 
 
 def some_options(chance):
-    signed = chance.random() < 0.3
-    sketch = some_minhash(chance) if signed else some_simhash(chance)
+    is_minhash = chance.random() < 0.3
+    sketch = some_minhash(chance) if is_minhash else some_simhash(chance)
     chosen = {
         "sketch": sketch,
         "recall": chance.choice([1.0, 1.0, 0.9]),
@@ -37,7 +37,7 @@ def some_options(chance):
         "header_offset": chance.randint(-4, 0),
         "keep_clusters": chance.choice(["none", "similarity" if sketch.vector_bytes else "none"]),
     }
-    if signed:
+    if is_minhash:
         if chosen["recall"] == 1.0 or chance.random() < 0.7:
             rows = chance.randint(1, 5)
             most = min(sketch.permutations // rows, 64)
@@ -95,7 +95,7 @@ def some_bits(chance):
 
 
 def some_document(chance, options):
-    if options.is_signed or chance.random() < 0.6:
+    if options.is_minhash or chance.random() < 0.6:
         return some_text(chance)
     return some_bits(chance)
 
@@ -127,7 +127,7 @@ def some_ask(chance, options, *, weighted):
     can_measure = weighted and options.sketch.vector_bytes > 0
     if can_measure and chance.random() < 0.5:
         ask["similarity"] = chance.choice([0.2, 0.5, 0.75, 0.9, 1.0])
-    if not options.is_signed and chance.random() < (0.2 if ask else 0.8):
+    if not options.is_minhash and chance.random() < (0.2 if ask else 0.8):
         ask["distance"] = chance.choice([0, 1, 3, 5, 9, 20, 64])
     if chance.random() < 0.6:
         ask["recall"] = chance.choice([1.0, 1.0, 0.95, 0.6])
@@ -137,6 +137,6 @@ def some_ask(chance, options, *, weighted):
 
 
 def methods_of(options, weighted):
-    if options.is_signed:
+    if options.is_minhash:
         return ["auto", "exhaustive", "banding"]
     return ["auto", "exhaustive", "bphs", *(["psm", "multiprobe"] if weighted else [])]

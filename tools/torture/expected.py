@@ -59,7 +59,7 @@ class Expected:
         return Expected(self.options, self.tally, dict(documents), self.known)
 
     @property
-    def is_signed(self):
+    def is_minhash(self):
         return isinstance(self.options.sketch, simdb.Minhash)
 
     def entry(self, document, metadata=None):
@@ -68,7 +68,7 @@ class Expected:
             return Entry(document, metadata=metadata)
         if isinstance(document, simdb.Fingerprint):
             made = document
-        elif self.is_signed:
+        elif self.is_minhash:
             signature = simdb.signature(document, self.options.sketch)
             minima = None if signature.is_empty else np.array(signature.minima)
             return Entry(None if minima is None else 0, minima=minima, metadata=metadata)
@@ -94,7 +94,7 @@ class Expected:
         return self.known[couple]
 
     def measure(self, left, right):
-        if self.is_signed:
+        if self.is_minhash:
             total = len(left.minima)
             agreeing = int((left.minima == right.minima).sum())
             share = agreeing / total
@@ -110,7 +110,7 @@ class Expected:
         """Return the (similarity, distance) that a query by `entry` means."""
         similarity, distance = ask.get("similarity"), ask.get("distance")
         if similarity is None and distance is None:
-            if self.is_signed or (entry.vector is not None and self.options.sketch.vector_bytes):
+            if self.is_minhash or (entry.vector is not None and self.options.sketch.vector_bytes):
                 return self.options.similarity, None
             return None, self.options.distance
         return similarity, distance

@@ -23,18 +23,18 @@ def main():
     given = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
     errors, counts = [], []
-    for signed in (False, True):
+    for is_minhash in (False, True):
         with tempfile.TemporaryDirectory() as directory:
-            use(directory, signed, given, errors, counts)
+            use(directory, is_minhash, given, errors, counts)
     print(f"{sum(counts)} verbs, {len(errors)} errors", *errors[:3], sep="\n")
     return int(bool(errors))
 
 
-def use(directory, signed, given, errors, counts):
+def use(directory, is_minhash, given, errors, counts):
     """Let all threads use one database at the same time."""
     import simdb  # noqa: PLC0415
 
-    sketch = simdb.Minhash(shingle=1) if signed else simdb.Simhash(shingle=1)
+    sketch = simdb.Minhash(shingle=1) if is_minhash else simdb.Simhash(shingle=1)
     options = simdb.Options(sketch=sketch, delta_documents=20, growth=2, keep_clusters="similarity")
     until = time.monotonic() + given.seconds / 2
     with simdb.open(f"{directory}/db", options=options, durability="none") as database:

@@ -224,7 +224,7 @@ class Session:
             self.database.calibrate(sample, seed=self.chance.randrange(5))
         except simdb.OptionError:
             is_given = isinstance(sample, list)
-            assert self.options.is_signed or not (self.options.sketch.vector_bytes or is_given)
+            assert self.options.is_minhash or not (self.options.sketch.vector_bytes or is_given)
         return f"calibrate({type(sample).__name__})"
 
     def look_again(self):
