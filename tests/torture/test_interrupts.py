@@ -1,17 +1,14 @@
 """Ctrl-C at any place loses no commit, and the database goes on and closes at once."""
 
-import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from torture_tool import report_of
 
-ROOT = Path(__file__).parents[2]
 CHEAP = ["insert", "query", "write", "close"]
 # Files in which transactions and locks are acquired and released.
-WITHIN = ["storage/gate", "storage/environment", "storage/locks", "engine/transaction"]
+WITHIN = ["storage/environment", "engine/transaction"]
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11) or not os.path.isdir("/proc/self/fd"),
@@ -19,19 +16,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def interrupted(*arguments):
-    """The report of the tool: a dict for each verb."""
-    command = [sys.executable, ROOT / "tools" / "torture" / "interrupts.py", "--json", *arguments]
-    ended = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, timeout=3600
-    )
-    assert ended.stderr == ""
-    return json.loads(ended.stdout)
-
-
 @pytest.mark.parametrize("verb", CHEAP)
 def test_an_interrupted_verb_leaves_a_sound_database_that_closes_at_once(verb):
-    report = interrupted("--verbs", verb, "--points", 12, "--within", *WITHIN)
+    report = report_of("interrupts.py", "--verbs", verb, "--points", 12, "--within", *WITHIN)
 
     assert report[verb]["tried"] > 5
     assert report[verb]["bad"] == []
@@ -39,7 +26,7 @@ def test_an_interrupted_verb_leaves_a_sound_database_that_closes_at_once(verb):
 
 @pytest.mark.slow
 def test_every_verb_interrupted_at_many_lines_leaves_a_sound_database():
-    report = interrupted("--points", 100)
+    report = report_of("interrupts.py", "--points", 100)
 
     assert len(report) == 21
     assert [each for verb in report.values() for each in verb["bad"]] == []

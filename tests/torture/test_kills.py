@@ -1,14 +1,11 @@
 """A process killed at any place of any verb leaves a committed state, and nothing half made."""
 
-import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from torture_tool import report_of
 
-TOOL = Path(__file__).parents[2] / "tools" / "torture" / "kills.py"
 LONG_KILLS = os.environ.get("SIMDB_TORTURE_KILLS", "600")
 
 pytestmark = pytest.mark.skipif(
@@ -16,26 +13,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def report_of(*arguments):
-    """What the tool has found."""
-    command = [sys.executable, "-W", "ignore", TOOL, "--json", *arguments]
-    ended = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, timeout=7200
-    )
-    assert ended.stderr == ""
-    return json.loads(ended.stdout)
-
-
 def test_a_kill_in_any_verb_leaves_a_committed_state_and_nothing_half_made():
     verbs = ["compact", "copy", "dump", "load", "import", "set_idf", "create"]
-    report = report_of("--kills", 14, "--verbs", *verbs)
+    report = report_of("kills.py", "--kills", 14, "--verbs", *verbs)
 
     assert [each["bad"] for each in report.values()] == [[]] * len(verbs)
     assert sum(each["kills"] for each in report.values()) == 14
 
 
 def test_writers_and_readers_go_on_when_others_are_killed():
-    report = report_of("--kills", 3, "--verbs", "crowd", "--seed", 1)
+    report = report_of("kills.py", "--kills", 3, "--verbs", "crowd", "--seed", 1)
 
     assert report["crowd"]["bad"] == []
     assert report["crowd"]["found"]["transactions"] > 0
@@ -43,6 +30,6 @@ def test_writers_and_readers_go_on_when_others_are_killed():
 
 @pytest.mark.slow
 def test_hundreds_of_kills_leave_committed_states():
-    report = report_of("--kills", LONG_KILLS)
+    report = report_of("kills.py", "--kills", LONG_KILLS)
 
     assert [each["bad"] for each in report.values()] == [[]] * len(report)

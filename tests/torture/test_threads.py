@@ -1,25 +1,11 @@
 """Threads that use, end and close the objects of other threads get answers or errors of simdb."""
 
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from torture_tool import report_of
 
-TOOL = Path(__file__).parents[2] / "tools" / "torture" / "threads.py"
 LONG_SECONDS = os.environ.get("SIMDB_TORTURE_SECONDS", "60")
-
-
-def report_of(*arguments):
-    """What the tool has found."""
-    command = [sys.executable, "-W", "ignore", TOOL, "--json", *arguments]
-    ended = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, timeout=3600
-    )
-    assert ended.stderr == ""
-    return json.loads(ended.stdout)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +14,7 @@ def report_of(*arguments):
     ids=" ".join,
 )
 def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
-    report = report_of("--trials", 1, "--actors", *actors)
+    report = report_of("threads.py", "--trials", 1, "--actors", *actors)
 
     assert report["bad"] == []
     assert any(said.endswith(": done") for said in report["done"])
@@ -36,7 +22,7 @@ def test_threads_that_end_each_others_things_get_answers_or_errors(actors):
 
 @pytest.mark.slow
 def test_threads_of_all_kinds_get_answers_or_errors_for_minutes():
-    report = report_of("--seconds", LONG_SECONDS)
+    report = report_of("threads.py", "--seconds", LONG_SECONDS)
 
     assert report["bad"] == []
     assert report["trials"] > 0

@@ -166,15 +166,8 @@ def add_errors(record: Record, corpus: Corpus, settings: simdb.Minhash, seeds: i
     The standard error is that of the mean over seeds: pairs of one seed are not independent.
     """
     jaccard = corpus.known["jaccard"]
-    errors = np.array(
-        [
-            estimated(
-                signatures_of(corpus.texts, replace(settings, seed=seed)), corpus.left, corpus.right
-            )
-            - jaccard
-            for seed in range(seeds)
-        ]
-    )
+    sketches = (signatures_of(corpus.texts, replace(settings, seed=seed)) for seed in range(seeds))
+    errors = np.array([estimated(each, corpus.left, corpus.right) - jaccard for each in sketches])
     for low, high in BANDS:
         within = (jaccard >= low) & (jaccard < high)
         if within.sum() < FEWEST:

@@ -4,7 +4,7 @@
     python tools/torture/interrupts.py --lines             once at every line of every verb
     python tools/torture/interrupts.py --points 0          at every place, which takes an hour
     python tools/torture/interrupts.py --verbs insert grow --points 200 --seed 3
-    python tools/torture/interrupts.py --lines --within storage/gate storage/environment
+    python tools/torture/interrupts.py --lines --within storage/environment engine/write
     python tools/torture/interrupts.py --verbs insert --place 41
 
 Each trial is a process of its own; interrupted.py says what must be true after it.  A sample draws
@@ -16,7 +16,6 @@ import argparse
 import json
 import random
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,6 @@ from trials import outcome_of  # noqa: E402
 
 HANGS_SECONDS = 30
 EVERY_LINE, EVERY_PLACE = -1, 0
-SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def main():
@@ -91,12 +89,7 @@ class Drawing:
 
 def trials(verb, drawing):
     """Try a verb; return how many places it has, and the outcomes of those that were tried."""
-    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
-        folder = Path(scratch)
-        base = folder / "base"
-        base.mkdir()
-        verbs.prepare(base)
-        states = verbs.states_of(verb, base, folder)
+    with verbs.prepared(verb) as (folder, base, states):
         counted = outcome_of(lambda: interrupted.places(verb, base, folder), HANGS_SECONDS)
         if counted.error:
             raise RuntimeError(f"{verb}: {counted.error}")

@@ -12,7 +12,6 @@ was found after the kills; the exit code is 1 if anything was wrong.
 import argparse
 import json
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -33,7 +32,7 @@ import crowd  # noqa: E402
 import interrupted  # noqa: E402
 import killed  # noqa: E402
 import verbs  # noqa: E402
-from trials import outcome_of  # noqa: E402
+from trials import outcome_of, scratch  # noqa: E402
 
 CROWD = "crowd"
 CHANGING = [
@@ -41,7 +40,6 @@ CHANGING = [
     "create", "import", "set_idf", "fit_idf", "reopen",
 ]  # fmt: skip
 HANGS_SECONDS = 60
-SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def main():
@@ -69,12 +67,7 @@ def main():
 
 def kill(verb, kills, given):
     """Kill one verb `kills` times; return counts of what was found."""
-    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
-        folder = Path(scratch)
-        base = folder / "base"
-        base.mkdir()
-        verbs.prepare(base)
-        states = verbs.states_of(verb, base, folder)
+    with verbs.prepared(verb) as (folder, base, states):
         places = must(outcome_of(lambda: interrupted.places(verb, base, folder), HANGS_SECONDS))
         timed = outcome_of(lambda: killed.seconds_of(verb, base, folder / "timed"), HANGS_SECONDS)
         seconds, chance = must(timed), killed.chance_of(given.seed, verb)
@@ -97,8 +90,8 @@ def kill(verb, kills, given):
 
 def kill_crowd(kills, seed):
     """Kill processes of the crowd; return counts of the roles killed."""
-    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
-        found, bad = crowd.torture(Path(scratch) / "db", kills, seed)
+    with scratch() as folder:
+        found, bad = crowd.torture(folder / "db", kills, seed)
     return {"kills": kills, "found": found, "left": 0, "bad": [[0, "", "", bad]] if bad else []}
 
 

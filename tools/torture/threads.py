@@ -14,7 +14,6 @@ import json
 import random
 import shutil
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -30,14 +29,13 @@ import simdb  # noqa: E402
 import world as worlds  # noqa: E402
 from actors import ACTORS  # noqa: E402
 from simdb.storage.environment import gate  # noqa: E402
-from trials import outcome_of  # noqa: E402
+from trials import outcome_of, scratch  # noqa: E402
 
 TRIAL_SECONDS = 1.0
 JOIN_SECONDS = 20
 HANGS_SECONDS = 45
 THREADS = [4, 6, 9]
 HANDLES = [1, 1, 2]
-SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 SHOWN = 12
 
 
@@ -53,22 +51,22 @@ def main():
     given = parser.parse_args()
     stop = time.monotonic() + given.seconds
     report = {"trials": 0, "done": Counter(), "bad": []}
-    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=SCRATCH) as scratch:
-        base = Path(scratch) / "base"
+    with scratch() as folder:
+        base = folder / "base"
         worlds.prepare(base)
         while report["trials"] < given.trials if given.trials else time.monotonic() < stop:
             seed = given.seed + report["trials"]
             report["trials"] += 1
-            take(report, seed, run_apart(seed, base, Path(scratch), given.actors), given.json)
+            take(report, seed, run_apart(seed, base, folder, given.actors), given.json)
     print(json.dumps(report) if given.json else summary(report))
     return int(bool(report["bad"]))
 
 
-def run_apart(seed, base, scratch, actors):
+def run_apart(seed, base, folder, actors):
     """Run one trial in a process of its own; return its actors and its outcome."""
     chance = random.Random(seed)
     drawn = actors or draw(chance)
-    path = scratch / "trial"
+    path = folder / "trial"
     shutil.copytree(base, path)
     outcome = outcome_of(lambda: trial(seed, path, drawn), HANGS_SECONDS)
     shutil.rmtree(path)

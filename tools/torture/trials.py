@@ -8,8 +8,12 @@ import signal
 import sys
 import tempfile
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,13 @@ class Outcome:
 
     value: Any
     error: str
+
+
+@contextmanager
+def scratch():
+    """Make a folder for trials, in memory if the system can; remove it at the end."""
+    with tempfile.TemporaryDirectory(prefix="simdb-torture-", dir=MEMORY) as folder:
+        yield Path(folder)
 
 
 def outcome_of(trial, seconds):

@@ -6,6 +6,7 @@ or makes "made".
 """
 
 import shutil
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 import simdb
 from simdb.compat.importing import import_datasketch
+from trials import scratch
 
 PICKLE = Path(__file__).parents[2] / "tests" / "compat" / "datasketch" / "list-2.0.0.pickle"
 
@@ -172,7 +174,7 @@ def end(trial):
 
 
 def state(database):
-    """Return what a database holds, to be compared: documents, and whether it has an IDF table."""
+    """Return what a database holds: its documents, and whether its IDF table is missing."""
     found = database.get_many(list(database))
     rows = [(each.id, each.fingerprint.bits, each.metadata) for each in found]
     return rows, database.options.sketch.idf is None
@@ -192,6 +194,19 @@ def state_after(trial):
 def stored(path):
     with simdb.open(path, "r") as database:
         return state(database)
+
+
+@contextmanager
+def prepared(verb):
+    """Make the folders for trials of a verb.
+
+    Yield a scratch folder, the folder that every trial copies, and the states before and after.
+    """
+    with scratch() as folder:
+        base = folder / "base"
+        base.mkdir()
+        prepare(base)
+        yield folder, base, states_of(verb, base, folder)
 
 
 def states_of(verb, base, folder):
