@@ -1,4 +1,4 @@
-# The index of work.  `make` lists it.
+# The tasks of development; `make` lists them.
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -13,34 +13,34 @@ SEEDS ?= 250
 .PHONY: help demo test test-all coverage fuzz torture sanitize sanitize-threads lint bench build \
   clean
 
-help:  ## list what can be done
+help:  ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/.installed  ## set up, then find the near-duplicate files of this machine's Python
 	$(BIN)/simdb demo
 
-test: $(VENV)/.developed  ## set up, then run the tests that take seconds
+test: $(VENV)/.developed  ## set up, then run the quick tests
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-all: $(VENV)/.developed  ## all tests, the long ones too
+test-all: $(VENV)/.developed  ## run all tests, the slow tests too
 	$(BIN)/python -m pytest -q
 
-coverage: $(VENV)/.developed  ## the tests of `make test` and what they reach
+coverage: $(VENV)/.developed  ## run the quick tests and list the lines that they do not reach
 	$(BIN)/python -m pytest -q -m "not slow" --cov=simdb --cov-report=term-missing:skip-covered
 
-fuzz: $(VENV)/.developed  ## bytes of any kind for whatever decodes or parses: SECONDS, TARGETS
+fuzz: $(VENV)/.developed  ## feed any bytes to all decoders and parsers: SECONDS, TARGETS
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	$(BIN)/python tools/fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
-torture: $(VENV)/.developed  ## all verbs by chance against a dict and double loops: SEEDS
+torture: $(VENV)/.developed  ## compare random verbs with a dict and double loops: SEEDS
 	$(BIN)/python tools/torture/differential.py --seeds $(SEEDS) --steps 200 --jobs 2
 
 SANITIZED = build/sanitize
-# Leaks are not looked for: the interpreter leaves much to the end of the process.
+# Leaks are not reported: the interpreter itself does not free everything before it ends.
 SANITIZING = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc \
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
-sanitize: $(VENV)/.developed  ## the kernel with ASan, UBSan and bounds checks, in a tree of its own
+sanitize: $(VENV)/.developed  ## test the kernel with ASan, UBSan and bounds checks, in its own tree
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	git ls-files -z | xargs -0 tar c | tar x -C $(SANITIZED)
@@ -55,7 +55,7 @@ sanitize: $(VENV)/.developed  ## the kernel with ASan, UBSan and bounds checks, 
 
 THREADED = build/threads
 
-sanitize-threads: $(VENV)/.developed  ## the kernel with TSan, used by several threads at a time
+sanitize-threads: $(VENV)/.developed  ## run the kernel with TSan, in several threads
 	rm -rf $(THREADED)
 	mkdir -p $(THREADED)
 	git ls-files -z | xargs -0 tar c | tar x -C $(THREADED)
@@ -65,7 +65,7 @@ sanitize-threads: $(VENV)/.developed  ## the kernel with TSan, used by several t
 	  TSAN_OPTIONS=report_bugs=1:ignore_noninstrumented_modules=1:exitcode=66 \
 	  $(abspath $(BIN))/python tools/torture/races.py
 
-lint: $(VENV)/.developed  ## style, types, architecture
+lint: $(VENV)/.developed  ## check style, types and architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -76,7 +76,7 @@ bench: $(VENV)/.developed  ## list the benchmarks
 	@ls tools/bench/*.py
 	@echo "run one with $(BIN)/python FILE --help"
 
-build: $(VENV)/.developed  ## source distribution and wheel, into dist/
+build: $(VENV)/.developed  ## build source distribution and wheel in dist/
 	$(BIN)/python -m build
 
 clean:  ## remove what was built
@@ -88,7 +88,7 @@ $(BIN)/python:
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv"; \
 	  rm -rf $(VENV); exit 1; }
 
-# One installation serves `demo` alone; what `test` needs is put on top.
+# `make demo` needs the package alone; the other tasks also need the development tools.
 $(VENV)/.installed: $(BIN)/python pyproject.toml setup.py $(KERNEL)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@

@@ -1,10 +1,9 @@
-"""The compiled kernel; everything else about the package is in pyproject.toml.
+"""The build of the compiled kernel; everything else about the package is in pyproject.toml.
 
-Each module of `simdb_ext` is one Cython file and the C files of the folder of the same name,
-which may lie in folders of their own.
-The build carries no machine-specific flag: variants for newer instruction sets are compiled
-by per-function target attributes and chosen when the module is imported.  Where no compiler is
-at hand the package installs all the same and runs on numpy, slowly, with a warning.
+Each module of `simdb_ext` is one Cython file and the C files of the folder with the same name and
+of the folders inside it.  The build has no machine-specific flag: per-function target attributes
+compile variants for newer instruction sets, and a variant is chosen when the module is imported.
+Without a compiler the package is installed all the same; it then runs on numpy, slowly, and warns.
 """
 
 import os
@@ -20,7 +19,7 @@ SANITIZERS = {
 }
 SANITIZE = SANITIZERS.get(os.environ.get("SIMDB_DEBUG", ""), [])
 DEBUG = bool(SANITIZE)
-# Contraction would fuse a multiplication with an addition, and variants must agree to the bit.
+# Variants must agree to the bit, so the compiler may not fuse a multiplication and an addition.
 COMPILE = [*(["-O1", "-g", *SANITIZE] if DEBUG else ["-O3"]), "-ffp-contract=off"]
 
 extensions = [
