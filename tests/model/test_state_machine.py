@@ -363,8 +363,7 @@ class DatabaseMachine(RuleBasedStateMachine):
             oracle.insert(id, self.stored(document, data))
 
     def delete_from(self, target, oracle, chosen):
-        expected = sum(oracle.delete(id) for id in chosen)
-        assert target.delete_many(chosen) == expected
+        assert target.delete_many(chosen) == sum(oracle.delete(id) for id in chosen)
 
     def claim_in(self, target, oracle, batch, distance):
         columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
