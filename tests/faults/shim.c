@@ -1,8 +1,8 @@
-/* Stands between a process and the disk, for the files below one directory (LD_PRELOAD).
+/* A layer between a process and the disk, for the files below one directory (LD_PRELOAD).
  *
  * FAULT_DIRECTORY names the directory.  Every call that changes a file there, or makes changes
- * durable, is counted.  `fault_arm` makes the n-th fail; `fault_log` writes down all of them, from
- * which tests/faults/images.py makes what a power cut could have left.  A record:
+ * durable, is counted.  `fault_arm` makes the n-th call fail; `fault_log` logs all calls, and from
+ * the log tests/faults/images.py makes the files that a power cut can leave.  A record of the log:
  *
  *     call u8 | is durable at once u8 | path bytes u16 | zero u32 | inode u64 | offset u64 |
  *     data bytes u64 | path | data
@@ -39,7 +39,7 @@ static long counted, armed_at;
 static int armed_fault;
 static int log_descriptor = -1;
 
-/* The next real function of that name. */
+/* The real function with this name. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 void fault_arm(long at, int fault) {
@@ -110,10 +110,10 @@ static void note(enum call call, int descriptor, const char *path, uint64_t offs
     put(data, size);
 }
 
-/* Writes the number down in the log: what came before is acknowledged. */
+/* Logs the number as a mark: all transactions before it are acknowledged. */
 void fault_mark(long number) { note(MARK, -1, "", (uint64_t)number, "", 0); }
 
-/* Writes `parts` at `offset`, or where the file stands when that is negative. */
+/* Writes `parts` at `offset`; if it is negative, at the current position of the file. */
 static ssize_t write_parts(int descriptor, const struct iovec *parts, int count, off_t offset) {
     int is_positioned = offset >= 0;
     char path[PATH_MAX];

@@ -79,7 +79,7 @@ def fuzz_here(name, arguments):
     # In modules imported here, libFuzzer sees which lines an input reaches.
     with atheris.instrument_imports(include=["simdb"]):
         target = import_module("targets").TARGETS[name]
-    target.seeds()  # make what is made only once before the clock starts
+    target.seeds()  # fill caches before the clock starts
     atheris.Setup([sys.argv[0], *arguments], target)
     atheris.Fuzz()
 

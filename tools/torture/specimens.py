@@ -31,7 +31,7 @@ class Specimen:
 
 
 def texts(count, seed):
-    """Make texts of a few words, some of them like others."""
+    """Make texts of a few words, some of which are similar."""
     numbers = np.random.default_rng(seed).integers(0, len(WORDS), (count, 9))
     numbers[1::3] = numbers[::3][: len(numbers[1::3])]
     numbers[1::3, 4] = 0
@@ -39,7 +39,7 @@ def texts(count, seed):
 
 
 def bits(count, seed):
-    """Make ready fingerprints, some of them near others."""
+    """Make ready fingerprints, some of which are near each other."""
     found = (np.arange(count, dtype=np.uint64) + np.uint64(seed * 10_000)) * FAR
     found[1::3] = found[::3][: len(found[1::3])] ^ np.uint64(5)
     return found.tolist()
