@@ -41,7 +41,7 @@ FOLDERS = {
         "fitting",
     ],
     "index": [
-        "permutation", "rotation", "vosh", "banding", "bands", "keying",
+        "permutation", "rotation", "vosh", "banding", "bands",
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "problem", "way", "exhaustive",

@@ -178,9 +178,7 @@ def test_metadata_are_as_deep_as_can_be_read_again_and_no_deeper(database):
 
 
 def test_a_mapping_is_not_taken_for_the_metadata_of_many(database):
-    with pytest.raises(
-        InputError, match=r"a list with an object or None for each.*got dict.*get"
-    ):
+    with pytest.raises(InputError, match=r"a list with an object or None for each.*got dict.*get"):
         database.insert_many([1, 2], [1, 2], {1: "one", 2: "two"})
 
     assert len(database) == 0

@@ -14,8 +14,7 @@ from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.index.bands import Bands
-from simdb.index.keying import bands_of
+from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.reports import Explanation

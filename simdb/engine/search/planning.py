@@ -13,7 +13,7 @@ from simdb.checks import shown
 from simdb.engine.search.question import Question
 from simdb.engine.state.kinds import kind_of
 from simdb.errors import OptionError
-from simdb.index.keying import settled
+from simdb.index.bands import settled
 from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, evidence

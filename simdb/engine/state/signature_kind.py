@@ -10,7 +10,7 @@ from simdb.bits import ALL_BITS
 from simdb.engine.state.band_tables import BandTables
 from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.engine.state.view import SIGNATURES, View
-from simdb.index.keying import bands_of
+from simdb.index.bands import bands_of
 from simdb.options import MINHASH_METHODS, Options
 from simdb.plan.problem import BandedPopulation
 from simdb.signatures import Signature
