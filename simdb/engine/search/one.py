@@ -12,7 +12,7 @@ from simdb.engine.search.lookup import as_list, search
 from simdb.engine.search.method import SearchBits
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question, criterion_of
-from simdb.engine.search.rows import MANY
+from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -69,6 +69,8 @@ def search_bits(
     chosen, criterion, fast_form = plan
     if fast_form is not None:
         found = fast_form(state, bits, chosen, first)
+        if isinstance(found, Rows):
+            return as_list(state, found if limit is None else found.limited(limit))
         if found is not None:
             return [Match(state.id_of(at), distance) for at, distance in found[:limit]]
     sketches = Sketches(

@@ -44,13 +44,13 @@ def search(
     return Rows(offsets, ordinals, bit_counts(differing), similarities)
 
 
-def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
-    """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
-    _, ordinals, distances = state.tables().scan(
+def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | Rows:
+    """Return ordinals and distances of the matches of one fingerprint, as `Rows` if many."""
+    offsets, ordinals, distances = state.tables().scan(
         np.array([bits], np.uint64), distance=plan.distance, first=first, after=None
     )
     if len(ordinals) > MANY:
-        return None
+        return Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
     return list(zip(ordinals.tolist(), distances.tolist(), strict=True))
 
 
