@@ -46,14 +46,16 @@ def search(
     size = PART_MEASURED if is_measured else PART_QUERIES
     # The kernel stops at the first candidate only if candidates are not measured.
     most = 1 if first and is_measured else None if first else limit
+    if len(sketches) <= size:
+        rows = _search_part(state, sketches, criterion, plan, first, after, most)
+        return rows if most is None else rows.limited(most)
     parts = []
-    for start in range(0, max(len(sketches), 1), size):
+    for start in range(0, len(sketches), size):
         part = slice(start, start + size)
         later = None if after is None else after[part]
-        queries = sketches.taken(part)
-        rows = _search_part(state, queries, criterion, plan, first, later, most)
+        rows = _search_part(state, sketches.taken(part), criterion, plan, first, later, most)
         parts.append(rows if most is None else rows.limited(most))
-    return parts[0] if len(parts) == 1 else joined(parts)
+    return joined(parts)
 
 
 def as_matches(state: State, rows: Rows) -> Matches:
