@@ -20,7 +20,14 @@ from simdb.engine.clusters.order import FIRST, places_by_field
 from simdb.engine.search import lookup, many, one
 from simdb.engine.search.pairs import Pairs, PairStream
 from simdb.engine.search.planning import planned
-from simdb.engine.search.question import Question, bounded, is_maintained, of_any, of_pairs
+from simdb.engine.search.question import (
+    Question,
+    bounded,
+    check_limit,
+    is_maintained,
+    of_any,
+    of_pairs,
+)
 from simdb.engine.search.verify import (
     Verify,
     VerifyMany,
@@ -36,7 +43,7 @@ from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.plan.rotation import check_rotations
 from simdb.plans import Plan
-from simdb.values import Id, Match, Matches, check_bits
+from simdb.values import Id, Match, Matches
 
 if TYPE_CHECKING:
     from simdb.reports import Explanation
@@ -97,7 +104,7 @@ class Reading(Protocol):
         if verify is None:
             return self._found(document, id, question, errors, first=False)
         check_verify(verify)
-        question.check_limit()
+        check_limit(question.limit)
         every = self._found(document, id, replace(question, limit=None), errors, first=False)
         return verified(every, verify, question.least_similarity(self._store.options))[:limit]
 
@@ -150,7 +157,7 @@ class Reading(Protocol):
         `verify(position, id)` confirms a match of the query at `position`, see `query`.
         """
         question = Question(similarity, distance, recall, method, limit)
-        question.check_limit()
+        check_limit(question.limit)
         check_verify(verify)
         room = many.room_of(memory_limit)
         if verify is not None:
@@ -382,15 +389,12 @@ class Reading(Protocol):
                 plan = None  # a value that cannot be a key is refused below
             if plan is None:
                 plan = plans[key] = one.plan_bits(state, self._store.options, Question(*given))
-            check_bits(bits)
-            if limit is not None:
-                Question(limit=limit).check_limit()
             return one.search_bits(state, bits, plan, first, limit)
 
     def _found(
         self, document: Any, id: Id | None, question: Question, errors: str, *, first: bool
     ) -> list[Match]:
         """Return the matches of a document, or of the stored document `id`, best first."""
-        question.check_limit()
+        check_limit(question.limit)
         with self._state() as state:
             return one.find(self._store, state, document, id, question, errors, first=first)

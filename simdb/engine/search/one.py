@@ -11,8 +11,8 @@ import numpy as np
 from simdb.engine.search.lookup import as_list, search
 from simdb.engine.search.method import SearchBits
 from simdb.engine.search.methods.register import method_of
-from simdb.engine.search.question import Question, criterion_of
-from simdb.engine.search.rows import MANY, Rows
+from simdb.engine.search.question import Question, check_limit, criterion_of
+from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -20,7 +20,7 @@ from simdb.errors import InputError
 from simdb.options import Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import BARE, WEIGHTED, Id, Match, Sketches
+from simdb.values import BARE, WEIGHTED, Id, Match, Sketches, check_bits
 
 # A plan for ready fingerprints, its criterion, and the fast form of its method if there is one.
 BitPlan = tuple[Plan, Criterion, SearchBits | None]
@@ -66,6 +66,8 @@ def search_bits(
     state: State, bits: int, plan: BitPlan, first: bool, limit: int | None
 ) -> list[Match]:
     """Return the matches of one ready fingerprint, best first, at most `limit`."""
+    check_bits(bits)
+    check_limit(limit)
     chosen, criterion, fast_form = plan
     if fast_form is not None:
         found = fast_form(state, bits, chosen, first)
@@ -76,11 +78,7 @@ def search_bits(
     sketches = Sketches(
         np.array([bits], np.uint64), np.empty((1, 0), np.uint8), np.array([BARE], np.uint8)
     )
-    rows = search(state, sketches, criterion, limit=limit, first=first, plan=chosen)
-    if len(rows.ordinals) > MANY:
-        return as_list(state, rows)
-    pairs = zip(rows.ordinals.tolist(), rows.distances.tolist(), strict=True)
-    return [Match(state.id_of(at), distance) for at, distance in pairs]
+    return as_list(state, search(state, sketches, criterion, limit=limit, first=first, plan=chosen))
 
 
 def search_one(

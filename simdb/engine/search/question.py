@@ -46,13 +46,6 @@ class Question:
         """Whether a similarity or a distance is given."""
         return self.similarity is not None or self.distance is not None
 
-    def check_limit(self) -> None:
-        """Raise OptionError unless `limit` is None or a positive whole number."""
-        if self.limit is not None and (not _is_whole(self.limit, 2**63) or self.limit < 1):
-            raise OptionError(
-                f"limit must be a whole number from 1 on, or None, got {shown(self.limit)}"
-            )
-
     def least_similarity(self, options: Options) -> float | None:
         """Return the least exact similarity of a match; None if only a distance is given."""
         return self.similarity if self.has_bound else options.similarity
@@ -104,6 +97,12 @@ class Question:
                 f"method={self.method!r} works only with fingerprints; this database stores MinHash"
                 f" signatures, which have {', '.join(map(repr, MINHASH_METHODS))}"
             )
+
+
+def check_limit(limit: object) -> None:
+    """Raise OptionError unless `limit` is None or a positive whole number."""
+    if limit is not None and (not _is_whole(limit, 2**63) or limit == 0):
+        raise OptionError(f"limit must be a whole number from 1 on, or None, got {shown(limit)}")
 
 
 def criterion_of(options: Options, sketches: Sketches, question: Question) -> Criterion:

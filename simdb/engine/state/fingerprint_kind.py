@@ -49,8 +49,6 @@ class FingerprintKind:
         a run nothing is compared, and of a segment nothing is probed.
         """
         first = view.uncovered_from
-        if first >= view.delta.start:
-            return self.make_tables(view, source)
         probed = [
             self._tables_of(run, source)
             for run in view.runs

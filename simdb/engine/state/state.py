@@ -206,7 +206,10 @@ class State:
         """Return tables that compare each document the calibration does not cover."""
         view = self.view
         if view.covered_tables is None:
-            view.covered_tables = view.kind.make_covered_tables(view, self.source)
+            if view.uncovered_from >= view.delta.start:  # the delta is compared anyway
+                view.covered_tables = self.tables()
+            else:
+                view.covered_tables = view.kind.make_covered_tables(view, self.source)
         return view.covered_tables
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
