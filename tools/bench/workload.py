@@ -76,7 +76,7 @@ def pieces(paths: list[str], megabytes: float) -> list[str]:
     """Cut text files at line ends into pieces of about 3 KB, `megabytes` of UTF-8 at most."""
     found: list[str] = []
     room = int(megabytes * 1e6)
-    for path in _text_files(paths or _installed()):
+    for path in text_files(paths or _installed()):
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError):
@@ -100,7 +100,7 @@ def _installed() -> list[str]:
     return [sysconfig.get_path("stdlib"), *site.getsitepackages()]
 
 
-def _text_files(paths: list[str]) -> Iterator[Path]:
+def text_files(paths: list[str]) -> Iterator[Path]:
     for start in paths:
         if os.path.isfile(start):
             yield Path(start)
