@@ -91,6 +91,11 @@ class Record:
         self._rows.append(row)
         print(_line(row), flush=True)
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows that were added."""
+        return self._rows
+
     def add_rate(self, what: str, count: float, unit: str, timing: Timing, note: str = "") -> float:
         """Add a row for `count` things done in each turn; return the median rate."""
         if timing.share < DISTURBED and statistics.median(timing.processor):
