@@ -12,8 +12,7 @@ chooses the instruction set, such as avx2.
 import argparse
 import gc
 import time
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,9 @@ PART = 100_000  # texts of one insert_many
 SINGLE = 2_000  # queries asked one by one
 BATCH = 10_000  # texts of one add_many_if_new
 BATCHES = 3
-STREAMED = 2_000  # documents inserted one by one in one transaction
-COMMITTED = 500  # documents inserted with a commit each
+STREAMED = 5_000  # documents inserted one by one in one transaction
+COMMITTED = 2_000  # documents inserted with a commit each
+STREAM_SECONDS = 5
 METHOD = {"method": "exhaustive", "recall": 1.0}
 
 I64 = npt.NDArray[np.int64]
@@ -259,35 +259,40 @@ def one_by_one(
     each: Each,
     what: str,
     database: simdb.Database,
-    new: list[str] | list[int],
+    new: Sequence[str | int],
     start: int,
     *,
     is_search: bool,
 ) -> None:
     """Measure inserting documents one by one, in one transaction and with a commit each."""
-    record, label, _ = each
     with database.write() as transaction:
         verb = transaction.add_if_new if is_search else transaction.insert
-        count, seconds, _ = streamed(verb, new[:STREAMED], start)
-    record.add(f"{label}: {what}, one transaction", count / seconds, "documents/s")
+        tell_stream(each, f"{what}, one transaction", verb, new[:STREAMED], start)
     verb = database.add_if_new if is_search else database.insert
-    count, seconds, taken = streamed(verb, new[STREAMED:], start + STREAMED)
-    note = f"p50 {taken[len(taken) // 2]:.0f} us, longest {taken[-1]:.0f} us"
-    record.add(f"{label}: {what}, a commit each", count / seconds, "documents/s", note=note)
+    tell_stream(each, f"{what}, a commit each", verb, new[STREAMED:], start + STREAMED)
 
 
-def streamed(
-    verb: Callable[..., object], new: list[str] | list[int], start: int
-) -> tuple[int, float, list[float]]:
-    """Insert documents for 10 seconds at most; return their number, seconds, and us of each."""
-    taken, marks = [], [time.perf_counter()]
-    for name, document in islice(enumerate(new, start), len(new)):
+def tell_stream(
+    each: Each,
+    what: str,
+    verb: Callable[..., object],
+    new: Sequence[str | int],
+    start: int,
+) -> None:
+    """Insert documents one by one for STREAM_SECONDS at most, and add the rate and the pauses."""
+    taken, processor = [], time.process_time()
+    marks = [time.perf_counter()]
+    for name, document in enumerate(new, start):
         verb(name, document)
         marks.append(time.perf_counter())
         taken.append((marks[-1] - marks[-2]) * 1e6)
-        if marks[-1] - marks[0] > 10:
+        if marks[-1] - marks[0] > STREAM_SECONDS:
             break
-    return len(taken), marks[-1] - marks[0], sorted(taken)
+    timing = Timing([marks[-1] - marks[0]], [time.process_time() - processor])
+    ranks = {f"p{rank:g}": sorted(taken)[int(len(taken) * rank / 100)] for rank in (50, 99, 99.9)}
+    note = ", ".join(f"{name} {figure:.0f} us" for name, figure in ranks.items())
+    note += f", longest {max(taken):.0f} us of {len(taken)}"
+    each[0].add_rate(f"{each[1]}: {what}", len(taken), "documents/s", timing, note)
 
 
 if __name__ == "__main__":
