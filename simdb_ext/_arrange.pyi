@@ -92,6 +92,9 @@ class Identifiers:
         The arrays are kept, not copied, and not read until an id is asked for.  Only then do
         offsets that do not lie within the bytes, or an absent ordinal, raise CorruptError.
         """
+    def followed_by(self, first: int, offsets: U32, content: U8) -> Identifiers:
+        """Return the same segments and one more, from the ordinal `first` on."""
+
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
         """Return copies of the stored forms of `ordinals` (all present), one after the other."""
     def decode(self, ordinals: U32) -> list[Any]:

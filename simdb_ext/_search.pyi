@@ -71,6 +71,12 @@ class Tables:
         the run is found in exactly one of them.  None: everything is searched.
         """
 
+    def over(self, delta: tuple[U64, U32], dead: U8 | None) -> Tables:
+        """Return tables of the same runs with another delta and other tombstones.
+
+        This takes a microsecond for any number of runs: what was prepared is shared.
+        """
+
     def lookup(
         self, queries: U64, *, distance: int, flips: int, first: bool, after: U32 | None
     ) -> Found:
@@ -197,6 +203,9 @@ class Vectors:
 
     def __init__(self, width: int, segments: Sequence[tuple[int, U8]]) -> None:
         """Take segments: first ordinal and vectors uint8[k, width]; sorted and disjoint."""
+
+    def followed_by(self, first: int, vectors: U8) -> Vectors:
+        """Return the same segments and one more, from the ordinal `first` on."""
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
         """Compare queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""

@@ -24,7 +24,7 @@ from libc.stdint cimport (
     uintptr_t,
 )
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport strchr
+from libc.string cimport memcpy, strchr
 
 import numpy as np
 
@@ -153,17 +153,25 @@ cdef class Vectors:
     cdef Views views
     cdef Memory memory
     cdef search_vectors vectors
+    cdef Vectors earlier
 
-    def __cinit__(self, size_t width, segments):
+    def __cinit__(self, size_t width, segments, Vectors earlier=None):
         cdef size_t i = 0, count = len(segments)
         cdef uint64_t before = 0
         cdef search_segment *own
         cdef Py_buffer *view
         if not 0 < width <= WIDTH_MAX:
             raise ValueError(f"width is {width}, not from 1 to {WIDTH_MAX}")
-        self.views = Views(count)
+        if earlier is not None:
+            i = earlier.vectors.segment_count
+            count += i
+        self.views = Views(count - i)
         self.memory = Memory(count * sizeof(search_segment))
         own = <search_segment *> self.memory.start
+        if i > 0:
+            memcpy(own, earlier.vectors.segments, i * sizeof(search_segment))
+            before = own[i - 1].stop
+            self.earlier = earlier
         for first, values in segments:
             view = self.views.vectors(values, width)
             own[i].first = first
@@ -176,6 +184,10 @@ cdef class Vectors:
         self.vectors.width = width
         self.vectors.segments = own
         self.vectors.segment_count = count
+
+    def followed_by(self, first, vectors):
+        """Return the same segments and one more, from the ordinal `first` on."""
+        return Vectors(self.vectors.width, [(first, vectors)], earlier=self)
 
     cdef int check_found(self, size_t found, const uint32_t *ordinals, size_t count) except -1:
         if found < count:

@@ -212,6 +212,10 @@ class Identifiers:
         counts = np.array([len(offsets) - 1 for _, offsets, _ in segments], np.int64)
         self._stops = self._firsts + counts
 
+    def followed_by(self, first: int, offsets: U32, content: U8) -> "Identifiers":
+        """Return the same segments and one more, from the ordinal `first` on."""
+        return Identifiers([*self._segments, (first, offsets, content)])
+
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
         """Copy the stored forms of `ordinals`, which must all be present, in that order."""
         numbers = self._segment_numbers(ordinals)

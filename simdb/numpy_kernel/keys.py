@@ -62,3 +62,8 @@ def key_ranges(starts: I64, stops: I64) -> Iterator[tuple[I64, I64]]:
         shifts = starts[done:upto] - (ends[done:upto] - lengths - before)
         yield numbers, np.repeat(shifts, lengths) + np.arange(lengths.sum())
         done = upto
+
+
+def is_first(numbers: I64) -> npt.NDArray[np.bool_]:
+    """Return whether each number differs from the number before it."""
+    return np.concatenate([np.ones(len(numbers[:1]), np.bool_), numbers[1:] != numbers[:-1]])

@@ -7,14 +7,15 @@ are filtered and sorted at the end.
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
-from simdb.numpy_kernel.flips import Flips, flips_of, levels, levels_of_vectors
+from simdb.numpy_kernel.flips import Flips, flip_sets, flips_of, levels, levels_of_vectors
 from simdb.numpy_kernel.keys import (
+    is_first,
     key_ranges,
     leading_bits,
     permute,
@@ -77,11 +78,14 @@ class Tables:
         self._runs = [[_column(column) for column in run] for run in runs]
         if any(len(run) != len(masks) for run in self._runs):
             raise ValueError(f"every run needs {len(masks)} tables")
-        if len(delta[0]) != len(delta[1]):
-            raise ValueError("delta fingerprints and ordinals differ in number")
-        self._delta = (array(delta[0], np.uint64), array(delta[1], np.uint32))
-        self._dead = None if dead is None else array(dead, np.uint8)
         self._windows = _windows(self._runs, windows)
+        self._take(delta, dead)
+
+    def over(self, delta: tuple[U64, U32], dead: U8 | None) -> "Tables":
+        """Return the same runs with another delta and other tombstones."""
+        other = copy(self)
+        other._take(delta, dead)
+        return other
 
     def lookup(
         self, queries: U64, *, distance: int, flips: int, first: bool, after: U32 | None
@@ -197,6 +201,12 @@ class Tables:
             found += _scan_all(keys[inside], ordinals[inside], permuted, distance)
         return self._collected(found, len(queries), first, after)
 
+    def _take(self, delta: tuple[U64, U32], dead: U8 | None) -> None:
+        if len(delta[0]) != len(delta[1]):
+            raise ValueError("delta fingerprints and ordinals differ in number")
+        self._delta = (array(delta[0], np.uint64), array(delta[1], np.uint32))
+        self._dead = None if dead is None else array(dead, np.uint8)
+
     def _scan_delta(self, queries: U64, distance: int) -> Iterator[Matches]:
         """Yield matches among the fingerprints of the delta."""
         return _scan_all(self._delta[0], self._delta[1], queries, distance)
@@ -215,7 +225,7 @@ class Tables:
         mask = self._masks[table]
         width = min(_width(column), mask.bit_count())
         leading = np.uint64(leading_bits(mask.bit_count()))
-        for flipped in _flip_sets(width, flips):
+        for flipped in flip_sets(width, flips):
             starts, stops = _buckets(directory, window, len(keys), queries, flipped, width)
             for numbers, positions in key_ranges(starts, stops):
                 difference: U64 = keys[positions] ^ queries[numbers]
@@ -266,7 +276,7 @@ class Tables:
         numbers, ordinals, distances = numbers[is_found], ordinals[is_found], distances[is_found]
         order = np.lexsort((ordinals, distances, numbers))
         if first:
-            order = order[_is_first(numbers[order])]
+            order = order[is_first(numbers[order])]
         return _offsets(numbers[order], count), ordinals[order], distances[order]
 
 
@@ -334,13 +344,6 @@ def _header_bits(column: tuple[U64, U32, U32], most: int | None) -> int:
     return _width(column) if most is None else min(_width(column), most)
 
 
-def _flip_sets(width: int, flips: int) -> Iterator[int]:
-    """Yield every set of at most `flips` of the top `width` bits, the smaller sets first."""
-    bits = [1 << (FINGERPRINT_BITS - 1 - position) for position in range(width)]
-    for size in range(min(flips, width) + 1):
-        yield from (sum(chosen) for chosen in combinations(bits, size))
-
-
 def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator[Matches]:
     """Yield matches of every query among all keys."""
     step = max(1, SLICE // max(1, len(keys)))
@@ -353,11 +356,6 @@ def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator
 def _offsets(numbers: I64, count: int) -> I64:
     """Return where the matches of each query begin, from the sorted query numbers of all."""
     return np.searchsorted(numbers, np.arange(count + 1)).astype(np.int64)
-
-
-def _is_first(numbers: I64) -> Flags:
-    """Return whether each number differs from the number before it."""
-    return np.concatenate([np.ones(len(numbers[:1]), np.bool_), numbers[1:] != numbers[:-1]])
 
 
 def _column(column: tuple[U64, U32, U32]) -> tuple[U64, U32, U32]:

@@ -37,6 +37,10 @@ class Vectors:
         if (np.diff(limits) < 0).any():
             raise ValueError("segments are not sorted, disjoint and of 32-bit ordinals")
 
+    def followed_by(self, first: int, vectors: U8) -> "Vectors":
+        """Return the same segments and one more, from the ordinal `first` on."""
+        return Vectors(self._width, [*self._segments, (first, vectors)])
+
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
         """Return the similarity of queries[i] to each of ordinals[offsets[i]:offsets[i + 1]].
 

@@ -1,6 +1,7 @@
 """Stored ids of documents; the second part of `_arrange.pyx`."""
 
 from libc.stdlib cimport realloc
+from libc.string cimport memcpy
 
 
 def encode_ids(ids):
@@ -42,15 +43,20 @@ cdef class Identifiers:
     cdef int64_t count
     cdef list owners
 
-    def __cinit__(self, segments):
+    def __cinit__(self, segments, Identifiers earlier=None):
         cdef tuple given = tuple(segments)
-        cdef int64_t stop = 0
+        cdef int64_t stop = 0, before = 0 if earlier is None else earlier.count
         self.owners = []
         self.segments = <arrange_segment *>malloc(
-            max(len(given), 1) * sizeof(arrange_segment)
+            max(before + len(given), 1) * sizeof(arrange_segment)
         )
         if self.segments == NULL:
-            raise MemoryError(f"no memory for {len(given)} segments")
+            raise MemoryError(f"no memory for {before + len(given)} segments")
+        if before > 0:
+            memcpy(self.segments, earlier.segments, before * sizeof(arrange_segment))
+            stop = self.segments[before - 1].first + self.segments[before - 1].count
+            self.count = before
+            self.owners.append(earlier)
         for first, offsets, content in given:
             self.add(first, offsets, content, stop)
             stop = self.segments[self.count - 1].first + self.segments[self.count - 1].count
@@ -76,6 +82,10 @@ cdef class Identifiers:
         self.count += 1
         self.owners.append((offsets, content))
         return 0
+
+    def followed_by(self, first, offsets, content):
+        """Return the same segments and one more, from the ordinal `first` on."""
+        return Identifiers([(first, offsets, content)], earlier=self)
 
     def gather(self, const uint32_t[::1] ordinals not None):
         """Return copies of the stored forms of `ordinals` (all present), one after the other."""

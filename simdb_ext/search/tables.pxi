@@ -32,8 +32,24 @@ cdef class Tables:
     cdef Memory memory
     cdef search_tables tables
     cdef bint is_small
+    cdef Tables like
 
-    def __cinit__(self, masks, runs, delta, dead, windows=None):
+    def __cinit__(self, masks, runs, delta, dead, windows=None, Tables like=None):
+        if like is None:
+            self.take_runs(masks, runs, windows)
+        else:
+            self.like, self.memory, self.tables = like, like.memory, like.tables
+            self.views = Views(3)
+        self.take_delta(delta[0], delta[1])
+        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+        self.is_small = self.tables.run_count * self.tables.table_count <= PROBES_HELD \
+            and self.tables.delta.count < 8192
+
+    def over(self, delta, dead):
+        """Return the same runs with another delta and other tombstones."""
+        return Tables(None, None, delta, dead, like=self if self.like is None else self.like)
+
+    cdef int take_runs(self, masks, runs, windows) except -1:
         cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
         cdef uint64_t *own_masks
         cdef uint8_t *orders
@@ -67,9 +83,7 @@ cdef class Tables:
         self.tables.table_count = table_count
         self.tables.columns = columns
         self.tables.run_count = run_count
-        self.take_delta(delta[0], delta[1])
-        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
-        self.is_small = run_count * table_count <= PROBES_HELD and self.tables.delta.count < 8192
+        return 0
 
     cdef int take_column(self, object keys, object ordinals, object directory,
                          search_column *column, uint64_t mask, tuple window) except -1:

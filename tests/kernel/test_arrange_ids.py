@@ -226,3 +226,29 @@ def test_segments_stay_alive_with_what_reads_them(arrange):
     identifiers = arrange.Identifiers([segment(0, ["a"] * 1000)])
 
     assert identifiers.decode(np.arange(1000, dtype=np.uint32)) == ["a"] * 1000
+
+
+def test_ids_followed_by_a_segment_have_all_segments(arrange):
+    earlier = arrange.Identifiers([segment(0, ["a", 1])])
+
+    found = earlier.followed_by(*segment(2, [b"c"])).followed_by(*segment(7, ["d"]))
+    del earlier
+
+    assert found.decode(np.array([7, 2, 1, 0], np.uint32)) == ["d", b"c", 1, "a"]
+    assert found.decode_one(7) == "d"
+
+
+def test_ids_followed_by_a_segment_do_not_change(arrange):
+    earlier = arrange.Identifiers([segment(0, ["a", 1])])
+
+    earlier.followed_by(*segment(2, [b"c"]))
+
+    with pytest.raises(CorruptError, match="lies in no segment"):
+        earlier.decode_one(2)
+
+
+def test_ids_are_not_followed_by_an_earlier_segment(arrange):
+    earlier = arrange.Identifiers([segment(0, ["a", 1])])
+
+    with pytest.raises(ValueError, match="does not begin after 1"):
+        earlier.followed_by(*segment(1, [b"c"]))

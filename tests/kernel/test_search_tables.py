@@ -332,3 +332,30 @@ def test_wrong_arguments_are_refused(search):
             tables.lookup_one(wrong_query, 3, 0, False)
     with pytest.raises(ValueError, match="variant"):
         search.select("abacus")
+
+
+def test_tables_over_another_delta_find_its_documents_and_spare_its_dead(search):
+    masks, runs = leading_masks(4, 1), [[(5, 0), (6, 1)], [(5, 2)]]
+    tables = build(search, masks, runs, delta=[(5, 3)], dead=bitmap(np.array([0]), 8))
+
+    found = tables.over(oracle.pair([(7, 4), (5, 5)]), bitmap(np.array([2, 5]), 8))
+
+    assert found.lookup_one(5, 1, 0, False) == [(0, 0), (4, 1)]
+    assert tables.lookup_one(5, 0, 0, False) == [(2, 0), (3, 0)]
+
+
+def test_tables_over_tables_over_a_delta_keep_only_the_last_delta(search):
+    masks = leading_masks(4, 1)
+    tables = build(search, masks, [[(5, 0)]], delta=[(5, 1)])
+
+    found = tables.over(oracle.pair([(5, 2)]), None).over(oracle.pair([(5, 3)]), None)
+    del tables
+
+    assert found.lookup_one(5, 0, 0, False) == [(0, 0), (3, 0)]
+
+
+def test_tables_over_a_delta_of_two_lengths_are_refused(search):
+    tables = build(search, leading_masks(4, 1), [])
+
+    with pytest.raises(ValueError, match="delta"):
+        tables.over((np.zeros(2, np.uint64), np.zeros(1, np.uint32)), None)

@@ -202,3 +202,30 @@ def test_wrong_arguments_are_refused(search):
         stored.between(ordinals, ordinals[:2])
     with pytest.raises((ValueError, TypeError)):
         stored.scan(vectors, similarity=0.5, skip=None, after=ordinals[:2])
+
+
+def test_vectors_followed_by_a_segment_measure_all_segments(search):
+    vectors = random_vectors(1, 9, 7)
+    earlier = search.Vectors(7, [(0, vectors[:4])])
+
+    found = earlier.followed_by(4, vectors[4:]).followed_by(20, vectors[:2])
+
+    assert (found.gather(np.array([3, 8, 21], np.uint32)) == vectors[[3, 8, 1]]).all()
+
+
+def test_vectors_followed_by_a_segment_do_not_change(search):
+    vectors = random_vectors(1, 9, 7)
+    earlier = search.Vectors(7, [(0, vectors[:4])])
+
+    earlier.followed_by(4, vectors[4:])
+
+    with pytest.raises(CorruptError, match="no vector"):
+        earlier.gather(np.array([4], np.uint32))
+
+
+def test_vectors_are_not_followed_by_an_earlier_segment(search):
+    vectors = random_vectors(1, 9, 7)
+    earlier = search.Vectors(7, [(0, vectors[:4])])
+
+    with pytest.raises(ValueError, match="sorted"):
+        earlier.followed_by(3, vectors[4:])
