@@ -62,9 +62,9 @@ FOLDERS = {
         "membership", "contents", "salvage", "check",
     ],
     "engine": [
-        "state.signature_vectors", "state.band_tables", "state.view", "state.fingerprint_kind",
-        "state.signature_kind", "state.kinds", "state.state", "state.store", "state.opening",
-        "state.documents", "state.incoming",
+        "state.signature_vectors", "state.band_tables", "state.kept_plans", "state.sealed",
+        "state.view", "state.fingerprint_kind", "state.signature_kind", "state.kinds",
+        "state.state", "state.store", "state.opening", "state.documents", "state.incoming",
         "search.rows", "search.couples", "search.method", "search.measure",
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
         "search.methods.rotation", "search.methods.bands", "search.methods.register",

@@ -376,10 +376,10 @@ class Reading(Protocol):
     def _query_bits(self, bits: int, given: Any, limit: int | None, *, first: bool) -> list[Match]:
         """Return the matches of one ready fingerprint, where microseconds count.
 
-        `given`: similarity, distance, recall and method.  The view remembers the plan by them.
+        `given`: similarity, distance, recall and method.  The plan is kept under them.
         """
         with self._state() as state:
-            plans, key = state.view.bit_plans, given
+            plans, key = state.view.plans.of_bits, given
             # True equals 1 and 3.0 equals 3, but neither is a distance.
             if type(given[1]) is not int or given[0] is not None or given[2] is not None:
                 key = (given, *map(type, given))

@@ -29,8 +29,8 @@ from simdb.storage.runs.run import Run
 class Contents(NamedTuple):
     """One state of the database; `dead` is None while nothing is deleted.
 
-    `delta` is a view of `buffer`, to which only `load` appends.  `calibration`: plain types, as
-    stored; None while there is none.
+    `delta` is a view of `buffer`, which does not grow: who needs more documents takes a branch of
+    it.  `calibration`: plain types, as stored; None while there is none.
     """
 
     transaction_number: int
@@ -41,6 +41,30 @@ class Contents(NamedTuple):
     dead: npt.NDArray[np.uint8] | None
     buffer: Delta
     calibration: dict[str, Any] | None
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """The number of the transaction and the generation of the map."""
+        return self.transaction_number, self.generation
+
+    def after(
+        self,
+        number: int,
+        manifest: Manifest,
+        buffer: Delta,
+        dead: npt.NDArray[np.uint8] | None,
+    ) -> "Contents":
+        """Return what the transaction `number` has written on top of these contents."""
+        return Contents(
+            number,
+            self.generation,
+            manifest,
+            _known_runs(manifest, self),
+            buffer.view(),
+            dead if manifest.deleted_count else None,
+            buffer,
+            self.calibration,
+        )
 
 
 def create(
@@ -176,8 +200,6 @@ def load(
     manifest = read_manifest(environment, transaction)
     if previous is not None and previous.generation != environment.generation:
         previous = None
-    known = {run.info.number: run for run in previous.runs} if previous else {}
-    runs = tuple(known.get(info.number) or Run(info) for info in manifest.runs)
     buffer = _load_delta(environment, transaction, manifest, width, keying, previous)
     delta = buffer.view()
     if delta.stop != manifest.next_ordinal:
@@ -188,12 +210,18 @@ def load(
         transaction.id(),
         environment.generation,
         manifest,
-        runs,
+        _known_runs(manifest, previous),
         delta,
         _load_dead(environment, transaction, manifest, previous),
         buffer,
         _load_calibration(environment, transaction, manifest, previous),
     )
+
+
+def _known_runs(manifest: Manifest, previous: Contents | None) -> tuple[Run, ...]:
+    """Return the runs of a manifest; a run that `previous` has too is the same object."""
+    known = {run.info.number: run for run in previous.runs} if previous else {}
+    return tuple(known.get(info.number) or Run(info) for info in manifest.runs)
 
 
 def put_calibration(environment: Environment, transaction: Any, stored: dict[str, Any]) -> None:
@@ -230,14 +258,14 @@ def _load_delta(
     keying: Keying,
     previous: Contents | None,
 ) -> Delta:
-    """Return the delta: the buffer of `previous` with later documents appended, or a new one."""
+    """Return the delta: a branch of that of `previous` with later documents, or a new one."""
     goes_on = (
         previous is not None
         and previous.manifest.delta_version == manifest.delta_version
         and previous.manifest.next_ordinal <= manifest.next_ordinal
     )
     if goes_on and previous is not None:
-        buffer = previous.buffer
+        buffer = previous.buffer.branch()
     else:
         buffer = Delta(manifest.delta_start, width, keying)
     at = buffer.start + len(buffer)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import is_set
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.plan.problem import Criterion
@@ -151,7 +150,6 @@ def estimated(state: State, couples: Couples) -> Couples:
     if not state.width:
         return couples
     similarities = state.vectors().between(couples.left, couples.right)
-    unweighted = state.unweighted()
     for ordinals in (couples.left, couples.right):
-        similarities[is_set(unweighted, ordinals)] = np.nan
+        similarities[state.lack_weights(ordinals)] = np.nan
     return Couples(couples.left, couples.right, couples.distances, similarities)

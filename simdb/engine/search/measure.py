@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import is_set
 from simdb.engine.search.method import Search
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
@@ -61,9 +60,10 @@ def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> 
         return np.full(len(ordinals), np.nan, np.float32)
     vectors = state.vectors(ordinals)
     similarities: F32 = vectors.similarity(sketches.vectors, offsets, ordinals)
-    lacking = is_set(state.unweighted(), ordinals)
-    lacking |= np.repeat(sketches.states != WEIGHTED, np.diff(offsets))
-    similarities[lacking] = np.nan
+    if state.has_bare:
+        similarities[state.lack_weights(ordinals)] = np.nan
+    if len(sketches) > 1:
+        similarities[np.repeat(sketches.states != WEIGHTED, np.diff(offsets))] = np.nan
     return similarities
 
 

@@ -20,6 +20,8 @@ from simdb.values import offsets_of
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
+# A delta without documents, for `kernel.Tables`.
+NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -36,24 +38,22 @@ class BandTables:
     def __init__(
         self,
         bands: Bands,
-        runs: Sequence[Sequence[Table]],
+        tables: Sequence[kernel.Tables],
         delta: DeltaView,
         dead: Bitmap | None,
-        windows: Sequence[tuple[int, int]] | None,
+        *,
+        is_part: bool,
     ) -> None:
-        """`runs[r][b]`: the table of band b of run r.
+        """`tables`: each band of all runs, as `prepared` returns them.
 
-        `windows` as for `kernel.Tables`.  If windows together cover all entries of a run, each
-        match is found in exactly one of them: in the window of the first band that agrees.
+        `is_part`: they have windows.  If windows together cover all entries of a run, each match is
+        found in exactly one of them: in the window of the first band that agrees.
         """
-        self._is_part = windows is not None
+        self._is_part = is_part
         self._bands = bands
         self._delta = delta
         self._dead = dead
-        self._tables = [
-            _prepared([run[band] for run in runs], dead, windows)
-            for band in range(bands.table_count)
-        ]
+        self._tables = tables if dead is None else [table.over(NOTHING, dead) for table in tables]
         self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
 
     def search(
@@ -149,7 +149,7 @@ class BandTables:
             return self._compare_delta(keys, after)
         if self._sorted is None:
             self._sorted = [
-                _prepared([_sort(self._delta, self._bands, band)], self._dead, None)
+                prepared([_sort(self._delta, self._bands, band)], self._dead, None)
                 for band in range(len(self._tables))
             ]
         parts = []
@@ -173,21 +173,23 @@ class BandTables:
         return np.concatenate(parts)
 
 
+def prepared(
+    runs: Sequence[Table], dead: Bitmap | None, windows: Sequence[tuple[int, int]] | None
+) -> kernel.Tables:
+    """Return one band of some runs as kernel tables, in which all bits of a key lead.
+
+    `windows` as for `kernel.Tables`.
+    """
+    rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
+    return kernel.Tables([ALL_BITS], rows, NOTHING, dead, windows)
+
+
 def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
     """Return the couples found in a band that agree in no band before it."""
     queries, ordinals = _distinct([found])
     shared = measure(ordinals).bands_of_pairs(vectors, queries, ordinals)
     is_first = ~shared[:, :band].any(axis=1)
     return np.asarray(queries[is_first].astype(np.uint64) << np.uint64(32) | ordinals[is_first])
-
-
-def _prepared(
-    runs: Sequence[Table], dead: Bitmap | None, windows: Sequence[tuple[int, int]] | None
-) -> kernel.Tables:
-    """Return one band of some runs as kernel tables, in which all bits of a key lead."""
-    rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
-    nothing = np.empty(0, np.uint64), np.empty(0, np.uint32)
-    return kernel.Tables([ALL_BITS], rows, nothing, dead, windows)
 
 
 def _sort(delta: DeltaView, bands: Bands, band: int) -> Table:

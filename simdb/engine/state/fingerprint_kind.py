@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
 from simdb.index.permutation import Permutations
 from simdb.options import METHODS, Options
@@ -15,6 +16,9 @@ from simdb.signatures import Signature
 from simdb.storage.runs.run import Run, Source, Table, header_bits
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.vector_form import unpack
+
+# A delta without documents, for `kernel.Tables`.
+NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 class FingerprintKind:
@@ -38,9 +42,11 @@ class FingerprintKind:
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all permutations, ready for look-up."""
-        runs = [self._tables_of(run, source) for run in view.runs]
-        delta = (view.delta.searchable, view.delta.ordinals)
-        return kernel.Tables(self.masks, runs, delta, view.dead, view.windows)
+        sealed = view.sealed
+        if sealed.tables is None:
+            runs = [self._tables_of(run, source) for run in view.runs]
+            sealed.tables = kernel.Tables(self.masks, runs, NOTHING, None, view.windows)
+        return sealed.tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
         """Return tables for probing that compare each document the calibration does not cover.
@@ -48,20 +54,12 @@ class FingerprintKind:
         A document of a run that the calibration covers in part may be found twice.  Of a window of
         a run nothing is compared, and of a segment nothing is probed.
         """
-        first = view.uncovered_from
-        probed = [
-            self._tables_of(run, source)
-            for run in view.runs
-            if run.info.start < first and not view.is_segment
-        ]
-        compared = []
-        if view.windows is None:
-            tables = view.pieces.searchable_from(first, source)
-            compared = [_of_first_table(table, len(self.masks)) for table in tables]
-        # A view with a window has one run, so the window is used only if that run is probed.
-        windows = view.windows if probed else None
-        delta = (view.delta.searchable, view.delta.ordinals)
-        return kernel.Tables(self.masks, [*probed, *compared], delta, view.dead, windows)
+        first, sealed = view.uncovered_from, view.sealed
+        known, tables = sealed.covered_tables
+        if known != first:
+            tables = self._covered_tables(sealed, first, source)
+            sealed.covered_tables = (first, tables)
+        return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def population(self, view: View, source: Source, *, is_swept: bool) -> Population:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
@@ -76,7 +74,7 @@ class FingerprintKind:
             is_swept,
             source.width,
             self._crowding(view, source) if is_swept else 1.0,
-            _uncovered_count(view),
+            view.unseen,
         )
 
     def empty_population(self, *, has_weights: bool) -> Population:
@@ -94,6 +92,21 @@ class FingerprintKind:
     def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
         """Return None, since fingerprints are stored and no signatures."""
         return None
+
+    def _covered_tables(self, sealed: Sealed, first: int, source: Source) -> Any:
+        """Return the tables of runs, of which the documents from `first` on are compared."""
+        probed = [
+            self._tables_of(run, source)
+            for run in sealed.runs
+            if run.info.start < first and not sealed.is_segment
+        ]
+        compared = []
+        if sealed.windows is None:
+            tables = sealed.parts.searchable_from(first, source)
+            compared = [_of_first_table(table, len(self.masks)) for table in tables]
+        # A view with a window has one run, so the window is used only if that run is probed.
+        windows = sealed.windows if probed else None
+        return kernel.Tables(self.masks, [*probed, *compared], NOTHING, None, windows)
 
     def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, Any, Any]]:
         parts = [run.table(table, source) for table in range(len(self.masks))]
@@ -131,16 +144,3 @@ def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]
     """Return the tables of a run with entries in the first only, all compared with each query."""
     nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
     return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
-
-
-def _uncovered_count(view: View) -> int:
-    """Return an upper bound of the documents with features that the calibration does not cover."""
-    first = view.uncovered_from
-    if first >= view.next_ordinal:
-        return 0
-    inside = [
-        min(run.info.stop - first, run.info.entry_count)
-        for run in view.runs
-        if run.info.stop > first
-    ]
-    return sum(inside) + int(np.count_nonzero(view.delta.ordinals >= first))

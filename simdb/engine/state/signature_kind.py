@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS
-from simdb.engine.state.band_tables import BandTables
+from simdb.engine.state.band_tables import BandTables, prepared
 from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.engine.state.view import SIGNATURES, View
 from simdb.index.bands import bands_of
@@ -39,11 +39,15 @@ class SignatureKind:
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all bands, ready for look-up."""
-        runs = [
-            [run.table(table, source) for table in range(self.keying.table_count)]
-            for run in view.runs
-        ]
-        return BandTables(self.keying, runs, view.delta, view.dead, view.windows)
+        sealed = view.sealed
+        if sealed.tables is None:
+            sealed.tables = [
+                prepared([run.table(band, source) for run in view.runs], None, view.windows)
+                for band in range(self.keying.table_count)
+            ]
+        return BandTables(
+            self.keying, sealed.tables, view.delta, view.dead, is_part=view.windows is not None
+        )
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
         """Return the same tables, since bands need no calibration."""

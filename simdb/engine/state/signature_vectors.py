@@ -4,6 +4,7 @@ The share of minima that agree in two signatures estimates the similarity of the
 """
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,13 @@ class SignatureVectors:
         self._segments = segments
         self._vectors = kernel.Vectors(width, segments)
         self._group = max(COMPARED_BYTES // width, 1)
+
+    def followed_by(self, first: int, vectors: U8) -> "SignatureVectors":
+        """Return the same segments and one more, from the ordinal `first` on."""
+        other = copy(self)
+        other._segments = [*self._segments, (first, vectors)]
+        other._vectors = self._vectors.followed_by(first, vectors)
+        return other
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
         """Return similarities of queries[i] and each of ordinals[offsets[i]:offsets[i + 1]].

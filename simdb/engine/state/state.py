@@ -31,6 +31,8 @@ from simdb.storage.runs.run import Run, Source
 from simdb.values import WEIGHTED, offsets_of
 
 U32 = npt.NDArray[np.uint32]
+# A delta without documents, for `kernel.Tables`.
+NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 class Counts(Protocol):
@@ -236,18 +238,10 @@ class State:
         hashes: npt.NDArray[np.uint64],
     ) -> npt.NDArray[np.int64]:
         """Return the ordinal of each id (in its stored form, with its hash); -1 if not stored."""
-        view = self.view
-        if view.id_tables is None:
-            rows = []
-            for run in view.runs:
-                part = run.id_table(self.source)
-                rows.append([(part.keys, part.ordinals, part.directory)])
-            batch = view.delta.batch
-            every = np.arange(view.delta.start, view.delta.stop, dtype=np.uint32)
-            view.id_tables = kernel.Tables([ALL_BITS], rows, (batch.hashes, every), view.dead)
-        starts, ordinals, _ = view.id_tables.lookup(
-            hashes, distance=0, flips=0, first=False, after=None
-        )
+        tables = self._id_tables()
+        if len(hashes) == 1:
+            return self._find_one(tables, content, hashes)
+        starts, ordinals, _ = tables.lookup(hashes, distance=0, flips=0, first=False, after=None)
         found = np.full(len(hashes), -1, np.int64)
         if len(ordinals):
             queries = np.repeat(np.arange(len(hashes)), np.diff(starts))
@@ -283,35 +277,83 @@ class State:
             values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
         return values
 
-    def unweighted(self) -> Bitmap:
-        """Return one bit for each ordinal: deleted or without a volatility vector."""
+    def unweighted(self) -> Bitmap | None:
+        """Return one bit for each ordinal: deleted or without a volatility vector.
+
+        None if there is no such document.
+        """
         view = self.view
         if view.unweighted is None:
-            without = [
-                np.flatnonzero(piece.column(layout.STATE, self.source) != WEIGHTED) + piece.start
-                for piece in view.pieces
-            ]
-            positions = np.concatenate([np.empty(0, np.int64), *without])
-            flags = bitmap(positions, view.next_ordinal)
-            if view.dead is not None:
-                flags |= view.dead[: len(flags)]
-            view.unweighted = flags
-        return view.unweighted
+            found = view.dead
+            positions = self._unweighted_positions()
+            if len(positions):
+                found = bitmap(positions, view.next_ordinal)
+                if view.dead is not None:
+                    found |= view.dead[: len(found)]
+            view.unweighted = (found,)
+        return view.unweighted[0]
+
+    @property
+    def has_bare(self) -> bool:
+        """Whether a document, deleted or not, may be stored without a volatility vector."""
+        delta = self.view.delta
+        return self.view.sealed.has_bare or delta.weighted_count < len(delta.batch)
+
+    def lack_weights(self, ordinals: U32) -> npt.NDArray[np.bool_]:
+        """Return whether each of some live documents is stored without a volatility vector."""
+        if not self.has_bare:
+            return np.zeros(len(ordinals), np.bool_)
+        return np.asarray(self.column(layout.STATE, ordinals) != WEIGHTED, np.bool_)
 
     def plan(self, criterion: Criterion, *, is_swept: bool = False) -> Plan:
-        """Return the planner's choice, made once for each criterion; `is_swept`: for all pairs."""
+        """Return the planner's choice; `is_swept`: for all pairs.
+
+        For queries it can be the choice for an earlier view, see `kept_plans.py`.
+        """
         view = self.view
-        key = (criterion, is_swept)
-        plan = view.plans.get(key)
+        plans = view.swept_plans if is_swept else view.plans.of_criteria
+        plan = plans.get(criterion)
         if plan is None:
             population = self.population(is_swept=is_swept)
             plan = choose(criterion, population, view.calibration, delays_of(view.calibration))
-            view.plans[key] = plan
+            plans[criterion] = plan
         return plan
 
     def population(self, *, is_swept: bool = False) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
         return self.view.kind.population(self.view, self.source, is_swept=is_swept)
+
+    def _unweighted_positions(self) -> npt.NDArray[np.int64]:
+        view = self.view
+        found = [run.unweighted(self.source) for run in view.runs]
+        if view.delta.weighted_count < len(view.delta.batch):
+            found.append(np.flatnonzero(view.delta.batch.states != WEIGHTED) + view.delta.start)
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _id_tables(self) -> Any:
+        """Return the hashes of all ids, ready for look-up."""
+        view = self.view
+        if view.id_tables is None:
+            sealed = view.sealed
+            if sealed.id_tables is None:
+                parts = [run.id_table(self.source) for run in sealed.runs]
+                rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
+                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NOTHING, None)
+            delta = view.delta
+            view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
+        return view.id_tables
+
+    def _find_one(
+        self, tables: Any, content: npt.NDArray[np.uint8], hashes: npt.NDArray[np.uint64]
+    ) -> npt.NDArray[np.int64]:
+        """Return what `find` returns for a single id."""
+        found = -1
+        for ordinal, _ in tables.lookup_one(int(hashes[0]), 0, 0, False):
+            ordinals = np.array([ordinal], np.uint32)
+            offsets = np.array([0, len(content)], np.int64)
+            if self.identifiers(ordinals).equal(ordinals, offsets, content)[0]:
+                found = ordinal
+        return np.array([found], np.int64)
 
     def _equal_ids(
         self,

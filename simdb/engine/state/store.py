@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
-from simdb.engine.state.view import FINGERPRINTS, View
+from simdb.engine.state.view import FINGERPRINTS, Kept, View
 from simdb.errors import ClosedError
 from simdb.options import Options, Simhash
 from simdb.plan.calibration import Calibration, decode_calibration
@@ -27,6 +27,7 @@ from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Delta
+from simdb.storage.records.tombstones import Spare
 from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
 
@@ -79,6 +80,8 @@ class Store:
         # The maintained clusters as the last write transaction of this process left them, with the
         # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], Membership] | None = None
+        # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
+        self.spare = Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
 
     @property
@@ -155,15 +158,25 @@ class Store:
         """Return the stored contents that `source` sees."""
         return self._refreshed(source.transaction)[1]
 
-    def view_of(self, contents: Contents) -> View:
-        """Return a view of stored contents."""
+    def view_of(self, contents: Contents, kept: Kept | None = None) -> View:
+        """Return a view of stored contents; `kept`: of an earlier view, see `View`."""
         return View(
             contents.runs,
             contents.delta,
             contents.dead,
             self.kind,
             self._calibration(contents),
+            kept=kept,
         )
+
+    def publish(self, contents: Contents, kept: Kept) -> None:
+        """Let readers start from contents that this process has just committed.
+
+        Without this they would read and decode them.  `kept`: see `View`.
+        """
+        newest = (contents.stamp, contents, self.view_of(contents, kept))
+        with self._lock:
+            self._keep(newest)
 
     def empty_view(self) -> View:
         """Return a view of an empty database, without pointers into the map."""
@@ -227,9 +240,13 @@ class Store:
             self.environment.presence.check_readable()
             previous = None if latest is None else latest[1]
             contents = stored.load(self.environment, transaction, self.width, self.keying, previous)
-            view = self.view_of(contents)
-            newest = (stamp, contents, view)
-            # A reader that began before the last commit must not replace a newer view.
-            if latest is None or latest[0][0] < stamp[0] or latest[0][1] != stamp[1]:
-                self._latest = newest
+            kept = None if latest is None else latest[2].kept
+            newest = (stamp, contents, self.view_of(contents, kept))
+            self._keep(newest)
             return newest
+
+    def _keep(self, newest: Latest) -> None:
+        """Use a view from now on, unless it is older: a slow reader may have begun before."""
+        latest = self._latest
+        if latest is None or latest[0][0] < newest[0][0] or latest[0][1] != newest[0][1]:
+            self._latest = newest

@@ -1,34 +1,41 @@
 """View: the documents stored at one commit, and the kernel's objects over them.
 
 A view joins the sealed runs, the delta (with the staged documents of a write transaction) and the
-tombstones.  The kernel's objects are made when first needed and kept, since making them costs more
-than a query.  A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
+tombstones.  The kernel's objects over the runs are shared by all views of the same runs
+(`sealed.py`), and each view adds its delta and its tombstones to them, which takes a microsecond.
+A view reads nothing by itself: `State` (`state.py`) reads it under a transaction.
 
 The kind has everything that differs between databases of fingerprints and of signatures, except
 the search itself, which is in `engine/search/methods/`.
 """
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb.engine.state.kept_plans import Extent, KeptPlans
+from simdb.engine.state.sealed import Sealed, follow_identifiers, follow_vectors
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
 from simdb.signatures import Signature
-from simdb.storage import layout
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
-from simdb.storage.runs.columns import ColumnPart, ColumnParts, LazyKernel
+from simdb.storage.runs.columns import ColumnParts, FollowedKernel
 from simdb.storage.runs.run import Run, Source
 from simdb.values import Fingerprint, Sketches
 
 U32 = npt.NDArray[np.uint32]
 FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
+
+
+class Kept(NamedTuple):
+    """What a view can take over from an earlier one, if the runs or the plans still hold."""
+
+    sealed: Sealed
+    plans: KeptPlans
 
 
 class View:
@@ -43,28 +50,41 @@ class View:
         calibration: Calibration | None,
         window: tuple[int, int] | None = None,
         segment: int | None = None,
+        *,
+        kept: Kept | None = None,
     ) -> None:
         """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
         For a part of a view with a single run, `window` or `segment` chooses a part of that run;
-        see `only`.
+        see `only`.  `kept`: of an earlier view; what still holds is used.
         """
-        self.runs = list(runs)
+        if kept is None or not kept.sealed.is_of(runs):
+            self.sealed = Sealed(runs, kind, window, segment)
+        else:
+            self.sealed = kept.sealed
+        self.runs = self.sealed.runs
         self.delta = delta
         self.dead = with_room(dead, delta.stop)
         self.kind = kind
         self.calibration = calibration
-        self.bit_plans: dict[Any, Any] = {}  # plans for ready fingerprints, see `search/one.py`
-        self.plans: dict[tuple[Criterion, bool], Plan] = {}
+        extent = self._extent()
+        if kept is None or not kept.plans.serve(extent, calibration):
+            self.plans = KeptPlans(extent, calibration)
+        else:
+            self.plans = kept.plans
+        self.swept_plans: dict[Criterion, Plan] = {}
         self.tables: Any = None
         self.covered_tables: Any = None
         self.id_tables: Any = None
-        self.windows = None if window is None else [window]
-        self.is_segment = segment is not None
-        self.pieces = ColumnParts(self.runs, delta, segment)
-        self.identifiers = LazyKernel(self.pieces, _make_identifiers)
-        self.vectors = LazyKernel(self.pieces, partial(_make_vectors, kind))
-        self.unweighted: Bitmap | None = None
+        self.pieces = ColumnParts(self.sealed.parts, delta)
+        self.identifiers = FollowedKernel(self.sealed.identifiers, delta, follow_identifiers)
+        self.vectors = FollowedKernel(self.sealed.vectors, delta, follow_vectors)
+        self.unweighted: tuple[Bitmap | None] | None = None
+
+    @property
+    def kept(self) -> Kept:
+        """What the next view can take over."""
+        return Kept(self.sealed, self.plans)
 
     @property
     def next_ordinal(self) -> int:
@@ -72,9 +92,28 @@ class View:
         return self.delta.stop
 
     @property
+    def windows(self) -> list[tuple[int, int]] | None:
+        """The part of the directories of its single run that is searched; None for all runs."""
+        return self.sealed.windows
+
+    @property
     def uncovered_from(self) -> int:
         """The first ordinal beyond the calibration; `next_ordinal` without a calibration."""
         return self.next_ordinal if self.calibration is None else self.calibration.covered
+
+    @property
+    def unseen(self) -> int:
+        """An upper bound of the documents with features that the calibration does not cover."""
+        first = self.uncovered_from
+        if first >= self.next_ordinal:
+            return 0
+        inside = [
+            min(run.info.stop - first, run.info.entry_count)
+            for run in self.runs
+            if run.info.stop > first
+        ]
+        ordinals = self.delta.ordinals
+        return sum(inside) + len(ordinals) - int(np.searchsorted(ordinals, first))
 
     def live(self) -> U32:
         """Return the ordinals of all documents that are not deleted, ascending."""
@@ -82,7 +121,8 @@ class View:
 
     def without(self, left_out: Bitmap | None) -> "View":
         """Return a view with other tombstones: documents with a set bit are left out."""
-        return View(self.runs, self.delta, left_out, self.kind, self.calibration)
+        delta, kind, known = self.delta, self.kind, self.calibration
+        return View(self.runs, delta, left_out, kind, known, kept=self.kept)
 
     def only(
         self,
@@ -99,6 +139,11 @@ class View:
         """
         dead, kind, known = self.dead, self.kind, self.calibration
         return View(runs, delta, dead, kind, known, window, segment)
+
+    def _extent(self) -> Extent:
+        sealed, delta = self.sealed, self.delta
+        count = sealed.entry_count + len(delta.searchable)
+        return Extent(count, self.unseen, sealed.largest)
 
 
 class Kind(Protocol):
@@ -151,17 +196,3 @@ class Kind(Protocol):
 
     def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
         """Return the stored signature at position `at`; None if fingerprints are stored."""
-
-
-def _make_identifiers(pieces: Sequence[ColumnPart], source: Source) -> Any:
-    return kernel.Identifiers(
-        [
-            (piece.start, piece.column(layout.OFFSET, source), piece.column(layout.ID, source))
-            for piece in pieces
-        ]
-    )
-
-
-def _make_vectors(kind: "Kind", pieces: Sequence[ColumnPart], source: Source) -> Any:
-    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in pieces]
-    return kind.make_vectors(source.width, segments)

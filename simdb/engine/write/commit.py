@@ -70,8 +70,11 @@ class Writer:
 
 def write_staged(
     store: Store, transaction: Any, base: Contents, staging: Staging, source: Source
-) -> None:
-    """Write all staged changes on top of `base`; can be called again after a failure."""
+) -> Manifest:
+    """Write all staged changes on top of `base`; returns the manifest.
+
+    It can be called again after a failure.
+    """
     writer = Writer(store, transaction)
     if staging.delta_count > store.options.delta_documents:
         staging.seal_delta()
@@ -93,6 +96,7 @@ def write_staged(
         manifest = staging.maintainer.counted(manifest)
         write_clusters(writer, staging.maintainer.membership)
     writer.put_manifest(manifest)
+    return manifest
 
 
 def write_clusters(writer: Writer, membership: Membership) -> None:

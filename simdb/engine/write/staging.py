@@ -16,7 +16,7 @@ import numpy.typing as npt
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
+from simdb.engine.state.view import Kept, View
 from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import codec
@@ -24,7 +24,8 @@ from simdb.storage.contents import Contents
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Delta, delta_view
-from simdb.storage.records.tombstones import Bitmap, with_deleted, with_room
+from simdb.storage.records.manifest import Manifest
+from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory
 from simdb.storage.runs.run import Run, Source
 from simdb.storage.runs.seal import seal
@@ -40,7 +41,6 @@ class Saved(NamedTuple):
     new_start: int
     sealed: list[Run]
     deletion_count: int
-    dead: Bitmap | None
     metadata_count: int
     counts: tuple[int, int, int]
 
@@ -48,12 +48,16 @@ class Saved(NamedTuple):
 class Staging:
     """The changes on top of a committed state."""
 
-    def __init__(self, store: Store, base: Contents, source: Source) -> None:
-        """Begin without changes, on top of `base`, which `source` sees."""
+    def __init__(
+        self, store: Store, base: Contents, source: Source, kept: Kept | None = None
+    ) -> None:
+        """Begin without changes, on top of `base`, which `source` sees; `kept`: of its view."""
         self._store = store
         self._base = base
         self._source = source
         self._view: View | None = None
+        # What the next view takes over from the last one, whose runs are the present ones.
+        self.kept: Kept | None = kept
         # The delta and the new documents joined, made when a query needs them.
         self._joined: Delta | None = None
         # New documents that are not in a run, their number, and the ordinal of the first.
@@ -61,13 +65,22 @@ class Staging:
         self.new_count = 0
         self.new_start = base.manifest.next_ordinal
         self.sealed: list[Run] = []
-        self.deleted: list[npt.NDArray[np.uint32]] = []
-        self.dead: Bitmap | None = base.dead
+        self._tombstones = Tombstones(base.dead, store.spare)
         self.metadata: list[tuple[int, bytes]] = []
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
         self.maintainer = self._make_maintainer()
+
+    @property
+    def deleted(self) -> list[npt.NDArray[np.uint32]]:
+        """The ordinals of each deletion."""
+        return self._tombstones.deleted
+
+    @property
+    def dead(self) -> Bitmap | None:
+        """The tombstones of all deleted documents; the bitmap changes with the next deletion."""
+        return self._tombstones.bitmap
 
     @property
     def has_changes(self) -> bool:
@@ -91,14 +104,39 @@ class Staging:
     def view(self, base_view: View) -> View:
         """Return the state with all changes, prepared for queries; `base_view` shows the base."""
         if not self.has_changes:
+            self.kept = base_view.kept
             return base_view
         if self._view is None:
             if self.delta_count > self._store.options.delta_documents:
                 self.seal_delta()
             runs = [*self._base.runs, *self.sealed]
             delta = self._join().view()
-            self._view = View(runs, delta, self.dead, self._store.kind, base_view.calibration)
+            kind, calibration = self._store.kind, base_view.calibration
+            kept = self.kept or base_view.kept
+            self._view = View(runs, delta, self.dead, kind, calibration, kept=kept)
+            self.kept = self._view.kept
         return self._view
+
+    def committed(self, number: int, manifest: Manifest) -> Contents:
+        """Return what is stored after the transaction `number` has committed the changes."""
+        self._tombstones.committed()
+        if manifest.delta_version == self._base.manifest.delta_version:
+            buffer = self._join()
+        else:
+            buffer = Delta(self.new_start, self._store.width, self._store.keying)
+            for batch in self._batches:
+                buffer.append(batch)
+        return self._base.after(number, manifest, buffer, self.dead)
+
+    def lacks(self, hash: int) -> bool:
+        """Return True if no document has an id with this hash; False if that is not certain.
+
+        This needs no view, so that inserting one document after the other is fast.
+        """
+        tables = None if self.kept is None else self.kept.sealed.id_tables
+        if tables is None or self.delta_count >= self._store.options.delta_documents:
+            return False
+        return self._join().lacks(hash) and not tables.lookup_one(hash, 0, 0, False)
 
     def saved(self) -> Saved:
         """Return the changes staged now, for `restore`."""
@@ -109,7 +147,6 @@ class Staging:
             self.new_start,
             self.sealed,
             len(self.deleted),
-            self.dead,
             len(self.metadata),
             (self.document_count, self.empty_count, self.bare_count),
         )
@@ -121,12 +158,14 @@ class Staging:
 
     def restore(self, saved: Saved) -> None:
         """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
-        self._view = self._joined = None
+        if self._is_as(saved):
+            return
+        self._view = self._joined = self.kept = None
         self._batches = saved.batches
         del self._batches[saved.batch_count :]
         self.new_count, self.new_start = saved.new_count, saved.new_start
-        self.sealed, self.dead = saved.sealed, saved.dead
-        del self.deleted[saved.deletion_count :]
+        self.sealed = saved.sealed
+        self._tombstones.restore(saved.deletion_count)
         del self.metadata[saved.metadata_count :]
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
@@ -144,16 +183,19 @@ class Staging:
         self._batches.append(batch)
         self.new_count += len(batch)
         if self._joined is not None:
-            self._joined.append(batch)
-        self.dead = with_room(self.dead, self.next_ordinal)
+            if self.delta_count > self._store.options.delta_documents:
+                self._joined = None  # it will be sealed
+            else:
+                self._joined.append(batch)
+        self._tombstones.make_room(self.next_ordinal)
         self.metadata += [(first + at, packed) for at, packed in metadata]
         self._count(batch.states, 1)
 
     def delete(self, ordinals: npt.NDArray[np.uint32], states: npt.NDArray[np.uint8]) -> None:
         """Delete live documents, whose `states` are given."""
         if len(ordinals):
-            self.dead = with_deleted(self.dead, ordinals, self.next_ordinal)
-            self.deleted.append(ordinals)
+            self._view = None
+            self._tombstones.delete(ordinals, self.next_ordinal)
             self._count(states, -1)
 
     def metadata_of(self, ordinal: int) -> Any:
@@ -167,7 +209,8 @@ class Staging:
         """Move to `base`, the same state read again through `source`."""
         self._base = base
         self._source = source
-        self._view = None
+        self._view = self.kept = None
+        self._tombstones.rebase(base.dead)
         if self.maintainer is not None:
             self.maintainer.membership.rebase(source)
 
@@ -179,6 +222,7 @@ class Staging:
             delta = delta_view(self._delta_start, concatenate(self._delta_batches()), keying)
             run = seal(delta, keying, -1, self._store.options.header_offset)
             sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
+            self.kept = None
             # No exception can come between these: a document is in the delta or in a run.
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
@@ -211,13 +255,23 @@ class Staging:
 
     def _join(self) -> Delta:
         if self._joined is None:
-            joined = Delta(self._delta_start, self._store.width, self._store.keying)
-            if self._has_base_delta:
-                joined.extend(self._base.delta)
+            if self.sealed:
+                joined = Delta(self.new_start, self._store.width, self._store.keying)
+            else:
+                joined = self._base.buffer.branch()
             for batch in self._batches:
                 joined.append(batch)
             self._joined = joined
         return self._joined
+
+    def _is_as(self, saved: Saved) -> bool:
+        """Whether nothing was staged since `saved`; every change first adds to one of these."""
+        return (
+            self._batches is saved.batches
+            and len(self._batches) == saved.batch_count
+            and self.sealed is saved.sealed
+            and len(self.deleted) == saved.deletion_count
+        )
 
     @property
     def _delta_start(self) -> int:
@@ -234,6 +288,12 @@ class Staging:
 
     def _count(self, states: npt.NDArray[np.uint8], sign: int) -> None:
         self._view = None
+        if len(states) == 1:
+            state = int(states[0])
+            self.document_count += sign
+            self.empty_count += sign * (state == EMPTY)
+            self.bare_count += sign * (state == BARE)
+            return
         self.document_count += sign * len(states)
         self.empty_count += sign * int(np.count_nonzero(states == EMPTY))
         self.bare_count += sign * int(np.count_nonzero(states == BARE))

@@ -20,6 +20,7 @@ from simdb.engine.write.staging import Saved, Staging
 from simdb.errors import ClosedError, Error
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
+from simdb.storage.records.manifest import Manifest
 from simdb.storage.translation import MapFull
 
 
@@ -36,7 +37,7 @@ class WriteState:
         self._right = store.begin_write()
         try:
             self._begin_from(store.state())
-            self.staging = Staging(store, self._base, self.source)
+            self.staging = Staging(store, self._base, self.source, self._base_view.kept)
         except BaseException:
             self._right.end()
             raise
@@ -176,7 +177,9 @@ class WriteState:
         environment = self._store.environment
         while True:
             try:
-                number = environment.write(self._write_staged, base=self._base.transaction_number)
+                number, manifest = environment.write(
+                    self._write_staged, base=self._base.transaction_number
+                )
             except MapFull:
                 self._grow()
             else:
@@ -185,11 +188,13 @@ class WriteState:
             membership = self.staging.maintainer.membership
             membership.written()
             self._store.membership = (number, environment.generation), membership
+        kept = self.staging.kept or self._base_view.kept
+        self._store.publish(self.staging.committed(number, manifest), kept)
 
-    def _write_staged(self, transaction: Any) -> int:
-        """Write all staged changes; returns the number of the LMDB transaction."""
-        write_staged(self._store, transaction, self._base, self.staging, self.source)
-        return int(transaction.id())
+    def _write_staged(self, transaction: Any) -> tuple[int, Manifest]:
+        """Write all staged changes; returns the number of the LMDB transaction and the manifest."""
+        manifest = write_staged(self._store, transaction, self._base, self.staging, self.source)
+        return int(transaction.id()), manifest
 
     def _grow(self) -> None:
         """Make the map larger.  Pointers into it become invalid, so the base is read again."""

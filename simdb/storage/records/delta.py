@@ -1,16 +1,21 @@
 """The delta: documents that are in no run yet, committed or only staged by a transaction.
 
 A `Delta` grows at its end and never changes what it holds, so an older `DeltaView` of it stays
-valid while documents are appended; so the commit of one document costs one document.
+valid while documents are appended; so the commit of one document costs one document.  A write
+transaction appends to a `branch` of the committed delta, which shares its arrays: if it commits,
+the branch is the next delta, and if it is aborted, the branch is forgotten.
 """
 
+import threading
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.storage.records.batch import Batch
-from simdb.values import EMPTY
+from simdb.errors import FullError
+from simdb.storage import layout
+from simdb.storage.records.batch import Batch, stored_offsets
+from simdb.values import EMPTY, WEIGHTED
 
 LEAST_CAPACITY = 64
 
@@ -37,28 +42,57 @@ class DeltaView(NamedTuple):
     """The documents of the delta, with the ordinals start .. start + len(batch).
 
     `searchable` uint64 (see `Keying`) and `ordinals` uint32 cover the documents with features only.
+    `id_offsets`: the offsets of the ids as runs store them.  `weighted_count` documents have a
+    volatility vector or a signature.
     """
 
     start: int
     batch: Batch
     searchable: npt.NDArray[np.uint64]
     ordinals: npt.NDArray[np.uint32]
+    id_offsets: npt.NDArray[np.uint32]
+    weighted_count: int
 
     @property
     def stop(self) -> int:
         """The ordinal after the last document."""
         return self.start + len(self.batch)
 
+    @property
+    def every(self) -> npt.NDArray[np.uint32]:
+        """The ordinals of all documents."""
+        if len(self.ordinals) == len(self.batch):
+            return self.ordinals
+        return np.arange(self.start, self.stop, dtype=np.uint32)
+
 
 def delta_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
     """Return the documents of `batch` as a view; the first one has the ordinal `start`."""
+    if len(batch) == 1 and int(batch.states[0]) != EMPTY:
+        return _single_view(start, batch, keying)
     ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
-    if not (batch.states == EMPTY).any():
-        searchable = keying.searchable(batch.fingerprints, batch.vectors)
-        return DeltaView(start, batch, searchable, ordinals)
-    has_features = batch.states != EMPTY
-    searchable = keying.searchable(batch.fingerprints[has_features], batch.vectors[has_features])
-    return DeltaView(start, batch, searchable, ordinals[has_features])
+    offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
+    weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
+    fingerprints, vectors = batch.fingerprints, batch.vectors
+    if weighted_count < len(batch):
+        has_features = batch.states != EMPTY
+        if not has_features.all():
+            fingerprints, vectors = fingerprints[has_features], vectors[has_features]
+            ordinals = ordinals[has_features]
+    searchable = keying.searchable(fingerprints, vectors)
+    return DeltaView(start, batch, searchable, ordinals, offsets, weighted_count)
+
+
+def _single_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
+    """Return a single document with features as a view; this takes a third of the time."""
+    return DeltaView(
+        start,
+        batch,
+        keying.searchable(batch.fingerprints, batch.vectors),
+        np.array([start], np.uint32),
+        np.array([0, len(batch.content)], np.uint32),
+        int(int(batch.states[0]) == WEIGHTED),
+    )
 
 
 class Delta:
@@ -72,60 +106,148 @@ class Delta:
         """Start empty; the first appended document gets the ordinal `start`."""
         self.start = start
         self._keying = keying
-        none = keying.searchable(np.empty(0, np.uint64), np.empty((0, width), np.uint8))
-        self._fingerprints = _Column(np.uint64)
-        self._states = _Column(np.uint8)
-        self._vectors = _Column(np.uint8, width)
-        self._hashes = _Column(np.uint64)
-        self._offsets = _Column(np.int64)
-        self._content = _Column(np.uint8)
-        self._searchable = _Column(np.uint64, *none.shape[1:])
-        self._ordinals = _Column(np.uint32)
-        self._offsets.put(0, np.zeros(1, np.int64))
-        # Documents, bytes of ids, and documents to search.
-        self._ends = (0, 0, 0)
+        self._columns = _Columns(width, keying)
+        # Documents, bytes of ids, documents to search, and documents with weights.
+        self._ends = (0, 0, 0, 0)
 
     def __len__(self) -> int:
         """Number of documents."""
         return self._ends[0]
+
+    def branch(self) -> "Delta":
+        """Return a delta with the same documents, which can grow without changing this one.
+
+        The two share their arrays until the second of them grows.
+        """
+        other = Delta.__new__(Delta)
+        other.start, other._keying = self.start, self._keying
+        other._columns, other._ends = self._columns, self._ends
+        return other
 
     def append(self, batch: Batch) -> None:
         """Append the documents of `batch`."""
         self.extend(delta_view(self.start + len(self), batch, self._keying))
 
     def extend(self, delta: DeltaView) -> None:
-        """Append the documents of a view that already has the next ordinals."""
+        """Append the documents of a view that already has the next ordinals; FullError."""
         batch = delta.batch
-        count, content, searchable = self._ends
+        count, content, searchable, weighted = self._ends
         assert delta.start == self.start + count
-        self._fingerprints.put(count, batch.fingerprints)
-        self._states.put(count, batch.states)
-        self._vectors.put(count, batch.vectors)
-        self._hashes.put(count, batch.hashes)
-        self._offsets.put(count + 1, batch.offsets[1:] + content)
-        self._content.put(content, batch.content)
-        self._searchable.put(searchable, delta.searchable)
-        self._ordinals.put(searchable, delta.ordinals)
+        size = content + len(batch.content)
+        if size > layout.VALUE_BYTES_MAX:
+            raise FullError(
+                f"the ids of {count + len(batch)} documents have {size} bytes, more than the"
+                f" {layout.VALUE_BYTES_MAX} of one stored value; nothing was changed"
+            )
+        if not self._columns.claim(count, count + len(batch)):
+            self._columns = self._columns.copied(self._ends)
+            self._columns.claim(count, count + len(batch))
+        self._columns.write(self._ends, delta)
         self._ends = (
             count + len(batch),
-            content + len(batch.content),
+            size,
             searchable + len(delta.searchable),
+            weighted + delta.weighted_count,
         )
+
+    def lacks(self, hash: int) -> bool:
+        """Return True if no document has an id with this hash; False if that is not certain."""
+        return self._columns.lack(len(self), hash)
 
     def view(self) -> DeltaView:
         """Return a view of the present documents."""
-        count, content, searchable = self._ends
+        count, content, searchable, weighted = self._ends
+        columns = self._columns
         batch = Batch(
-            self._fingerprints.until(count),
-            self._states.until(count),
-            self._vectors.until(count),
-            self._hashes.until(count),
-            self._offsets.until(count + 1),
-            self._content.until(content),
+            columns.fingerprints.until(count),
+            columns.states.until(count),
+            columns.vectors.until(count),
+            columns.hashes.until(count),
+            columns.offsets.until(count + 1),
+            columns.content.until(content),
         )
         return DeltaView(
-            self.start, batch, self._searchable.until(searchable), self._ordinals.until(searchable)
+            self.start,
+            batch,
+            columns.searchable.until(searchable),
+            columns.ordinals.until(searchable),
+            columns.id_offsets.until(count + 1),
+            weighted,
         )
+
+
+class _Columns:
+    """The arrays of a delta and its branches, of which only one can grow in place."""
+
+    def __init__(self, width: int, keying: Keying) -> None:
+        none = keying.searchable(np.empty(0, np.uint64), np.empty((0, width), np.uint8))
+        self.fingerprints = _Column(np.uint64)
+        self.states = _Column(np.uint8)
+        self.vectors = _Column(np.uint8, width)
+        self.hashes = _Column(np.uint64)
+        self.offsets = _Column(np.int64)
+        self.id_offsets = _Column(np.uint32)
+        self.content = _Column(np.uint8)
+        self.searchable = _Column(np.uint64, *none.shape[1:])
+        self.ordinals = _Column(np.uint32)
+        self.offsets.put(0, np.zeros(1, np.int64))
+        self.id_offsets.put(0, np.zeros(1, np.uint32))
+        self._claimed = 0  # documents that some branch has written or is writing
+        self._lock = threading.Lock()
+        # The hashes of the ids of the first documents, and possibly others.
+        self._known_hashes: set[int] = set()
+        self._known_count = 0
+
+    def claim(self, count: int, wanted: int) -> bool:
+        """Return whether a branch of `count` documents may grow in place to `wanted` documents.
+
+        It may not if another branch has grown before; a claim is never given back.
+        """
+        with self._lock:
+            if self._claimed != count:
+                return False
+            self._claimed = wanted
+            return True
+
+    def copied(self, ends: tuple[int, int, int, int]) -> "_Columns":
+        """Return copies of the arrays up to `ends`, which no other branch has."""
+        count, content, searchable, _ = ends
+        other = _Columns.__new__(_Columns)
+        other.fingerprints = self.fingerprints.copied(count)
+        other.states = self.states.copied(count)
+        other.vectors = self.vectors.copied(count)
+        other.hashes = self.hashes.copied(count)
+        other.offsets = self.offsets.copied(count + 1)
+        other.id_offsets = self.id_offsets.copied(count + 1)
+        other.content = self.content.copied(content)
+        other.searchable = self.searchable.copied(searchable)
+        other.ordinals = self.ordinals.copied(searchable)
+        other._claimed = count
+        other._lock = threading.Lock()
+        other._known_hashes, other._known_count = set(), 0
+        return other
+
+    def lack(self, count: int, hash: int) -> bool:
+        """Return True if none of the first `count` ids has this hash, False if not certain."""
+        if self._known_count < count:
+            self._known_hashes.update(self.hashes.until(count)[self._known_count :].tolist())
+            self._known_count = count
+        return hash not in self._known_hashes
+
+    def write(self, ends: tuple[int, int, int, int], delta: DeltaView) -> None:
+        """Write the documents of `delta` behind `ends`."""
+        count, content, searchable, _ = ends
+        batch = delta.batch
+        offsets = batch.offsets[1:] + content
+        self.fingerprints.put(count, batch.fingerprints)
+        self.states.put(count, batch.states)
+        self.vectors.put(count, batch.vectors)
+        self.hashes.put(count, batch.hashes)
+        self.offsets.put(count + 1, offsets)
+        self.id_offsets.put(count + 1, offsets)
+        self.content.put(content, batch.content)
+        self.searchable.put(searchable, delta.searchable)
+        self.ordinals.put(searchable, delta.ordinals)
 
 
 class _Column:
@@ -146,6 +268,14 @@ class _Column:
             larger[:end] = self._array[:end]
             self._array = larger
         self._array[end:needed] = values
+
+    def copied(self, end: int) -> "_Column":
+        """Return a column of its own with the first `end` entries, and room for more."""
+        other = _Column.__new__(_Column)
+        array = self._array
+        other._array = np.empty((max(2 * end, LEAST_CAPACITY), *array.shape[1:]), array.dtype)
+        other._array[:end] = array[:end]
+        return other
 
     def until(self, end: int) -> npt.NDArray[Any]:
         """Return the first `end` entries."""

@@ -1,9 +1,13 @@
 """Tombstones: a bit for every deleted ordinal, stored in chunks of `CHUNK_ORDINALS`.
 
-In memory they are one bitmap that is never changed: a deletion makes a copy.  The bitmap has spare
-room of zeros for later ordinals, so that an insertion does not change it.
+In memory they are one bitmap.  It has spare room of zeros for later ordinals, so that an insertion
+does not change it.  A bitmap that anybody else can see is never changed; so a deletion would have
+to copy it, which takes long for many documents.  `Tombstones` copies only if it must: a write
+transaction changes a bitmap of its own in place, and it gets one of its own from the `Spare`, which
+keeps the bitmap before the last deletion and knows what is missing in it.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +23,108 @@ CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
 
 Bitmap = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+
+def _references_of_local() -> int:
+    """Return what Python counts for an object to which one local variable refers."""
+    bitmap = np.empty(0, np.uint8)
+    return sys.getrefcount(bitmap)
+
+
+# It depends on the version of Python whether the argument counts.
+ONLY_LOCAL = _references_of_local()
+
+
+class Spare:
+    """A bitmap that was replaced by a newer one, and the ordinals that only the newer one has."""
+
+    def __init__(self) -> None:
+        """Start without a bitmap."""
+        self._held: tuple[Bitmap, Bitmap, list[U32]] | None = None
+
+    def keep(self, older: Bitmap | None, newer: Bitmap | None, missing: list[U32]) -> None:
+        """Keep the bitmap `older`, which lacks the ordinals `missing` of `newer`."""
+        is_useful = older is not None and newer is not None and older is not newer
+        if is_useful and older is not None and newer is not None and len(older) == len(newer):
+            self._held = (older, newer, missing)
+
+    def take(self, newer: Bitmap) -> Bitmap | None:
+        """Return an equal bitmap that nobody else can see; None if there is none."""
+        held, self._held = self._held, None
+        if held is None or held[1] is not newer:
+            return None
+        older, _, missing = held
+        del held
+        if sys.getrefcount(older) > ONLY_LOCAL:
+            return None
+        for ordinals in missing:
+            set_bits(older, ordinals)
+        return older
+
+
+class Tombstones:
+    """The deletions of a write transaction on top of a committed bitmap."""
+
+    def __init__(self, committed: Bitmap | None, spare: Spare) -> None:
+        """Start without deletions; `spare` belongs to the database."""
+        self.bitmap = committed
+        self.deleted: list[U32] = []
+        self._committed = committed
+        self._spare = spare
+        self._is_own = False
+
+    def delete(self, ordinals: U32, ordinal_count: int) -> None:
+        """Delete live documents; an exception in between leaves what `restore` takes back."""
+        self._make_own(ordinal_count)
+        assert self.bitmap is not None
+        self.deleted.append(ordinals)
+        set_bits(self.bitmap, ordinals)
+
+    def make_room(self, ordinal_count: int) -> None:
+        """Make the bitmap cover so many ordinals."""
+        larger = with_room(self.bitmap, ordinal_count)
+        if larger is not self.bitmap:
+            self.bitmap, self._is_own = larger, True
+
+    def restore(self, count: int) -> None:
+        """Take back all deletions but the first `count`."""
+        later = self.deleted[count:]
+        if later and self._is_own:
+            # Other verbs may still show the state before.
+            assert self.bitmap is not None
+            bitmap = self.bitmap.copy()
+            for ordinals in later:
+                clear_bits(bitmap, ordinals)
+            self.bitmap = bitmap
+        del self.deleted[count:]
+
+    def rebase(self, committed: Bitmap | None) -> None:
+        """Note that the committed bitmap, with the same content, was read again."""
+        self._committed = committed
+        if not self._is_own:
+            self.bitmap = committed
+
+    def committed(self) -> None:
+        """Note that the deletions are committed: the bitmap before them becomes the spare one."""
+        if self.deleted:
+            self._spare.keep(self._committed, self.bitmap, self.deleted)
+
+    def _make_own(self, ordinal_count: int) -> None:
+        """Have a bitmap with room for all ordinals that nobody else can see."""
+        if self._is_own:
+            bitmap = self.bitmap
+            # Besides the variable, the attribute refers to it.
+            is_alone = sys.getrefcount(bitmap) <= ONLY_LOCAL + 1
+            if is_alone and bitmap is not None and 8 * len(bitmap) >= ordinal_count:
+                return
+        elif self.bitmap is not None:
+            spare = self._spare.take(self.bitmap)
+            if spare is not None and 8 * len(spare) >= ordinal_count:
+                self.bitmap, self._is_own = spare, True
+                return
+        self.bitmap = with_deleted(self.bitmap, np.empty(0, np.uint32), ordinal_count)
+        self._is_own = True
 
 
 def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap:
@@ -34,15 +140,23 @@ def read_tombstones(transaction: Any, handle: Any, ordinal_count: int) -> Bitmap
     return bitmap
 
 
-def with_deleted(
-    bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32], ordinal_count: int
-) -> Bitmap:
+def with_deleted(bitmap: Bitmap | None, ordinals: U32, ordinal_count: int) -> Bitmap:
     """Return a copy of the bitmap in which `ordinals` are deleted too."""
     copied = np.zeros(_capacity(ordinal_count), np.uint8)
     if bitmap is not None:
         copied[: len(bitmap)] = bitmap[: len(copied)]
-    np.bitwise_or.at(copied, ordinals >> 3, (1 << (ordinals & 7)).astype(np.uint8))
+    set_bits(copied, ordinals)
     return copied
+
+
+def set_bits(bitmap: Bitmap, ordinals: U32) -> None:
+    """Set the bits of `ordinals` in place."""
+    np.bitwise_or.at(bitmap, ordinals >> 3, _bits_of(ordinals))
+
+
+def clear_bits(bitmap: Bitmap, ordinals: U32) -> None:
+    """Clear the bits of `ordinals` in place."""
+    np.bitwise_and.at(bitmap, ordinals >> 3, ~_bits_of(ordinals))
 
 
 def with_room(bitmap: Bitmap | None, ordinal_count: int) -> Bitmap | None:
@@ -52,7 +166,7 @@ def with_room(bitmap: Bitmap | None, ordinal_count: int) -> Bitmap | None:
     return with_deleted(bitmap, np.empty(0, np.uint32), ordinal_count)
 
 
-def encode_chunks(bitmap: Bitmap, ordinals: npt.NDArray[np.uint32]) -> Iterator[tuple[bytes, Any]]:
+def encode_chunks(bitmap: Bitmap, ordinals: U32) -> Iterator[tuple[bytes, Any]]:
     """Yield keys and values of the chunks that contain `ordinals`."""
     for chunk in np.unique(ordinals // layout.CHUNK_ORDINALS):
         key = layout.number_key(int(chunk))
@@ -71,14 +185,14 @@ def decode_chunk(key: bytes, value: Any) -> Bitmap:
     return bits
 
 
-def is_deleted(bitmap: Bitmap | None, ordinals: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+def is_deleted(bitmap: Bitmap | None, ordinals: U32) -> npt.NDArray[np.bool_]:
     """Return for each of `ordinals` whether it is deleted."""
     if bitmap is None:
         return np.zeros(len(ordinals), np.bool_)
     return is_set(bitmap, ordinals)
 
 
-def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> npt.NDArray[np.uint32]:
+def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> U32:
     """Return the ordinals of start .. stop that are not deleted."""
     ordinals = np.arange(start, stop, dtype=np.uint32)
     return ordinals if bitmap is None else ordinals[~is_deleted(bitmap, ordinals)]
@@ -98,3 +212,8 @@ def live_count(bitmap: Bitmap | None, stop: int) -> int:
 def _capacity(ordinal_count: int) -> int:
     chunks = -(-ordinal_count // layout.CHUNK_ORDINALS)
     return chunks * CHUNK_BYTES + SPARE_BYTES
+
+
+def _bits_of(ordinals: U32) -> npt.NDArray[np.uint8]:
+    """Return the bit of each ordinal within its byte."""
+    return (1 << (ordinals & 7)).astype(np.uint8)

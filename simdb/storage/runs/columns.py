@@ -2,7 +2,8 @@
 
 LMDB touches every page of a value that it returns, so the first answer after opening a large
 database should fetch only the segments that contain its matches.  `LazyKernel` keeps a kernel
-object over the segments that were needed so far, and makes it again when it needs another segment.
+object over the segments of runs that were needed so far, and makes it again when it needs another
+segment.  `FollowedKernel` adds the delta to it, which is different in every view.
 """
 
 from bisect import bisect_right
@@ -13,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.records.delta import DeltaView
-from simdb.storage.runs.run import Run, Segment, Source, Table, as_segment
+from simdb.storage.runs.run import Run, Segment, Source, Table, delta_segment
 
 U32 = npt.NDArray[np.uint32]
+# For this many ordinals or fewer, Python finds their segments faster than numpy.
+FEW = 8
 
 
 class ColumnPart:
@@ -42,11 +45,11 @@ class ColumnPart:
         return self._run.searchable(self._number, first, source)
 
 
-class ColumnParts(Sequence[ColumnPart]):
-    """The segments of all runs, and the delta, in order of ordinals."""
+class SealedParts(Sequence[ColumnPart]):
+    """The segments of all runs, in order of ordinals."""
 
-    def __init__(self, runs: Sequence[Run], delta: DeltaView, segment: int | None = None) -> None:
-        """Take runs that follow each other, and the delta that follows them.
+    def __init__(self, runs: Sequence[Run], segment: int | None = None) -> None:
+        """Take runs that follow each other.
 
         `segment`: take only the segment with this number of each run.
         """
@@ -56,10 +59,6 @@ class ColumnParts(Sequence[ColumnPart]):
             for number in range(run.segment_count)
             if segment is None or number == segment
         ]
-        if len(delta.batch):
-            self._parts.append(
-                ColumnPart(delta.start, None, 0, as_segment(delta.start, delta.batch))
-            )
         self._starts = [part.start for part in self._parts]
 
     def __len__(self) -> int:
@@ -70,12 +69,8 @@ class ColumnParts(Sequence[ColumnPart]):
         """Return one segment."""
         return self._parts[number]
 
-    def __iter__(self) -> Iterator[ColumnPart]:
-        """Iterate over the segments."""
-        return iter(self._parts)
-
     def searchable_from(self, first: int, source: Source) -> Iterator[Table]:
-        """Yield each segment's documents with features, from the ordinal `first` on; runs only."""
+        """Yield each segment's documents with features, from the ordinal `first` on."""
         for part in self._parts:
             table = part.searchable(first, source)
             if table is not None:
@@ -90,33 +85,66 @@ class ColumnParts(Sequence[ColumnPart]):
         return bisect_right(self._starts, ordinal) - 1
 
 
+class ColumnParts(Sequence[ColumnPart]):
+    """The segments of all runs, and the delta, in order of ordinals."""
+
+    def __init__(self, sealed: SealedParts, delta: DeltaView) -> None:
+        """Take segments of runs, and the delta that follows them."""
+        self._sealed = sealed
+        self._delta: ColumnPart | None = None
+        self._delta_start = delta.start
+        if len(delta.batch):
+            self._delta = ColumnPart(delta.start, None, 0, delta_segment(delta))
+
+    def __len__(self) -> int:
+        """Number of segments."""
+        return len(self._sealed) + (self._delta is not None)
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return one segment."""
+        if self._delta is not None and number in (-1, len(self._sealed)):
+            return self._delta
+        return self._sealed[number]
+
+    def which(self, ordinals: U32) -> npt.NDArray[np.int64]:
+        """Return the number of the segment that contains each ordinal."""
+        found = self._sealed.which(ordinals)
+        if self._delta is not None:
+            found[ordinals >= self._delta_start] = len(self._sealed)
+        return found
+
+    def which_one(self, ordinal: int) -> int:
+        """Return the number of the segment that contains one ordinal."""
+        if self._delta is not None and ordinal >= self._delta_start:
+            return len(self._sealed)
+        return self._sealed.which_one(ordinal)
+
+
 class LazyKernel:
-    """A kernel object over the segments that were needed so far."""
+    """A kernel object over the segments of runs that were needed so far."""
 
     def __init__(
-        self, parts: ColumnParts, make: Callable[[Sequence[ColumnPart], Source], Any]
+        self, parts: SealedParts, make: Callable[[Sequence[ColumnPart], Source], Any]
     ) -> None:
         """Start without segments; `make` makes the object over a list of segments."""
         self._parts = parts
         self._make = make
         self._held: tuple[frozenset[int], Any] = (frozenset(), None)
-        self._whole: Any = None  # the object once it is over all parts
+        self.whole: Any = None  # the object once it is over all parts
 
-    def over(self, source: Source, ordinals: U32 | None) -> Any:
-        """Return the object, over at least the segments of these ordinals; None means all."""
-        if self._whole is not None:
-            return self._whole
+    def over(self, source: Source, ordinals: U32 | None, stop: int) -> Any:
+        """Return the object, over at least the segments of the ordinals below `stop`.
+
+        `ordinals`: None means all.
+        """
+        if self.whole is not None:
+            return self.whole
         if ordinals is None:
             return self._with(source, range(len(self._parts)))
-        return self._with(source, np.unique(self._parts.which(ordinals)).tolist())
-
-    def over_one(self, source: Source, ordinal: int) -> Any:
-        """Return the object, over at least the segment of one ordinal."""
-        if self._whole is not None:
-            return self._whole
-        held, made = self._held
-        number = self._parts.which_one(ordinal)
-        return made if number in held else self._with(source, [number])
+        if len(ordinals) <= FEW:
+            which = self._parts.which_one
+            return self._with(source, [which(at) for at in ordinals.tolist() if at < stop])
+        return self._with(source, np.unique(self._parts.which(ordinals[ordinals < stop])).tolist())
 
     def _with(self, source: Source, numbers: Sequence[int]) -> Any:
         held, made = self._held
@@ -126,5 +154,36 @@ class LazyKernel:
             # One assignment, so that another thread sees either the old pair or the new one.
             self._held = (held, made)
             if len(held) == len(self._parts):
-                self._whole = made
+                self.whole = made
         return made
+
+
+class FollowedKernel:
+    """A kernel object over the segments of runs that were needed so far, and over the delta."""
+
+    def __init__(
+        self, sealed: LazyKernel, delta: DeltaView, follow: Callable[[Any, DeltaView], Any]
+    ) -> None:
+        """`follow(object, delta)` returns an object over the segments of both."""
+        self._sealed = sealed
+        self._delta = delta
+        self._follow = follow
+        self._held: tuple[Any, Any] = (None, None)
+
+    def over(self, source: Source, ordinals: U32 | None) -> Any:
+        """Return the object, over at least the segments of these ordinals; None means all."""
+        before = self._sealed.over(source, ordinals, self._delta.start)
+        known, followed = self._held
+        if known is not before:
+            followed = before
+            if len(self._delta.batch):
+                followed = self._follow(before, self._delta)
+            self._held = (before, followed)
+        return followed
+
+    def over_one(self, source: Source, ordinal: int) -> Any:
+        """Return the object, over at least the segment of one ordinal."""
+        known, followed = self._held
+        if known is not None and known is self._sealed.whole:
+            return followed
+        return self.over(source, np.array([ordinal], np.uint32))

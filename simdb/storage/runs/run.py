@@ -23,9 +23,10 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder
 from simdb.storage.environment.reading import get_value, values_from
 from simdb.storage.records.batch import Batch, stored_offsets
+from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs import page_cache
-from simdb.values import EMPTY
+from simdb.values import EMPTY, WEIGHTED
 
 Put = Callable[[bytes, bytes, Any], None]
 # The widest directory: a wider one would cost more memory than it saves time.
@@ -68,12 +69,22 @@ class Segment:
 
 def as_segment(start: int, batch: Batch) -> Segment:
     """Return a batch as one segment; its first document has the ordinal `start`.  FullError."""
+    offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
+    return _segment(start, batch, offsets)
+
+
+def delta_segment(delta: DeltaView) -> Segment:
+    """Return all documents of the delta as one segment, without copying."""
+    return _segment(delta.start, delta.batch, delta.id_offsets)
+
+
+def _segment(start: int, batch: Batch, offsets: npt.NDArray[np.uint32]) -> Segment:
     return Segment(
         start,
         {
             layout.FINGERPRINT: batch.fingerprints,
             layout.STATE: batch.states,
-            layout.OFFSET: stored_offsets(batch.offsets, f"the ids of {len(batch)} documents"),
+            layout.OFFSET: offsets,
             layout.ID: batch.content,
             layout.VECTOR: batch.vectors,
         },
@@ -170,6 +181,7 @@ class Run:
         }
         self._mapped: list[npt.NDArray[Any]] = []  # fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
+        self._unweighted: npt.NDArray[np.int64] | None = None
 
     def give_back(self) -> None:
         """Release the fetched arrays from the memory of this process until they are used again."""
@@ -231,6 +243,18 @@ class Run:
             directory = np.array([0, len(ordinals)], np.uint32)
             table = self._searchable[(number, start)] = Table(fingerprints, ordinals, directory)
         return table
+
+    def unweighted(self, source: Source) -> npt.NDArray[np.int64]:
+        """Return the ordinals of the documents without a volatility vector or signature."""
+        if self._unweighted is None:
+            found = [np.empty(0, np.int64)]
+            if self.info.weighted_count < len(self.info):
+                for number in range(self.segment_count):
+                    states = self.column(layout.STATE, number, source)
+                    start, _ = self.segment_range(number)
+                    found.append(np.flatnonzero(states != WEIGHTED) + start)
+            self._unweighted = np.concatenate(found)
+        return self._unweighted
 
     def verify_column(self, column: int, number: int, source: Source) -> None:
         """Raise CorruptError unless a column of a segment is stored and its checksum is right."""

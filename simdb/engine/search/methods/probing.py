@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import header_mask, is_set, set_bits
+from simdb.bits import header_mask, set_bits
 from simdb.engine.search.measure import Candidates, by_candidates, levels_of
 from simdb.engine.search.method import Method
 from simdb.engine.search.methods.exhaustive import links_among
@@ -144,7 +144,7 @@ def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list
     listed = np.array(ordinals, np.uint32)
     whole = np.array([0, len(ordinals)], np.int64)
     measured = state.vectors(listed).similarity(sketches.vectors, whole, listed).tolist()
-    lacking = is_set(state.unweighted(), listed).tolist()
+    lacking = state.lack_weights(listed).tolist()
     return [None if no else value for no, value in zip(lacking, measured, strict=True)]
 
 

@@ -1,0 +1,115 @@
+"""Branches of the delta share their arrays and do not change each other."""
+
+import numpy as np
+import pytest
+
+from simdb import kernel
+from simdb.index.permutation import Permutations
+from simdb.storage.records.batch import Batch
+from simdb.storage.records.delta import Delta
+from simdb.values import BARE, EMPTY, WEIGHTED
+
+
+def batch_of(ids, state=WEIGHTED):
+    offsets, content, hashes = kernel.encode_ids(ids)
+    count = len(ids)
+    return Batch(
+        np.arange(count, dtype=np.uint64),
+        np.full(count, state, np.uint8),
+        np.zeros((count, 3), np.uint8),
+        hashes,
+        offsets,
+        content,
+    )
+
+
+def new_delta(start=10):
+    return Delta(start, 3, Permutations(4, 1))
+
+
+def ids_of(view):
+    return kernel.decode_ids(view.batch.offsets, view.batch.content)
+
+
+def hash_of(id):
+    return int(kernel.encode_ids([id])[2][0])
+
+
+def test_a_branch_grows_without_changing_its_origin():
+    origin = new_delta()
+    origin.append(batch_of(["a"]))
+
+    branch = origin.branch()
+    branch.append(batch_of(["b", "c"]))
+
+    assert ids_of(branch.view()) == ["a", "b", "c"]
+    assert ids_of(origin.view()) == ["a"]
+
+
+def test_two_branches_grow_apart():
+    origin = new_delta()
+    origin.append(batch_of(["a"]))
+    first, second = origin.branch(), origin.branch()
+
+    first.append(batch_of(["b"]))
+    second.append(batch_of(["x", "y"]))
+    origin.append(batch_of(["o"]))
+    first.append(batch_of(["c"]))
+
+    assert ids_of(first.view()) == ["a", "b", "c"]
+    assert ids_of(second.view()) == ["a", "x", "y"]
+    assert ids_of(origin.view()) == ["a", "o"]
+
+
+def test_an_older_view_stays_while_a_branch_outgrows_the_arrays():
+    delta = new_delta()
+    delta.append(batch_of(["a"]))
+    view = delta.view()
+
+    branch = delta.branch()
+    branch.append(batch_of([f"id{at}" for at in range(1000)]))
+
+    assert ids_of(view) == ["a"]
+    assert len(branch) == 1001
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("state", [BARE, EMPTY, WEIGHTED])
+def test_a_view_counts_what_can_be_searched_and_what_has_weights(state, count):
+    delta = new_delta()
+    delta.append(batch_of(["a"]))
+    delta.append(batch_of(["b", "c"][:count], state))
+
+    view = delta.view()
+
+    has_features = state != EMPTY
+    assert view.ordinals.tolist() == [10, 11, 12][: 1 + count * has_features]
+    assert len(view.searchable) == len(view.ordinals)
+    assert view.weighted_count == 1 + count * (state == WEIGHTED)
+    assert view.every.tolist() == [10, 11, 12][: 1 + count]
+    assert view.id_offsets.tolist() == view.batch.offsets.tolist()
+
+
+def test_a_hash_is_lacking_only_if_no_document_has_it():
+    delta = new_delta()
+    delta.append(batch_of(["a"]))
+    assert delta.lacks(hash_of("b"))
+    branch = delta.branch()
+    branch.append(batch_of(["b"]))
+
+    found = [branch.lacks(hash_of(id)) for id in "abc"]
+
+    assert found == [False, False, True]
+
+
+def test_a_branch_that_copied_its_arrays_knows_all_its_hashes():
+    delta = new_delta()
+    delta.append(batch_of(["a"]))
+    delta.branch().append(batch_of(["x"]))
+    assert not delta.lacks(hash_of("a"))
+    branch = delta.branch()
+    branch.append(batch_of(["b"]))
+
+    found = [branch.lacks(hash_of(id)) for id in "abx"]
+
+    assert found == [False, False, True]
