@@ -50,6 +50,12 @@ class WriteTransaction(Reading):
         Raises ExistsError if the id is stored already, unless `replace`.
         """
         with self._writing.alone("the transaction must be idle to insert"):
+            form = kernel.encode_ids([id])
+            if self._writing.staging.lacks(int(form[2][0])):
+                packed = _packed_one(metadata, id)
+                sketches = self._store.sketcher.sketch([document], errors=errors)
+                self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
+                return
             known = None if metadata is None else [metadata]
             self._insert([id], [document], known, replace=replace, errors=errors)
 
@@ -97,11 +103,15 @@ class WriteTransaction(Reading):
         Raises ExistsError if the id is stored already.
         """
         with self._writing.alone("the transaction must be idle to insert"):
-            found = self._claim(
-                [id], [document], None if metadata is None else [metadata],
-                Question(similarity, distance, recall, method), errors=errors, progress=None,
-            )  # fmt: skip
-        return found[0][0] if len(found.ordinals) else None
+            form, packed = kernel.encode_ids([id]), _packed_one(metadata, id)
+            staging = self._writing.staging
+            if not staging.lacks(int(form[2][0])):
+                self._new_ids([id], None)
+            sketches = self._store.sketcher.sketch([document], errors=errors)
+            question = Question(similarity, distance, recall, method)
+            criterion = criterion_of(self._store.options, sketches, question)
+            batch = incoming.batch_of_one(form, sketches)
+            return claim.add_one(staging, self._writing.current(), batch, packed, criterion)
 
     def add_many_if_new(
         self,
@@ -313,3 +323,8 @@ class WriteTransaction(Reading):
 
     def _lasting(self) -> tuple[Reading, None]:
         return self, None
+
+
+def _packed_one(metadata: Any, id: Any) -> list[tuple[int, bytes]]:
+    """Return the position, 0, and the stored form of the metadata of one document, if any."""
+    return [] if metadata is None else incoming.pack_all([metadata], [id])

@@ -20,7 +20,7 @@ from simdb.errors import InputError
 from simdb.options import Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import BARE, WEIGHTED, Id, Match, Sketches, check_bits
+from simdb.values import BARE, EMPTY, WEIGHTED, Id, Match, Sketches, check_bits
 
 # A plan for ready fingerprints, its criterion, and the fast form of its method if there is one.
 BitPlan = tuple[Plan, Criterion, SearchBits | None]
@@ -79,6 +79,20 @@ def search_bits(
         np.array([bits], np.uint64), np.empty((1, 0), np.uint8), np.array([BARE], np.uint8)
     )
     return as_list(state, search(state, sketches, criterion, limit=limit, first=first, plan=chosen))
+
+
+def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match | None:
+    """Return the best match of the single document in `sketches`; None if nothing matches."""
+    kind = int(sketches.states[0])
+    if kind == EMPTY:
+        return None
+    if kind == BARE and criterion.similarity is None:
+        plan = state.plan(criterion)
+        bit_plan = plan, criterion, method_of(state, plan).search_bits
+        found = search_bits(state, int(sketches.bits[0]), bit_plan, False, 1)
+    else:
+        found = search_one(state, sketches, criterion, False, 1, None)
+    return found[0] if found else None
 
 
 def search_one(

@@ -108,9 +108,12 @@ def check_limit(limit: object) -> None:
 def criterion_of(options: Options, sketches: Sketches, question: Question) -> Criterion:
     """Return the criterion for these queries; queries without features do not affect it."""
     has_vectors = options.sketch.vector_bytes > 0
-    is_bare = bool((sketches.states == BARE).any())
     has_bound = not has_vectors or question.has_bound
-    if is_bare and not has_bound and (sketches.states == WEIGHTED).any():
+    if len(sketches) == 1:
+        is_bare = int(sketches.states[0]) == BARE
+    else:
+        is_bare = bool((sketches.states == BARE).any())
+    if len(sketches) > 1 and is_bare and not has_bound and (sketches.states == WEIGHTED).any():
         refuse_mixed()
     is_stored = sketches.levels is None
     is_weighted = not is_bare and (has_vectors or not is_stored)

@@ -154,6 +154,12 @@ def make_batch(ids: EncodedIds, sketches: Sketches) -> Batch:
     )
 
 
+def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> Batch:
+    """Return the columns of one document, whose id `kernel.encode_ids` has encoded as `form`."""
+    offsets, content, hashes = form
+    return Batch(sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content)
+
+
 def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
     """Return (position, stored form) of the metadata of each document that has metadata."""
     if metadata is None:

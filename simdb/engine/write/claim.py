@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import called
-from simdb.engine.search import lookup
+from simdb.engine.search import lookup, one
 from simdb.engine.search.rows import Rows, joined, no_rows
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.state import State
@@ -21,7 +21,7 @@ from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Delta
-from simdb.values import Matches, Sketches, offsets_of
+from simdb.values import Match, Matches, Sketches, offsets_of
 
 GROUP_DOCUMENTS = 512
 
@@ -59,6 +59,21 @@ def add_new(
         if progress is not None:
             progress(start + len(part))
     return lookup.as_matches(current(), joined(found))
+
+
+def add_one(
+    staging: Staging,
+    state: State,
+    batch: Batch,
+    metadata: Sequence[tuple[int, bytes]],
+    criterion: Criterion,
+) -> Match | None:
+    """Stage the only document of `batch` if it is new; otherwise return its best match."""
+    sketches = Sketches(batch.fingerprints, batch.vectors, batch.states)
+    found = one.best_match(state, sketches, criterion)
+    if found is None:
+        staging.insert(batch, metadata)
+    return found
 
 
 def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) -> Rows:

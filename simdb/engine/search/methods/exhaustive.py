@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, bit_counts
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table
-from simdb.engine.search.measure import Candidates, by_candidates
+from simdb.engine.search.measure import Candidates, by_candidates, estimates
 from simdb.engine.search.method import Method
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -15,7 +15,7 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.runs.run import Table
-from simdb.values import Sketches
+from simdb.values import Match, Sketches, known
 
 U32 = npt.NDArray[np.uint32]
 
@@ -42,6 +42,39 @@ def search(
     bits = np.repeat(sketches.bits, np.diff(offsets))
     differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
     return Rows(offsets, ordinals, bit_counts(differing), similarities)
+
+
+def search_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
+) -> list[Match] | None:
+    """Return the matches of one document with weights, best first; None if vectors are scanned."""
+    if scans_vectors(plan):
+        return None
+    stops = first and criterion.similarity is None
+    offsets, ordinals, distances = _candidates(state, sketches, plan, stops, None)
+    if not len(ordinals):
+        return []
+    rows = Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))
+    if criterion.similarity is not None:
+        chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.similarity))
+        order = chosen[np.lexsort((ordinals[chosen], -rows.similarities[chosen]))]
+    else:
+        order = np.arange(len(ordinals))
+    ordinals = ordinals[order[: 1 if first else limit]]
+    if not len(ordinals):
+        return []
+    ids = state.identifiers(ordinals).decode(ordinals)
+    return [
+        Match(id, distance, known(similarity))
+        for id, distance, similarity in zip(
+            ids, distances[order].tolist(), rows.similarities[order].tolist(), strict=False
+        )
+    ]
 
 
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | Rows:
@@ -95,6 +128,7 @@ _compare = by_candidates(_candidates)
 
 METHOD = Method(
     search=search,
+    search_one=search_one,
     search_bits=search_bits,
     links=links,
     links_among=links_among,

@@ -1,0 +1,257 @@
+"""One document at a time: the answers stay right, and little is done again for each document."""
+
+import random
+from contextlib import nullcontext
+
+import pytest
+from oracle import Oracle, Stored
+from soundness import TINY
+
+import simdb
+from simdb.engine.state import store
+from simdb.engine.state.store import Store
+from simdb.plan import planner
+
+TEXTS = [" ".join(f"word{(3 * at + step) % 40}" for step in range(20)) for at in range(60)]
+
+
+class Streamed:
+    """A database and its oracle, which are changed by the same random verbs."""
+
+    def __init__(self, database, seed):
+        self.database, self.oracle = database, Oracle()
+        self.random = random.Random(seed)
+        self.centres = [self.random.getrandbits(64) for _ in range(6)]
+
+    def bits(self):
+        return self.random.choice(self.centres) ^ (1 << self.random.randrange(64))
+
+    def step(self, verbs, number):
+        bits, kind = self.bits(), self.random.randrange(8)
+        if kind < 3:
+            id = f"id{number}"
+            verbs.insert(id, bits)
+            self.oracle.insert(id, Stored(bits))
+        elif kind < 5:
+            found = verbs.add_if_new(f"id{number}", bits, distance=2)
+            wanted = self.oracle.add_if_new(f"id{number}", Stored(bits), 2)
+            assert found == (None if wanted is None else simdb.Match(*wanted))
+        elif kind == 5 and self.oracle.documents:
+            id = self.random.choice(list(self.oracle.documents))
+            verbs.delete(id)
+            self.oracle.delete(id)
+        elif kind == 6 and self.oracle.documents:
+            id = self.random.choice(list(self.oracle.documents))
+            with pytest.raises(simdb.ExistsError):
+                verbs.insert(id, bits)
+            verbs.insert(id, bits, replace=True)
+            self.oracle.insert(id, Stored(bits))
+        found = verbs.query(bits, distance=3)
+        assert [(match.id, match.distance) for match in found] == self.oracle.query(bits, 3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_verbs_in_one_transaction_answer_like_a_dict(database, seed):
+    streamed = Streamed(database, seed)
+
+    with database.write() as transaction:
+        for number in range(120):
+            streamed.step(transaction, number)
+
+    assert list(database) == list(streamed.oracle.documents)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_verbs_with_a_commit_each_answer_like_a_dict(database, seed):
+    streamed = Streamed(database, seed)
+
+    for number in range(120):
+        streamed.step(database, number)
+
+    assert list(database) == list(streamed.oracle.documents)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_aborted_transactions_leave_nothing(database, seed):
+    streamed = Streamed(database, seed)
+
+    for number in range(40):
+        kept = streamed.oracle.copy()
+        transaction = database.write()
+        streamed.step(transaction, 2 * number)
+        streamed.step(transaction, 2 * number + 1)
+        if number % 3:
+            transaction.commit()
+        else:
+            transaction.abort()
+            streamed.oracle = kept
+        assert list(database) == list(streamed.oracle.documents)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_snapshots_keep_their_documents_while_others_are_streamed(database, seed):
+    streamed = Streamed(database, seed)
+    snapshots = []
+
+    for number in range(50):
+        streamed.step(database, number)
+        if number % 10 == 5:
+            snapshots.append((database.read(), list(streamed.oracle.documents)))
+
+    assert [list(snapshot) for snapshot, _ in snapshots] == [
+        documents for _, documents in snapshots
+    ]
+    for snapshot, _ in snapshots:
+        snapshot.close()
+
+
+def test_texts_are_claimed_one_by_one_as_in_a_batch(open_database, tmp_path):
+    settings = simdb.Options(delta_documents=5, growth=2)
+    single = open_database(tmp_path / "single", options=settings)
+    whole = open_database(tmp_path / "whole", options=settings)
+    names = [f"id{at}" for at in range(len(TEXTS))]
+
+    with single.write() as transaction:
+        found = [
+            transaction.add_if_new(name, text) for name, text in zip(names, TEXTS, strict=True)
+        ]
+
+    rows = [list(row) for row in whole.add_many_if_new(names, TEXTS)]
+    assert [[] if match is None else [match] for match in found] == rows
+    assert list(single) == list(whole)
+
+
+def test_a_text_is_matched_by_distance_when_asked(open_database):
+    database = open_database(options=simdb.Options(delta_documents=5))
+    database.insert("bits", database.sketcher.sketch([TEXTS[0]]).bits[0].item())
+
+    found = database.add_if_new("text", TEXTS[0], distance=0)
+
+    assert found == simdb.Match("bits", 0, None)
+
+
+def test_a_document_without_features_is_always_new(database):
+    assert database.add_if_new("a", "") is None
+    assert database.add_if_new("b", "") is None
+    assert list(database) == ["a", "b"]
+
+
+def test_a_claimed_document_keeps_its_metadata(database):
+    database.add_if_new("a", 1, {"n": 1})
+
+    with database.write() as transaction:
+        transaction.insert("b", 2, {"n": 2})
+
+    assert [database.get(id).metadata for id in "ab"] == [{"n": 1}, {"n": 2}]
+
+
+def test_a_failed_insertion_leaves_the_documents_before_it(database):
+    with database.write() as transaction:
+        transaction.insert("a", 1)
+        with pytest.raises(simdb.ExistsError):
+            transaction.insert("a", 2)
+        with pytest.raises(simdb.InputError):
+            transaction.insert("b", object())
+        transaction.insert("b", 3)
+
+    assert [database.get(id).fingerprint.bits for id in "ab"] == [1, 3]
+
+
+def test_an_id_can_be_used_again_after_its_document_was_deleted(database):
+    with database.write() as transaction:
+        for bits in range(10):
+            transaction.insert("a", bits)
+            transaction.delete("a")
+        transaction.insert("a", 10)
+
+    assert database.get("a").fingerprint.bits == 10
+    assert len(database) == 1
+
+
+def test_pairs_asked_for_before_a_deletion_are_those_of_that_time(database):
+    database.insert_many(["a", "b", "c"], [0, 1, 3])
+
+    with database.write() as transaction:
+        transaction.delete("c")
+        pairs = transaction.find_all(distance=1)
+        transaction.delete("b")
+        found = [(pair.left, pair.right) for pair in pairs]
+
+    assert found == [("a", "b")]
+
+
+def test_a_process_does_not_read_what_it_has_just_committed(database, monkeypatch):
+    database.insert("a", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(store.stored, "load", None)
+
+        for number in range(20):
+            database.insert(number, number + 2)
+            database.delete(number)
+
+        assert list(database) == ["a"]
+
+
+@pytest.mark.parametrize("place", ["publish", "view_of"])
+def test_an_exception_after_the_commit_loses_nothing(database, monkeypatch, place):
+    database.insert("a", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, place, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            database.insert("b", 2)
+
+    database.insert("c", 3)
+
+    assert list(database) == ["a", "b", "c"]
+    assert database.query(2, distance=0) == [simdb.Match("b", 0)]
+
+
+def interrupt(*arguments, **settings):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_plans_are_kept_while_a_tenth_of_the_documents_is_added(
+    open_database, monkeypatch, is_whole
+):
+    database = open_database(options=simdb.Options(delta_documents=10_000))
+    database.insert_many(range(8000), range(8000))
+    made = []
+    choose = planner.choose
+    monkeypatch.setattr(
+        "simdb.engine.state.state.choose", lambda *given: made.append(given) or choose(*given)
+    )
+
+    with database.write() if is_whole else nullcontext(database) as verbs:
+        for number in range(400):
+            verbs.add_if_new(f"id{number}", 2**63 + (number << 20))
+
+    assert len(made) == 1
+
+
+def test_plans_are_made_again_when_the_documents_have_doubled(open_database, monkeypatch):
+    database = open_database()
+    made = []
+    choose = planner.choose
+    monkeypatch.setattr(
+        "simdb.engine.state.state.choose", lambda *given: made.append(given[1]) or choose(*given)
+    )
+
+    for count in (1000, 1001, 2000, 2001):
+        database.insert_many([f"{count}-{at}" for at in range(count)], range(count))
+        database.query(5)
+
+    assert [population.count for population in made] == [1000, 2001, 4001, 6002]
+
+
+def test_documents_beyond_the_calibration_are_compared_from_the_first_one_on(open_database):
+    database = open_database(options=TINY)
+    database.insert_many(range(len(TEXTS)), TEXTS)
+    database.calibrate(len(TEXTS))
+    before = database.query(TEXTS[0], similarity=0.9, method="multiprobe", recall=0.9)
+
+    database.insert("copy", TEXTS[0])
+
+    after = database.query(TEXTS[0], similarity=0.9, method="multiprobe", recall=0.9)
+    assert "copy" in {match.id for match in after}
+    assert len(after) == len(before) + 1
