@@ -163,8 +163,9 @@ class BandTables:
     def _compare_delta(self, keys: U64, after: U32 | None) -> U64:
         parts = [np.empty(0, np.uint64)]
         for query, row in enumerate(keys):
-            is_found = (self._delta.searchable == row).any(axis=1)
-            ordinals = self._delta.ordinals[is_found]
+            # Few keys are equal, so this is much faster than to reduce each row.
+            equal = np.flatnonzero(self._delta.searchable == row)
+            ordinals = self._delta.ordinals[np.unique(equal // len(row))]
             if self._dead is not None:
                 ordinals = ordinals[~is_set(self._dead, ordinals)]
             if after is not None:
