@@ -99,7 +99,10 @@ class Staging:
 
     def new_batch(self) -> Batch:
         """Return the new documents that are not in a run; there must be some."""
-        return concatenate(self._batches)
+        if self._joined is None or len(self._batches) == 1:
+            return concatenate(self._batches)
+        count = len(self._joined)
+        return self._joined.view().batch.part(count - self.new_count, count)
 
     def view(self, base_view: View) -> View:
         """Return the state with all changes, prepared for queries; `base_view` shows the base."""
@@ -120,13 +123,7 @@ class Staging:
     def committed(self, number: int, manifest: Manifest) -> Contents:
         """Return what is stored after the transaction `number` has committed the changes."""
         self._tombstones.committed()
-        if manifest.delta_version == self._base.manifest.delta_version:
-            buffer = self._join()
-        else:
-            buffer = Delta(self.new_start, self._store.width, self._store.keying)
-            for batch in self._batches:
-                buffer.append(batch)
-        return self._base.after(number, manifest, buffer, self.dead)
+        return self._base.after(number, manifest, self._join(), self.dead)
 
     def lacks(self, hash: int) -> bool:
         """Return True if no document has an id with this hash; False if that is not certain.
@@ -183,8 +180,8 @@ class Staging:
         self._batches.append(batch)
         self.new_count += len(batch)
         if self._joined is not None:
-            if self.delta_count > self._store.options.delta_documents:
-                self._joined = None  # it will be sealed
+            if len(batch) > self._store.options.delta_documents:
+                self._joined = None  # all of it will be sealed
             else:
                 self._joined.append(batch)
         self._tombstones.make_room(self.next_ordinal)
@@ -218,8 +215,11 @@ class Staging:
         """Make a run in memory of the documents in the delta."""
         if self.delta_count:
             keying = self._store.keying
+            if self._joined is None:
+                delta = delta_view(self._delta_start, concatenate(self._delta_batches()), keying)
+            else:
+                delta = self._joined.view()
             # The run gets its number when it is written.
-            delta = delta_view(self._delta_start, concatenate(self._delta_batches()), keying)
             run = seal(delta, keying, -1, self._store.options.header_offset)
             sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
             self.kept = None
