@@ -379,16 +379,7 @@ class Reading(Protocol):
         `given`: similarity, distance, recall and method.  The plan is kept under them.
         """
         with self._state() as state:
-            plans, key = state.view.plans.of_bits, given
-            # True equals 1 and 3.0 equals 3, but neither is a distance.
-            if type(given[1]) is not int or given[0] is not None or given[2] is not None:
-                key = (given, *map(type, given))
-            try:
-                plan = plans.get(key)
-            except TypeError:
-                plan = None  # a value that cannot be a key is refused below
-            if plan is None:
-                plan = plans[key] = one.plan_bits(state, self._store.options, Question(*given))
+            plan = one.plan_bits(state, self._store.options, given)
             return one.search_bits(state, bits, plan, first, limit)
 
     def _found(

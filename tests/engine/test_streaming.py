@@ -8,7 +8,7 @@ from oracle import Oracle, Stored
 from soundness import TINY
 
 import simdb
-from simdb.engine.state import store
+from simdb.engine.state import kept_plans, store
 from simdb.engine.state.store import Store
 from simdb.plan import planner
 
@@ -255,3 +255,17 @@ def test_documents_beyond_the_calibration_are_compared_from_the_first_one_on(ope
     after = database.query(TEXTS[0], similarity=0.9, method="multiprobe", recall=0.9)
     assert "copy" in {match.id for match in after}
     assert len(after) == len(before) + 1
+
+
+def test_ever_new_arguments_do_not_fill_the_memory_with_plans(database, monkeypatch):
+    monkeypatch.setattr(kept_plans, "PLANS_MAX", 5)
+    database.insert("a", 1)
+
+    for distance in range(12):
+        database.query(1, distance=distance)
+        database.query(TEXTS[0], distance=distance)
+
+    with database.read() as snapshot:
+        plans = snapshot._base.view.plans
+    assert len(plans.of_criteria) <= 5
+    assert len(plans.of_bits) <= 5

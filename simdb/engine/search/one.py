@@ -55,11 +55,26 @@ def find(
     return search_one(state, sketches, criterion, False, limit, int(ordinals[0]))
 
 
-def plan_bits(state: State, options: Options, question: Question) -> BitPlan:
-    """Return the plan for a query with a ready fingerprint."""
-    criterion = question.criterion(options, is_weighted=False)
+def plan_bits(state: State, options: Options, given: Any) -> BitPlan:
+    """Return the plan for a query with a ready fingerprint.
+
+    `given`: similarity, distance, recall and method.  The plan is kept under them.
+    """
+    plans, key = state.view.plans, given
+    # True equals 1 and 3.0 equals 3, but neither is a distance.
+    if type(given[1]) is not int or given[0] is not None or given[2] is not None:
+        key = (given, *map(type, given))
+    try:
+        kept: BitPlan | None = plans.of_bits.get(key)
+    except TypeError:
+        kept = None  # a value that cannot be a key is refused below
+    if kept is not None:
+        return kept
+    criterion = Question(*given).criterion(options, is_weighted=False)
     plan = state.plan(criterion)
-    return plan, criterion, method_of(state, plan).search_bits
+    made = plan, criterion, method_of(state, plan).search_bits
+    plans.keep_for_bits(key, made)
+    return made
 
 
 def search_bits(

@@ -15,6 +15,8 @@ from simdb.plans import Plan
 
 # A database of fewer documents than this is searched fast by any plan.
 FEW = 256
+# A program that asks with ever new arguments must not fill the memory.
+PLANS_MAX = 256
 
 
 class Extent(NamedTuple):
@@ -39,6 +41,16 @@ class KeptPlans:
         self.of_criteria: dict[Criterion, Plan] = {}
         self.of_bits: dict[Any, Any] = {}  # plans for ready fingerprints, see `search/one.py`
 
+    def keep(self, criterion: Criterion, plan: Plan) -> None:
+        """Keep the plan for a criterion."""
+        _make_room(self.of_criteria)
+        self.of_criteria[criterion] = plan
+
+    def keep_for_bits(self, key: Any, plan: Any) -> None:
+        """Keep the plan for ready fingerprints under the arguments of the query."""
+        _make_room(self.of_bits)
+        self.of_bits[key] = plan
+
     def serve(self, extent: Extent, calibration: Calibration | None) -> bool:
         """Whether the plans can be used for that many documents and this calibration."""
         known = self._extent
@@ -54,3 +66,8 @@ class KeptPlans:
 
 def _is_near(known: int, now: int) -> bool:
     return abs(now - known) <= known // 10 + FEW
+
+
+def _make_room(plans: dict[Any, Any]) -> None:
+    if len(plans) >= PLANS_MAX:
+        plans.clear()

@@ -316,7 +316,10 @@ class State:
         if plan is None:
             population = self.population(is_swept=is_swept)
             plan = choose(criterion, population, view.calibration, delays_of(view.calibration))
-            plans[criterion] = plan
+            if is_swept:
+                view.swept_plans[criterion] = plan
+            else:
+                view.plans.keep(criterion, plan)
         return plan
 
     def population(self, *, is_swept: bool = False) -> Population | BandedPopulation:
