@@ -58,8 +58,11 @@ def write_run(
     put_table(layout.IDS, number, merged, put)
     weighted_count = _weighted_count(runs, source, kept)
     has_vectors = source.width > 0 and weighted_count > 0
+    columns = stored_columns(has_vectors)
     segments = (
-        _aligned_segments(runs, source) if kept is None else _kept_segments(runs, source, kept)
+        _aligned_segments(runs, source, columns)
+        if kept is None
+        else _kept_segments(runs, source, columns, kept)
     )
     for at, segment in enumerate(segments):
         put_segment(number, at, segment, put, has_vectors=has_vectors)
@@ -116,7 +119,16 @@ def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) ->
         len(id_table.keys),
         _weighted_count(runs, source, None),
     )
-    return Run(info, tables, id_table, list(_aligned_segments(runs, source)))
+    columns = stored_columns(info.weighted_count > 0)
+    return Run(info, tables, id_table, list(_aligned_segments(runs, source, columns)))
+
+
+def stored_columns(has_vectors: bool) -> list[int]:
+    """Return the columns that a run stores: vectors only if some of its documents have weights.
+
+    Where none are stored a run gives zeros, which take longer to copy than all other columns.
+    """
+    return [column for column in layout.COLUMN_KINDS if has_vectors or column != layout.VECTOR]
 
 
 def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
@@ -141,7 +153,7 @@ def joined(parts: list[Segment], start: int) -> Segment:
     offsets = stored_offsets(every, f"the ids of {len(every) - 1} documents")
     columns = {
         column: _allocated_join([part.columns[column] for part in parts])
-        for column in layout.COLUMN_KINDS
+        for column in parts[0].columns
         if column != layout.OFFSET
     }
     return Segment(start, {**columns, layout.OFFSET: offsets})
@@ -172,35 +184,39 @@ def _without(table: Table, dead: Bitmap) -> Table:
     return Table(keys[:count], ordinals[:count], table.directory)
 
 
-def _aligned_segments(runs: Sequence[Run], source: Source) -> Iterator[Segment]:
+def _aligned_segments(
+    runs: Sequence[Run], source: Source, columns: Sequence[int]
+) -> Iterator[Segment]:
     """Yield the documents of `runs` in segments counted from the first ordinal of all."""
     start, stop = runs[0].info.start, runs[-1].info.stop
     for first in range(start, stop, layout.SEGMENT_ORDINALS):
         last = min(first + layout.SEGMENT_ORDINALS, stop)
-        yield joined(list(_slices(runs, source, first, last)), first)
+        yield joined(list(_slices(runs, source, columns, first, last)), first)
 
 
 def _kept_segments(
-    runs: Sequence[Run], source: Source, kept: npt.NDArray[np.uint32]
+    runs: Sequence[Run], source: Source, columns: Sequence[int], kept: npt.NDArray[np.uint32]
 ) -> Iterator[Segment]:
     """Yield the documents `kept` (ordinals, ascending), renumbered from 0, in segments."""
     for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen = kept[first : first + layout.SEGMENT_ORDINALS]
         parts = []
-        for part in _slices(runs, source, int(chosen[0]), int(chosen[-1]) + 1):
+        for part in _slices(runs, source, columns, int(chosen[0]), int(chosen[-1]) + 1):
             low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
             parts.append(taken(part, chosen[low:high] - np.uint32(part.start)))
         yield joined(parts, first)
 
 
-def _slices(runs: Sequence[Run], source: Source, start: int, stop: int) -> Iterator[Segment]:
+def _slices(
+    runs: Sequence[Run], source: Source, columns: Sequence[int], start: int, stop: int
+) -> Iterator[Segment]:
     """Yield the parts of stored segments that cover the ordinals start .. stop."""
     for run in runs:
         for number in range(run.segment_count):
             first, last = run.segment_range(number)
             low, high = max(start, first), min(stop, last)
             if low < high:
-                yield run.segment(number, source).part(low - first, high - first)
+                yield run.segment(number, source, columns).part(low - first, high - first)
 
 
 def _allocated_join(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ fetched once, when it is first needed, and kept as long as the run is live; its 
 they are.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -213,10 +213,15 @@ class Run:
             self._columns[(column, number)] = array
         return array
 
-    def segment(self, number: int, source: Source) -> Segment:
-        """Return all columns of one segment; CorruptError if the ids' offsets do not ascend."""
+    def segment(
+        self, number: int, source: Source, chosen: Iterable[int] = layout.COLUMN_KINDS
+    ) -> Segment:
+        """Return the `chosen` columns of one segment, OFFSET and ID among them.
+
+        CorruptError if the ids' offsets do not ascend.
+        """
         start, _ = self.segment_range(number)
-        columns = {column: self.column(column, number, source) for column in layout.COLUMN_KINDS}
+        columns = {column: self.column(column, number, source) for column in chosen}
         offsets = columns[layout.OFFSET]
         if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             raise CorruptError(
@@ -381,7 +386,7 @@ def put_table(name: bytes, number: int, table: Table, put: Put) -> None:
 
 
 def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:
-    """Write segment `at` of run `number`."""
+    """Write the columns of segment `at` of run `number`, vectors only if it `has_vectors`."""
     for column, array in segment.columns.items():
         if column == layout.VECTOR and not has_vectors:
             continue
