@@ -22,7 +22,7 @@ import numpy as np
 import simdb
 from simdb.engine.maintenance import compaction
 from simdb.engine.search import chunks, many
-from simdb.engine.write import commit
+from simdb.engine.write import writer
 from simdb.storage.environment import environment
 from simdb.storage.files import open_files
 
@@ -42,14 +42,14 @@ def die_before_commit(self, change, **settings):
     return write(self, change_then_die, **settings)
 
 def die_at_put(number):
-    put = commit.Writer.put
+    put = writer.Writer.put
     count = [0]
     def put_or_die(self, name, key, value):
         count[0] += 1
         if count[0] == number:
             die()
         put(self, name, key, value)
-    commit.Writer.put = put_or_die
+    writer.Writer.put = put_or_die
 
 def die_at_chunk(number):
     opened = chunks.opened

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
-from simdb.engine.write.commit import Writer, drop_run, write_clusters
 from simdb.engine.write.idf import copy_idf
+from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout

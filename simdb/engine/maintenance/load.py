@@ -29,9 +29,10 @@ from simdb.engine.maintenance.dump import (
 )
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.write.commit import Writer, write_staged
+from simdb.engine.write.commit import write_staged
 from simdb.engine.write.replace_clusters import put_clusters
 from simdb.engine.write.staging import Staging
+from simdb.engine.write.writer import Writer
 from simdb.errors import (
     CorruptError,
     InputError,

@@ -23,8 +23,8 @@ from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
-from simdb.engine.write.commit import Writer
 from simdb.engine.write.replace_clusters import write_anew
+from simdb.engine.write.writer import Writer
 from simdb.errors import CorruptError, Error, FormatError
 from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild

@@ -5,7 +5,7 @@ sealed into a run, and merged with the neighbouring runs that the compaction pol
 see all changes or none, because the manifest is part of the same transaction.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,59 +13,16 @@ import numpy.typing as npt
 
 from simdb.engine.state.store import Store
 from simdb.engine.write.staging import Staging
-from simdb.errors import FullError
+from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
 from simdb.plan.compaction import merged_from
 from simdb.storage import layout
-from simdb.storage.codec import encode_object
 from simdb.storage.contents import Contents
-from simdb.storage.membership import Membership
 from simdb.storage.records.batch import encode_batch
-from simdb.storage.records.manifest import Manifest, RunInfo, encode_manifest
+from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.merge import write_run
-from simdb.storage.runs.run import Run, Source, run_keys
-
-# Besides the tables, the sub-databases that lose values when runs are sealed and merged.
-DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
-
-
-@dataclass(slots=True)
-class Writer:
-    """A writer of values into one LMDB transaction."""
-
-    store: Store
-    transaction: Any
-
-    def put(self, name: bytes, key: bytes, value: Any) -> None:
-        """Store a value; FullError if it is longer than LMDB can hold."""
-        if len(value) > layout.VALUE_BYTES_MAX:
-            raise FullError(
-                f"the value under key {key.hex()} of {name.decode()} would have {len(value)} bytes,"
-                f" and LMDB holds {layout.VALUE_BYTES_MAX} at most; nothing was changed"
-            )
-        handle = self.store.environment.subdatabase(name)
-        self.transaction.put(key, value, db=handle)
-
-    def delete(self, name: bytes, key: bytes) -> None:
-        """Remove a value."""
-        handle = self.store.environment.subdatabase(name)
-        self.transaction.delete(key, db=handle)
-
-    def clear(self, name: bytes) -> None:
-        """Remove all values of a sub-database."""
-        handle = self.store.environment.subdatabase(name)
-        self.transaction.drop(handle, delete=False)
-
-    def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
-        """Replace the stored calibration; returns the manifest with its new version."""
-        key, kind = layout.CALIBRATION_KEY, layout.CALIBRATION_KIND
-        self.put(layout.META, key, encode_object(kind, key, stored))
-        return replace(manifest, calibration=manifest.calibration + 1)
-
-    def put_manifest(self, manifest: Manifest) -> None:
-        """Store the manifest."""
-        self.put(layout.MANIFEST, layout.MANIFEST_KEY, encode_manifest(manifest))
+from simdb.storage.runs.run import Source
 
 
 def write_staged(
@@ -97,21 +54,6 @@ def write_staged(
         write_clusters(writer, staging.maintainer.membership)
     writer.put_manifest(manifest)
     return manifest
-
-
-def write_clusters(writer: Writer, membership: Membership) -> None:
-    """Store the changes of the maintained clusters."""
-    for key, value in membership.changes():
-        if value is None:
-            writer.delete(layout.CLUSTERS, key)
-        else:
-            writer.put(layout.CLUSTERS, key, value)
-
-
-def drop_run(writer: Writer, run: Run) -> None:
-    """Remove every value of a stored run."""
-    for name, key in run_keys(run, writer.store.options.table_count, writer.store.width):
-        writer.delete(name, key)
 
 
 def _append_to_delta(writer: Writer, staging: Staging) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.state.store import Store
-from simdb.engine.write.commit import Writer, write_clusters
+from simdb.engine.write.writer import Writer, write_clusters
 from simdb.storage.contents import read_manifest
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.membership import Membership, groups_of, rings
