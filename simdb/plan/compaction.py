@@ -1,10 +1,24 @@
-"""Compaction: decides which runs a new run is merged with: all neighbours that are not much larger.
+"""Compaction: decides which runs are merged, at once or step by step, and how fast the steps go.
 
-From each run to the run before it, sizes then grow at least by the factor `growth`.  So there are
-few runs, which helps queries, as they probe each run; and a document is rewritten only a few times.
+A new run is merged with all neighbours that are not much larger.  From each run to the run before
+it, sizes then grow at least by the factor `growth`.  So there are few runs, which helps queries, as
+they probe each run; and a document is rewritten only a few times.
+
+A commit merges runs at once as long as that takes little time.  Larger merges take many commits:
+each writes a part in proportion to the documents that it inserts, so no commit takes long, and the
+merge has ended when 1 / `PACE` as many documents were inserted as it rewrites.  Until then queries
+use the old runs.
 """
 
 from collections.abc import Sequence
+
+# Runs of this many full deltas together, a quarter of a million documents, are merged in some 30
+# milliseconds.
+AT_ONCE_DELTAS = 64
+AT_ONCE_DELTA_MOST = 4096
+PACE = 64
+# No merge makes a longer run.  It bounds the largest value, hence the longest step.
+LENGTH_MOST = 1 << 24
 
 
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
@@ -18,3 +32,36 @@ def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
         start -= 1
         total += counts[start]
     return start
+
+
+def begun_from(counts: Sequence[int], growth: int) -> int:
+    """Return the position of the first run of a merge to begin; the number of runs if of none.
+
+    It is the merge that makes sizes grow by the factor `growth` again.
+    """
+    for at in range(len(counts) - 1):
+        if counts[at] < growth * counts[at + 1]:
+            return merged_from(counts, len(counts) - at, growth)
+    return len(counts)
+
+
+def first_within(lengths: Sequence[int], most: int) -> int:
+    """Return the first position from which on all runs together are at most `most` long."""
+    start, total = len(lengths), 0
+    while start > 0 and total + lengths[start - 1] <= most:
+        start -= 1
+        total += lengths[start]
+    return start
+
+
+def merged_at_once(delta_documents: int, new: int) -> int:
+    """Return how many documents a commit that seals `new` of them may merge at once."""
+    return max(AT_ONCE_DELTAS * min(delta_documents, AT_ONCE_DELTA_MOST), 2 * new)
+
+
+def steps_due(step_count: int, length: int, inserted: int) -> int:
+    """Return how many steps of a merge must be done when `inserted` documents followed its begin.
+
+    `length`: the documents that it merges.
+    """
+    return min(step_count, step_count * inserted // max(length // PACE, 1))

@@ -25,6 +25,7 @@ from simdb.storage.files.names import IDF_FILE
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import is_deleted
+from simdb.storage.runs.merging import written_keys
 from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits, run_keys
 from simdb.values import BARE, EMPTY
 
@@ -61,6 +62,11 @@ def check_presence(contents: Contents, source: Source, tables: int) -> Iterator[
             for column in layout.COLUMN_KINDS:
                 name = layout.column_name(column)
                 yield from _tried(name, partial(run.column, column, number, source))
+    if contents.manifest.unfinished is not None:
+        for name, key in written_keys(contents.manifest.unfinished, tables):
+            if source.find(name, key) is None:
+                message = f"the unfinished merge has lost its value under key {key.hex()}"
+                yield Finding(name.decode(), message, REBUILD)
 
 
 def check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
@@ -101,6 +107,8 @@ def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[F
 def check_strays(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
     """Yield findings for stored values of no run, which would never be read or removed."""
     expected = {each for run in contents.runs for each in run_keys(run, tables, source.width)}
+    if contents.manifest.unfinished is not None:
+        expected.update(written_keys(contents.manifest.unfinished, tables))
     for name in (*layout.table_names(tables), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
         for key, _ in source.every(name):
             if (name, key) not in expected:

@@ -2,10 +2,10 @@
 
 Every stored value is verified by itself.  Tables are not read, because they can be built again from
 the columns.  Without a manifest the runs are found by their columns: later runs have larger numbers
-and follow the earlier ones.
+and follow the earlier ones, and a run without states is the copy of others by an unfinished merge.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -221,23 +221,26 @@ def _guessed_manifest(source: Source) -> Manifest:
     """Make a manifest from the stored columns; CorruptError if they do not tell enough."""
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
+    found: set[int] = set()
     for key, value in source.every(layout.DOCUMENTS):
         run, column, _ = layout.segment_key_parts(key)
+        found.add(run)
         if column == layout.STATE:
             kind = layout.COLUMN_KINDS[layout.STATE]
             states = codec.decode_array(kind, key, value, np.uint8, verify=True)
             lengths.setdefault(run, []).append(len(states))
             weighted[run] = weighted.get(run, 0) + int(np.count_nonzero(states == WEIGHTED))
-        elif column > layout.STATE and run not in lengths:
-            raise CorruptError(
-                f"neither the manifest nor the states of run {run} can be read;"
-                " restore the database from a copy or a dump"
-            )
     at, rows = 0, []
     for run in sorted(lengths):
         stop = at + sum(lengths[run])
         rows.append(RunInfo(run, at, stop, 0, 0, weighted[run]))
         at = stop
+    for run in found.difference(lengths):
+        if not any(_begins_like(run, row, rows, source) for row in rows):
+            raise CorruptError(
+                f"neither the manifest nor the states of run {run} can be read;"
+                " restore the database from a copy or a dump"
+            )
     if at > ORDINALS_MAX:
         raise CorruptError(f"the runs have {at} documents, more than {ORDINALS_MAX}")
     # No stored counter exceeds the number of commits, so readers see that these have changed.
@@ -245,10 +248,30 @@ def _guessed_manifest(source: Source) -> Manifest:
     return replace(
         Manifest(),
         runs=tuple(rows),
-        next_run=max([commits, *(run + 1 for run in lengths)]),
+        next_run=max([commits, *(run + 1 for run in found)]),
         next_ordinal=at,
         delta_start=at,
         delta_version=commits,
         deleted_version=commits,
         calibration=commits,
     )
+
+
+def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Source) -> bool:
+    """Whether the first fingerprints of `run` are the fingerprints from the run `first` on."""
+    wanted = _fingerprints(run, 0, source)
+    held: list[npt.NDArray[np.uint64]] = []
+    for row in rows[rows.index(first) :]:
+        for segment in range(Run(row).segment_count):
+            held.append(_fingerprints(row.number, segment, source))
+            if sum(map(len, held)) >= len(wanted):
+                return np.array_equal(np.concatenate(held)[: len(wanted)], wanted)
+    return False
+
+
+def _fingerprints(run: int, segment: int, source: Source) -> npt.NDArray[np.uint64]:
+    """Return the stored fingerprints of one segment, verified; CorruptError."""
+    key = layout.segment_key(run, layout.FINGERPRINT, segment)
+    kind = layout.COLUMN_KINDS[layout.FINGERPRINT]
+    value = source.value(layout.DOCUMENTS, kind, key)
+    return codec.decode_array(kind, key, value, "<u8", verify=True)

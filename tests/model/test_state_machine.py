@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from merging import merging_slowly
 from oracle import Oracle, Stored, quantised
 from pricing import tables_first
 from soundness import assert_sound
@@ -45,11 +47,15 @@ class DatabaseMachine(RuleBasedStateMachine):
         chosen=options(recall=1.0),
         prefers_tables=st.booleans(),
         keeps=st.sampled_from(["none", "distance"]),
+        merges_slowly=st.booleans(),
+        pace=st.sampled_from([1, 3]),
+        longest=st.sampled_from([12, 1 << 24]),
     )
-    def create(self, chosen, prefers_tables, keeps):
+    def create(self, chosen, prefers_tables, keeps, merges_slowly, pace, longest):
         chosen = replace(chosen, keep_clusters=keeps)
-        self.pricing = tables_first(prefers_tables)
-        self.pricing.__enter__()
+        self.patches = ExitStack()
+        self.patches.enter_context(tables_first(prefers_tables))
+        self.patches.enter_context(merging_slowly(merges_slowly, pace, longest))
         self.directory = Path(tempfile.mkdtemp(prefix="simdb-model-"))
         self.path = self.directory / "db"
         self.sketch = chosen.sketch
@@ -61,7 +67,7 @@ class DatabaseMachine(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "directory"):
             return
-        self.pricing.__exit__(None, None, None)
+        self.patches.close()
         self.close_snapshots()
         self.database.close()
         assert_sound(self.path)

@@ -2,7 +2,14 @@ from itertools import pairwise
 
 import pytest
 
-from simdb.plan.compaction import merged_from
+from simdb.plan.compaction import (
+    PACE,
+    begun_from,
+    first_within,
+    merged_at_once,
+    merged_from,
+    steps_due,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +41,51 @@ def test_runs_stay_few_and_each_document_is_rewritten_a_bounded_number_of_times(
     assert all(left >= growth * right for left, right in pairwise(runs))
     assert len(runs) <= 10
     assert written <= 10_000 * 12 * growth
+
+
+@pytest.mark.parametrize(
+    ("counts", "growth", "start"),
+    [
+        ([], 2, 0),
+        ([5], 2, 1),
+        ([10, 5], 2, 2),
+        ([9, 5], 2, 0),
+        ([100, 9, 5], 2, 1),
+        ([27, 9, 5], 2, 0),
+        ([100, 9, 5, 2], 2, 1),
+        ([100, 10, 5, 2, 1, 1], 2, 1),
+        ([100, 40, 5, 1, 1], 2, 3),
+        ([0, 0], 2, 2),
+    ],
+)
+def test_a_merge_begins_where_sizes_do_not_grow_enough(counts, growth, start):
+    assert begun_from(counts, growth) == start
+
+
+@pytest.mark.parametrize(
+    ("lengths", "most", "start"),
+    [([], 5, 0), ([3, 2], 5, 0), ([3, 2], 4, 1), ([9], 4, 1), ([1, 9, 1], 4, 2)],
+)
+def test_runs_are_taken_from_the_end_as_far_as_they_fit(lengths, most, start):
+    assert first_within(lengths, most) == start
+
+
+@pytest.mark.parametrize(
+    ("delta_documents", "new", "most"),
+    [(4, 5, 256), (4, 500, 1000), (4096, 5000, 262_144), (1 << 20, 5000, 262_144)],
+)
+def test_what_is_merged_at_once_is_a_number_of_deltas_or_twice_what_is_new(
+    delta_documents, new, most
+):
+    assert merged_at_once(delta_documents, new) == most
+
+
+@pytest.mark.parametrize(
+    ("inserted", "due"), [(0, 0), (1, 0), (2, 1), (10, 5), (19, 9), (20, 10), (5000, 10)]
+)
+def test_the_steps_of_a_merge_are_due_in_proportion_to_the_documents_inserted(inserted, due):
+    assert steps_due(10, 20 * PACE, inserted) == due
+
+
+def test_all_steps_of_a_small_merge_are_due_with_the_next_document():
+    assert [steps_due(10, 5, 0), steps_due(10, 5, 1)] == [0, 10]

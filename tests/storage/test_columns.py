@@ -1,5 +1,7 @@
 """Batches, metadata, tombstones and the manifest come back as they were stored."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,13 @@ from simdb.index.permutation import Permutations
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch, decode_batch, encode_batch
 from simdb.storage.records.delta import Delta
-from simdb.storage.records.manifest import Manifest, RunInfo, decode_manifest, encode_manifest
+from simdb.storage.records.manifest import (
+    Manifest,
+    RunInfo,
+    Unfinished,
+    decode_manifest,
+    encode_manifest,
+)
 from simdb.storage.records.metadata import BLOCK_BYTES, decode_block, encode_blocks
 from simdb.storage.records.tombstones import (
     encode_chunks,
@@ -174,11 +182,15 @@ def test_a_bitmap_gets_room_for_later_ordinals_and_keeps_its_bits():
 
 
 RUNS = (RunInfo(4, 0, 10, 9, 10, 3), RunInfo(2, 10, 12, 2, 2, 0))
-GOOD = Manifest(runs=RUNS, next_run=5, next_ordinal=15, delta_start=12, document_count=15)
+GOOD = Manifest(runs=RUNS, next_run=6, next_ordinal=15, delta_start=12, document_count=15)
+MERGE = Unfinished(RunInfo(5, 0, 12, 0, 12, 3), 2, 13)
 
 
 def test_a_manifest_comes_back_as_it_was():
+    merging = replace(GOOD, unfinished=MERGE)
+
     assert decode_manifest(encode_manifest(GOOD)) == GOOD
+    assert decode_manifest(encode_manifest(merging)) == merging
     assert decode_manifest(encode_manifest(Manifest())) == Manifest()
 
 
@@ -199,6 +211,18 @@ def stored(**changes):
         {"delta_start": 11},
         {"next_ordinal": 11},
         {"surprise": 1},
+        {"unfinished": 5},
+        {"unfinished": []},
+        {"unfinished": [5, 0, 12, 0, 12, 3, 2]},
+        {"unfinished": [5, 0, 12, 0, 12, 3, 2, -1]},
+        {"unfinished": [5, 0, 12, 0, 12, 3, 2, 16]},
+        {"unfinished": [5, 0, 12, 0, 13, 3, 2, 13]},
+        {"unfinished": [4, 0, 12, 0, 12, 3, 2, 13]},
+        {"unfinished": [6, 0, 12, 0, 12, 3, 2, 13]},
+        {"unfinished": [5, 0, 11, 0, 11, 3, 2, 13]},
+        {"unfinished": [5, 1, 12, 0, 11, 3, 2, 13]},
+        {"unfinished": [5, 10, 12, 0, 2, 0, 2, 13]},
+        {"unfinished": [5, 12, 15, 0, 0, 0, 2, 13]},
     ],
 )
 def test_a_manifest_of_an_impossible_state_is_refused(changes):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from merging import merging_slowly
 from soundness import TINY, assert_sound
 
 import simdb
@@ -23,6 +24,7 @@ import simdb
 from simdb.engine.maintenance import compaction
 from simdb.engine.search import chunks, many
 from simdb.engine.write import writer
+from simdb.plan import compaction as policy
 from simdb.storage.environment import environment
 from simdb.storage.files import open_files
 
@@ -84,6 +86,12 @@ elif verb == "rebuild":
 elif verb == "batch":
     bits = np.arange(20, dtype=np.uint64) << np.uint64(9)
     database.insert_batch(range(20, 40), bits, [None, "m"] * 10, distance=1, memory_limit=800)
+elif verb == "grow":
+    policy.AT_ONCE_DELTAS = policy.PACE = 1
+    for first in range(100, 300, 5):
+        bits = np.arange(first, first + 5, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        database.insert_many(range(first, first + 5), bits)
+        database.delete(first)
 else:
     with database.write() as transaction:
         transaction.insert_many(range(20, 40), np.arange(20, dtype=np.uint64), [None, "m"] * 10)
@@ -199,6 +207,25 @@ def test_killed_while_rebuilding_no_kept_cluster_is_lost(tmp_path, point):
     with simdb.open(path, "r") as database:
         assert [database.cluster(id) for id in database] == expected
         assert database.stats().cluster_count == len(database.find_clusters())
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("point", ["31", "58", "70", "90", "111", "133", "150", "187", "260"])
+def test_killed_during_a_merge_of_many_commits_every_commit_stays(path, point):
+    run_until_killed(path, point, "grow")
+
+    with simdb.open(path, "w") as database:
+        grown = [id for id in database if id not in BEFORE]
+        last = max(grown)
+        assert list(database)[: len(BEFORE)] == BEFORE
+        assert {*range(100, last), last} - set(grown) <= set(range(100, 300, 5))
+        with merging_slowly():
+            for first in range(300, 400, 5):
+                bits = np.arange(first, first + 5, dtype=np.uint64) * FAR
+                database.insert_many(range(first, first + 5), bits)
+        assert list(database) == [*BEFORE, *grown, *range(300, 400)]
+        found = [database.query(int(FAR) * id % 2**64, distance=0)[0].id for id in grown]
+        assert found == grown
     assert_sound(path)
 
 

@@ -5,6 +5,7 @@ import os
 import simdb
 from simdb.storage import layout
 from simdb.storage.environment import registry
+from simdb.storage.runs.merging import written_keys
 from simdb.storage.runs.run import run_keys
 
 TINY = simdb.Options(delta_documents=4, growth=2)
@@ -31,6 +32,9 @@ def stray_values(database):
     with store.state() as state:
         for run in state.runs:
             expected.update(run_keys(run, store.options.table_count, store.width))
+        merge = store.contents(state.source).manifest.unfinished
+        if merge is not None:
+            expected.update(written_keys(merge, store.options.table_count))
         transaction = state.source.transaction
         found = {
             (name, bytes(key))

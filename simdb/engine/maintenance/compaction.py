@@ -16,6 +16,7 @@ import numpy.typing as npt
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.engine.write.idf import copy_idf
+from simdb.engine.write.unfinished import drop_unfinished
 from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
@@ -146,6 +147,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
         rows = (info,)
     for run in base.runs:
         drop_run(writer, run)
+    drop_unfinished(writer, manifest.unfinished)
     writer.clear(layout.DELTA)
     writer.clear(layout.DELETED)
     handle = store.environment.subdatabase(layout.METADATA)

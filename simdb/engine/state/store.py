@@ -28,6 +28,7 @@ from simdb.storage.environment.right import WriteRight
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
+from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
 
@@ -80,6 +81,8 @@ class Store:
         # The maintained clusters as the last write transaction of this process left them, with the
         # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], Membership] | None = None
+        # The same for what it left in memory of the unfinished merge.
+        self.merging: tuple[tuple[int, int], Merging] | None = None
         # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
         self.spare = Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()

@@ -1,10 +1,12 @@
 """Commit: the staged changes become one LMDB transaction.
 
 A few documents are appended to the delta.  If the delta would exceed `delta_documents`, it is
-sealed into a run, and merged with the neighbouring runs that the compaction policy names.  Readers
-see all changes or none, because the manifest is part of the same transaction.
+sealed into a run, and merged with the small neighbours that the compaction policy names.  Each
+commit also does a part of the large merge that is unfinished, if there is one.  Readers see all
+changes or none, because the manifest is part of the same transaction.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +15,10 @@ import numpy.typing as npt
 
 from simdb.engine.state.store import Store
 from simdb.engine.write.staging import Staging
+from simdb.engine.write.unfinished import begin_merge, carry_on
 from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
-from simdb.plan.compaction import merged_from
+from simdb.options import Options
+from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents
 from simdb.storage.records.batch import encode_batch
@@ -22,7 +26,7 @@ from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.merge import write_run
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.run import Run, Source
 
 
 def write_staged(
@@ -49,6 +53,11 @@ def write_staged(
         manifest = _write_sealed(writer, manifest, base, staging, source)
     else:
         _append_to_delta(writer, staging)
+    if manifest.unfinished is not None:
+        merging, dead = staging.merging_of(manifest.unfinished), staging.dead
+        manifest = carry_on(writer, manifest, base, merging, dead, source)
+    if manifest.unfinished is None and manifest.runs != base.manifest.runs:
+        manifest = begin_merge(manifest, store.options.growth)
     if staging.maintainer is not None:
         manifest = staging.maintainer.counted(manifest)
         write_clusters(writer, staging.maintainer.membership)
@@ -66,12 +75,14 @@ def _append_to_delta(writer: Writer, staging: Staging) -> None:
 def _write_sealed(
     writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
-    """Store the sealed runs, merged with older runs, and the new delta; returns the manifest."""
+    """Store the sealed runs, merged with small older runs, and the new delta.
+
+    Returns the manifest.
+    """
     store = writer.store
     store.environment.check_pages(DROPPED.union(layout.table_names(store.options.table_count)))
     runs = [*base.runs, *staging.sealed]
-    counts = [run.info.id_count for run in runs]
-    start = merged_from(counts, len(staging.sealed), store.options.growth)
+    start = _merged_from(runs, len(staging.sealed), manifest, store.options)
     number = manifest.next_run
     info = write_run(
         runs[start:],
@@ -93,6 +104,19 @@ def _write_sealed(
         delta_start=staging.new_start,
         delta_version=manifest.delta_version + 1,
     )
+
+
+def _merged_from(runs: Sequence[Run], new: int, manifest: Manifest, options: Options) -> int:
+    """Return the position of the first run to merge now; the last `new` runs are sealed now."""
+    lengths = [len(run.info) for run in runs]
+    most = compaction.merged_at_once(options.delta_documents, sum(lengths[-new:]))
+    busy = 0 if manifest.unfinished is None else manifest.unfinished.run.stop
+    first = max(
+        compaction.first_within(lengths, most),
+        sum(run.info.start < busy for run in runs),
+    )
+    counts = [run.info.id_count for run in runs[first:]]
+    return first + compaction.merged_from(counts, new, options.growth)
 
 
 def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Manifest:

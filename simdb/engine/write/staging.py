@@ -24,9 +24,10 @@ from simdb.storage.contents import Contents
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Delta, delta_view
-from simdb.storage.records.manifest import Manifest
+from simdb.storage.records.manifest import Manifest, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory
+from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.run import Run, Source
 from simdb.storage.runs.seal import seal
 from simdb.values import BARE, EMPTY, ORDINALS_MAX
@@ -71,6 +72,7 @@ class Staging:
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
         self.maintainer = self._make_maintainer()
+        self.merging = self._take_merging()
 
     @property
     def deleted(self) -> list[npt.NDArray[np.uint32]]:
@@ -226,6 +228,18 @@ class Staging:
             # No exception can come between these: a document is in the delta or in a run.
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
+
+    def merging_of(self, merge: Unfinished) -> Merging:
+        """Return what is in memory of an unfinished merge."""
+        if self.merging is None or self.merging.number != merge.run.number:
+            self.merging = Merging(merge.run.number)
+        return self.merging
+
+    def _take_merging(self) -> Merging | None:
+        """Return what the last transaction left in memory of a merge; None if it is of no use."""
+        known, self._store.merging = self._store.merging, None
+        stamp = (self._base.transaction_number, self._base.generation)
+        return known[1] if known is not None and known[0] == stamp else None
 
     def _make_maintainer(self) -> Maintainer | None:
         """Return the maintainer of the clusters; None if the database maintains none.

@@ -184,10 +184,13 @@ class WriteState:
                 self._grow()
             else:
                 break
+        stamp = number, environment.generation
         if self.staging.maintainer is not None:
             membership = self.staging.maintainer.membership
             membership.written()
-            self._store.membership = (number, environment.generation), membership
+            self._store.membership = stamp, membership
+        if self.staging.merging is not None:
+            self._store.merging = stamp, self.staging.merging
         kept = self.staging.kept or self._base_view.kept
         self._store.publish(self.staging.committed(number, manifest), kept)
 

@@ -1,5 +1,9 @@
-"""The manifest: which runs are live, and the counters that change with every commit."""
+"""The manifest: which runs are live, and the counters that change with every commit.
 
+It also says how far a merge has come that takes several commits.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +34,20 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A merge that takes several commits: the run that it writes, and how far it has come.
+
+    The live runs from `run.start` to `run.stop` become this run.  `done` steps of the merge are
+    done; counts of `run` that a later step finds out are still 0.  `begun` was the next ordinal
+    when it began.
+    """
+
+    run: RunInfo
+    done: int
+    begun: int
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """The state of the database after a commit.
 
@@ -38,7 +56,8 @@ class Manifest:
     `deleted_version` when a document is deleted, so that a reader knows which data it can still
     use.  `document_count`, `empty_count` and `bare_count` count live documents.  `calibration`
     changes when a calibration is stored; it is 0 before the first.  `cluster_count` clusters are
-    maintained, and the next one gets the number `last_cluster` + 1.
+    maintained, and the next one gets the number `last_cluster` + 1.  At most one merge is
+    unfinished.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -54,6 +73,7 @@ class Manifest:
     calibration: int = 0
     cluster_count: int = 0
     last_cluster: int = 0
+    unfinished: Unfinished | None = None
 
     @property
     def is_unmoved(self) -> bool:
@@ -64,8 +84,8 @@ class Manifest:
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
-# Fields that are younger than the format are stored only if they are not 0.
-YOUNGER = ("cluster_count", "last_cluster")
+# Fields that are younger than the format are stored only if they are not 0 or None.
+YOUNGER = ("cluster_count", "last_cluster", "unfinished")
 
 
 def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
@@ -79,6 +99,7 @@ def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Man
         delta_version=manifest.delta_version + 1,
         deleted_version=manifest.deleted_version + 1,
         deleted_count=0,
+        unfinished=None,
     )
 
 
@@ -87,7 +108,10 @@ def encode_manifest(manifest: Manifest) -> bytes:
     fields = {
         name: getattr(manifest, name) for name in Manifest.__dataclass_fields__ if name != "runs"
     }
-    rows = [[getattr(run, name) for name in RunInfo.__dataclass_fields__] for run in manifest.runs]
+    rows = [_row(run) for run in manifest.runs]
+    if manifest.unfinished is not None:
+        merge = manifest.unfinished
+        fields["unfinished"] = [*_row(merge.run), merge.done, merge.begun]
     for name in YOUNGER:
         if not fields[name]:
             del fields[name]
@@ -101,14 +125,18 @@ def decode_manifest(value: Any) -> Manifest:
     with expecting("the manifest"):
         fields = dict(a_map(stored))
         rows = tuple(_decode_run(row) for row in fields.pop("runs"))
+        unfinished = _decode_unfinished(fields.pop("unfinished", None))
         for number in fields.values():
             a_whole(number, COUNTER_STOP)
-        manifest = Manifest(runs=rows, **fields)
+        manifest = Manifest(runs=rows, **fields, unfinished=unfinished)
         a_whole(max(manifest.next_ordinal, manifest.next_run), NUMBER_STOP)
     at = 0
     for run in rows:
         if run.start != at or run.stop <= at:
             raise CorruptError(f"run {run.number} covers {run.start}..{run.stop}, not from {at}")
+        at = run.stop
+    every = rows if unfinished is None else (*rows, unfinished.run)
+    for run in every:
         if max(run.entry_count, run.id_count, run.weighted_count) > len(run):
             raise CorruptError(
                 f"run {run.number} has {len(run)} documents, but more entries in a table"
@@ -117,9 +145,10 @@ def decode_manifest(value: Any) -> Manifest:
             raise CorruptError(
                 f"run {run.number} exists, but the next run has the number {manifest.next_run}"
             )
-        at = run.stop
-    if len({run.number for run in rows}) != len(rows):
+    if len({run.number for run in every}) != len(every):
         raise CorruptError("two runs have the same number")
+    if unfinished is not None:
+        _check_unfinished(unfinished, manifest)
     if max(manifest.document_count, manifest.deleted_count) > manifest.next_ordinal:
         raise CorruptError(
             f"the manifest counts {manifest.document_count} live and {manifest.deleted_count}"
@@ -130,5 +159,32 @@ def decode_manifest(value: Any) -> Manifest:
     return manifest
 
 
+def merged_into(run: RunInfo, rows: Iterable[RunInfo]) -> list[RunInfo]:
+    """Return the rows of the runs that an unfinished merge makes `run` of."""
+    return [row for row in rows if run.start <= row.start < run.stop]
+
+
+def _row(run: RunInfo) -> list[int]:
+    return [getattr(run, name) for name in RunInfo.__dataclass_fields__]
+
+
 def _decode_run(row: Any) -> RunInfo:
     return RunInfo(*(a_whole(number, NUMBER_STOP) for number in row))
+
+
+def _decode_unfinished(row: Any) -> Unfinished | None:
+    if row is None:
+        return None
+    *run, done, begun = row
+    return Unfinished(_decode_run(run), a_whole(done, NUMBER_STOP), a_whole(begun, NUMBER_STOP))
+
+
+def _check_unfinished(merge: Unfinished, manifest: Manifest) -> None:
+    """Raise CorruptError unless the merge makes at least two whole runs one."""
+    run, merged = merge.run, merged_into(merge.run, manifest.runs)
+    fits = len(merged) > 1 and (merged[0].start, merged[-1].stop) == (run.start, run.stop)
+    if not fits or merge.begun > manifest.next_ordinal:
+        raise CorruptError(
+            f"the unfinished merge into run {run.number} covers {run.start}..{run.stop} and began"
+            f" at {merge.begun}, which does not fit the runs"
+        )

@@ -60,7 +60,7 @@ def write_run(
     has_vectors = source.width > 0 and weighted_count > 0
     columns = stored_columns(has_vectors)
     segments = (
-        _aligned_segments(runs, source, columns)
+        aligned_segments(runs, source, columns)
         if kept is None
         else _kept_segments(runs, source, columns, kept)
     )
@@ -86,22 +86,32 @@ def _weighted_count(
     return int(np.count_nonzero(chosen == WEIGHTED))
 
 
-def merge_tables(tables: Sequence[Table]) -> Table:
+def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
     """Merge the entries of all `tables`, sorted; the directory is left empty.
 
     Equal keys keep the order of their tables, so only neighbours are merged, each time the pair
-    that costs least.
+    that costs least.  The last pair is merged `into` the arrays of a table of the right length, if
+    it is given.
     """
     left = list(tables)
     while len(left) > 1:
         sizes = [len(table.keys) for table in left]
         at = min(range(len(left) - 1), key=lambda at: sizes[at] + sizes[at + 1])
         first, second = left[at : at + 2]
-        keys = codec.allocate(np.uint64, sizes[at] + sizes[at + 1])
-        ordinals = codec.allocate(np.uint32, len(keys))
-        kernel.merge(first.keys, first.ordinals, second.keys, second.ordinals, keys, ordinals)
-        left[at : at + 2] = [Table(keys, ordinals, np.empty(0, np.uint32))]
+        merged = into if len(left) == 2 else None
+        if merged is None:
+            merged = empty_table(sizes[at] + sizes[at + 1])
+        kernel.merge(
+            first.keys, first.ordinals, second.keys, second.ordinals, merged.keys, merged.ordinals
+        )
+        left[at : at + 2] = [merged]
     return left[0]
+
+
+def empty_table(count: int) -> Table:
+    """Return a table with room for `count` entries; the directory is left empty."""
+    keys, ordinals = codec.allocate(np.uint64, count), codec.allocate(np.uint32, count)
+    return Table(keys, ordinals, np.empty(0, np.uint32))
 
 
 def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) -> Run:
@@ -120,7 +130,7 @@ def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) ->
         _weighted_count(runs, source, None),
     )
     columns = stored_columns(info.weighted_count > 0)
-    return Run(info, tables, id_table, list(_aligned_segments(runs, source, columns)))
+    return Run(info, tables, id_table, list(aligned_segments(runs, source, columns)))
 
 
 def stored_columns(has_vectors: bool) -> list[int]:
@@ -129,6 +139,24 @@ def stored_columns(has_vectors: bool) -> list[int]:
     Where none are stored a run gives zeros, which take longer to copy than all other columns.
     """
     return [column for column in layout.COLUMN_KINDS if has_vectors or column != layout.VECTOR]
+
+
+def aligned_segments(
+    runs: Sequence[Run], source: Source, columns: Sequence[int]
+) -> Iterator[Segment]:
+    """Yield the documents of `runs` in segments counted from the first ordinal of all."""
+    length = runs[-1].info.stop - runs[0].info.start
+    for at in range(-(-length // layout.SEGMENT_ORDINALS)):
+        yield aligned_segment(runs, source, columns, at)
+
+
+def aligned_segment(
+    runs: Sequence[Run], source: Source, columns: Sequence[int], at: int
+) -> Segment:
+    """Return segment `at` of the documents of `runs`, counted from the first ordinal of all."""
+    first = runs[0].info.start + at * layout.SEGMENT_ORDINALS
+    last = min(first + layout.SEGMENT_ORDINALS, runs[-1].info.stop)
+    return joined(list(_slices(runs, source, columns, first, last)), first)
 
 
 def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
@@ -147,16 +175,17 @@ def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
 
 
 def joined(parts: list[Segment], start: int) -> Segment:
-    """Join parts that follow each other into one segment."""
-    lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
-    every = offsets_of(np.concatenate(lengths))
-    offsets = stored_offsets(every, f"the ids of {len(every) - 1} documents")
+    """Join parts that follow each other, and have the same columns, into one segment."""
     columns = {
         column: _allocated_join([part.columns[column] for part in parts])
         for column in parts[0].columns
         if column != layout.OFFSET
     }
-    return Segment(start, {**columns, layout.OFFSET: offsets})
+    if layout.OFFSET in parts[0].columns:
+        lengths = [np.diff(part.columns[layout.OFFSET].astype(np.int64)) for part in parts]
+        every = offsets_of(np.concatenate(lengths))
+        columns[layout.OFFSET] = stored_offsets(every, f"the ids of {len(every) - 1} documents")
+    return Segment(start, columns)
 
 
 def _merged(
@@ -167,7 +196,7 @@ def _merged(
 ) -> Table:
     """Merge the entries of `tables` that are not dead; renumber the ordinals by `kept`."""
     if dead is not None:
-        tables = [_without(table, dead) for table in tables]
+        tables = [without(table, dead) for table in tables]
     merged = merge_tables(tables)
     if kept is not None:
         ordinals = codec.allocate(np.uint32, len(merged.ordinals))
@@ -178,20 +207,11 @@ def _merged(
     return make_table(merged.keys, merged.ordinals, header_offset, is_sorted=True)
 
 
-def _without(table: Table, dead: Bitmap) -> Table:
+def without(table: Table, dead: Bitmap) -> Table:
+    """Return the entries of a table that are not dead."""
     keys, ordinals = np.empty_like(table.keys), np.empty_like(table.ordinals)
     count = kernel.keep(table.keys, table.ordinals, dead, keys, ordinals)
     return Table(keys[:count], ordinals[:count], table.directory)
-
-
-def _aligned_segments(
-    runs: Sequence[Run], source: Source, columns: Sequence[int]
-) -> Iterator[Segment]:
-    """Yield the documents of `runs` in segments counted from the first ordinal of all."""
-    start, stop = runs[0].info.start, runs[-1].info.stop
-    for first in range(start, stop, layout.SEGMENT_ORDINALS):
-        last = min(first + layout.SEGMENT_ORDINALS, stop)
-        yield joined(list(_slices(runs, source, columns, first, last)), first)
 
 
 def _kept_segments(

@@ -60,10 +60,11 @@ class Segment:
 
     def part(self, start: int, stop: int) -> "Segment":
         """Return the documents at the positions start .. stop."""
-        offsets = self.columns[layout.OFFSET][start : stop + 1]
         parts = {column: array[start:stop] for column, array in self.columns.items()}
-        parts[layout.OFFSET] = offsets - offsets[0]
-        parts[layout.ID] = self.columns[layout.ID][int(offsets[0]) : int(offsets[-1])]
+        if layout.OFFSET in self.columns:
+            offsets = self.columns[layout.OFFSET][start : stop + 1]
+            parts[layout.OFFSET] = offsets - offsets[0]
+            parts[layout.ID] = self.columns[layout.ID][int(offsets[0]) : int(offsets[-1])]
         return Segment(self.start + start, parts)
 
 
@@ -216,14 +217,14 @@ class Run:
     def segment(
         self, number: int, source: Source, chosen: Iterable[int] = layout.COLUMN_KINDS
     ) -> Segment:
-        """Return the `chosen` columns of one segment, OFFSET and ID among them.
+        """Return the `chosen` columns of one segment; OFFSET and ID go together.
 
         CorruptError if the ids' offsets do not ascend.
         """
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in chosen}
-        offsets = columns[layout.OFFSET]
-        if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+        offsets = columns.get(layout.OFFSET)
+        if offsets is not None and (offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any()):
             raise CorruptError(
                 f"the offsets of the ids of segment {number} of run {self.info.number} do not"
                 " ascend from 0"
@@ -373,16 +374,18 @@ def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, by
                 yield layout.column_name(column), layout.segment_key(number, column, segment)
 
 
-def put_table(name: bytes, number: int, table: Table, put: Put) -> None:
-    """Write a table of run `number`."""
+def put_table(
+    name: bytes, number: int, table: Table, put: Put, chosen: Iterable[int] = layout.TABLE_KINDS
+) -> None:
+    """Write the `chosen` columns of a table of run `number`."""
     columns: dict[int, npt.NDArray[Any]] = {
         layout.KEYS: table.keys,
         layout.ORDINALS: table.ordinals,
         layout.DIRECTORY: table.directory,
     }
-    for column, array in columns.items():
+    for column in chosen:
         key = layout.table_key(number, column)
-        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, array))
+        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, columns[column]))
 
 
 def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:

@@ -1,0 +1,86 @@
+"""Unfinished merges: begun by one commit, carried on by later ones, and finished by the last.
+
+A commit does as many steps as are due for the documents that were inserted since the merge began
+(`steps_due` in `plan/compaction.py`), and otherwise prepares the next step in memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from simdb.engine.write.writer import DROPPED, Writer, drop_run
+from simdb.errors import CorruptError
+from simdb.plan import compaction
+from simdb.storage import layout
+from simdb.storage.contents import Contents
+from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.merging import Merging, steps_of, written_keys
+from simdb.storage.runs.run import Run, Source
+
+
+def begin_merge(manifest: Manifest, growth: int) -> Manifest:
+    """Return the manifest with the next large merge begun; unchanged if none is wanted.
+
+    The runs have been merged already as far as one commit may.
+    """
+    runs = manifest.runs
+    first = compaction.first_within([len(run) for run in runs], compaction.LENGTH_MOST)
+    start = first + compaction.begun_from([run.id_count for run in runs[first:]], growth)
+    if start == len(runs):
+        return manifest
+    weighted_count = sum(run.weighted_count for run in runs[start:])
+    number = manifest.next_run
+    run = RunInfo(number, runs[start].start, runs[-1].stop, 0, 0, weighted_count)
+    merge = Unfinished(run, 0, manifest.next_ordinal)
+    return replace(manifest, next_run=number + 1, unfinished=merge)
+
+
+def carry_on(
+    writer: Writer,
+    manifest: Manifest,
+    base: Contents,
+    merging: Merging,
+    dead: Bitmap | None,
+    source: Source,
+) -> Manifest:
+    """Do the due steps of the unfinished merge of `manifest`; returns the manifest afterwards.
+
+    `source` sees `base`, the state before this commit.  `merging` is what the last commit of this
+    process left in memory, or new.
+    """
+    merge = manifest.unfinished
+    assert merge is not None
+    run = merge.run
+    rows = merged_into(run, manifest.runs)
+    runs = [each for each in base.runs if each.info in rows]
+    steps = steps_of(run, writer.store.options.table_count)
+    if merge.done >= len(steps):
+        raise CorruptError(f"the unfinished merge into run {run.number} has {merge.done} steps")
+    inserted = manifest.next_ordinal - merge.begun
+    due = compaction.steps_due(len(steps), len(run), inserted)
+    if merge.done >= due:
+        merging.prepare(steps[merge.done], run, runs, source, dead)
+        return manifest
+    for step in steps[merge.done : due]:
+        run = merging.write(step, run, runs, source, writer.put, dead)
+    if due < len(steps):
+        return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
+    _drop(writer, runs)
+    unmerged = [row for row in manifest.runs if row not in rows]
+    every = sorted([*unmerged, run], key=lambda row: row.start)
+    return replace(manifest, runs=tuple(every), unfinished=None)
+
+
+def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
+    """Remove every value that an unfinished merge has written."""
+    if merge is not None:
+        for name, key in written_keys(merge, writer.store.options.table_count):
+            writer.delete(name, key)
+
+
+def _drop(writer: Writer, runs: Sequence[Run]) -> None:
+    """Remove runs after they were merged."""
+    store = writer.store
+    store.environment.check_pages(DROPPED.union(layout.table_names(store.options.table_count)))
+    for run in runs:
+        drop_run(writer, run)

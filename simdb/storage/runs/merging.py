@@ -1,0 +1,195 @@
+"""Merging over several commits: the steps of a large merge, each of which writes a few values.
+
+The new run is written value by value under its number, which the manifest names as unfinished, and
+its values are read by nothing but the merge.  With the last step it becomes live and the merged
+runs end.  A process that is killed leaves a merge that the next commit carries on.
+
+The steps, in this order: for the table of ids and then for each table of keys, its ordinals, its
+keys, and its directory; for each segment, all columns but the states and the vectors, and the
+vectors; the states of all segments.  So a run without states is known to be unfinished even if the
+manifest is lost.  The first step decides which documents leave the tables: those that are deleted
+by then.  Later steps read that from the ordinals that it wrote.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import CorruptError
+from simdb.storage import layout
+from simdb.storage.records.manifest import RunInfo, Unfinished
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.merge import aligned_segment
+from simdb.storage.runs.run import (
+    ID_HEADER_OFFSET,
+    Put,
+    Run,
+    Source,
+    Table,
+    make_table,
+    put_segment,
+    put_table,
+)
+from simdb.storage.runs.table_merge import TableMerge
+
+# The table of ids among the tables, which are numbered from 0.
+IDS = -1
+# What a step writes: columns of a table, or of segments.
+TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))
+DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
+# The entries of a table that are merged in some 10 to 30 milliseconds.
+WINDOW_ENTRIES = 1 << 21
+
+
+class Step(NamedTuple):
+    """The values of one step: `columns` of a table, or of `segments` if `table` is None."""
+
+    columns: Sequence[int]
+    table: int | None
+    segments: Sequence[int] = ()
+
+
+def steps_of(run: RunInfo, table_count: int) -> list[Step]:
+    """Return the steps that write a run."""
+    steps = [
+        Step(columns, table) for table in (IDS, *range(table_count)) for columns in TABLE_GROUPS
+    ]
+    segments = range(Run(run).segment_count)
+    groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if run.weighted_count else [DOCUMENT_COLUMNS]
+    steps += [Step(columns, None, [segment]) for segment in segments for columns in groups]
+    return [*steps, Step((layout.STATE,), None, segments)]
+
+
+def written_keys(merge: Unfinished, table_count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield sub-database and key of every value that an unfinished merge has written."""
+    number = merge.run.number
+    for step in steps_of(merge.run, table_count)[: merge.done]:
+        for column in step.columns:
+            if step.table is not None:
+                yield _table_name(step.table), layout.table_key(number, column)
+            for segment in step.segments:
+                yield layout.column_name(column), layout.segment_key(number, column, segment)
+
+
+class Merging:
+    """What a process keeps in memory between the steps of an unfinished merge.
+
+    All of it can be made again from what is stored.  It is of use only if no other process has
+    committed in between.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Begin with nothing; the merge writes run `number`."""
+        self.number = number
+        self._table: int | None = None
+        self._merge: TableMerge | None = None
+        self._kept: npt.NDArray[np.uint32] | None = None
+        self._left_out: Bitmap | None = None
+
+    def write(
+        self,
+        step: Step,
+        run: RunInfo,
+        runs: Sequence[Run],
+        source: Source,
+        put: Put,
+        dead: Bitmap | None,
+    ) -> RunInfo:
+        """Carry out one step of merging `runs` into `run`; returns its row with the known counts.
+
+        `source` sees the steps before it, unless this object has carried them out.  `dead`: what is
+        deleted now.
+        """
+        if step.table is None:
+            for number in step.segments:
+                joined = aligned_segment(runs, source, step.columns, number)
+                put_segment(run.number, number, joined, put, has_vectors=True)
+            return run
+        self._take(step.table, runs, source)
+        self._advance(step, run, runs, source, dead, most=sum(len(each.info) for each in runs))
+        assert self._merge is not None
+        keys, ordinals, directory = self._merge.merged
+        if layout.DIRECTORY in step.columns:
+            offset = ID_HEADER_OFFSET if step.table == IDS else source.header_offset
+            directory = make_table(keys, ordinals, offset, is_sorted=True).directory
+            self._table = self._merge = None
+        merged = Table(keys, ordinals, directory)
+        put_table(_table_name(step.table), run.number, merged, put, step.columns)
+        if step.table == IDS:
+            self._kept = ordinals
+            return replace(run, id_count=len(keys))
+        return replace(run, entry_count=len(keys))
+
+    def prepare(
+        self, step: Step, run: RunInfo, runs: Sequence[Run], source: Source, dead: Bitmap | None
+    ) -> None:
+        """Merge one more window of the table that the next step writes, if it writes one.
+
+        The first call for a table only takes note of it: if each process commits once, more would
+        be in vain.
+        """
+        if step.table is not None and not self._take(step.table, runs, source):
+            self._advance(step, run, runs, source, dead, most=WINDOW_ENTRIES)
+
+    def _take(self, table: int, runs: Sequence[Run], source: Source) -> bool:
+        """Make `table` the one that is merged; returns whether it is new."""
+        if self._table == table:
+            return False
+        lengths = [len(_table_of(each, table, source).keys) for each in runs]
+        self._table, self._merge = table, TableMerge(lengths)
+        return True
+
+    def _advance(
+        self,
+        step: Step,
+        run: RunInfo,
+        runs: Sequence[Run],
+        source: Source,
+        dead: Bitmap | None,
+        *,
+        most: int,
+    ) -> None:
+        """Merge at most `most` more entries of the table that was taken."""
+        assert self._merge is not None
+        assert step.table is not None
+        if self._merge.is_complete:
+            return
+        is_first = step.table == IDS and layout.ORDINALS in step.columns
+        left_out = dead if is_first else self._find_left_out(run, source)
+        tables = [_table_of(each, step.table, source) for each in runs]
+        self._merge.advance(tables, left_out, most)
+
+    def _find_left_out(self, run: RunInfo, source: Source) -> Bitmap | None:
+        """Return the tombstones of the documents that the table of ids leaves out; None if none."""
+        if run.id_count == len(run):
+            return None
+        if self._left_out is None:
+            kept = _stored_kept(run, source) if self._kept is None else self._kept
+            is_out = np.zeros(-(-run.stop // 8) * 8, np.bool_)
+            is_out[run.start : run.stop] = True
+            is_out[kept] = False
+            self._left_out, self._kept = np.packbits(is_out, bitorder="little"), None
+        return self._left_out
+
+
+def _stored_kept(run: RunInfo, source: Source) -> npt.NDArray[np.uint32]:
+    """Return the ordinals in the table of ids of an unfinished run; CorruptError."""
+    key, kind = layout.table_key(run.number, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]
+    kept: npt.NDArray[np.uint32] = source.fetch(layout.IDS, kind, key, "<u4")
+    if len(kept) != run.id_count or ((kept < run.start) | (kept >= run.stop)).any():
+        raise CorruptError(
+            f"the unfinished run {run.number} has {len(kept)} ordinals of ids that do not fit its"
+            f" {run.id_count} documents {run.start}..{run.stop}"
+        )
+    return kept
+
+
+def _table_of(run: Run, table: int, source: Source) -> Table:
+    return run.id_table(source) if table == IDS else run.table(table, source)
+
+
+def _table_name(table: int) -> bytes:
+    return layout.IDS if table == IDS else layout.table_name(table)

@@ -1,0 +1,74 @@
+"""Table merges: one table of several runs, merged window by window in memory.
+
+A window is a range of keys.  Merging a table of millions of entries takes a while; window by window
+the time is spread over several commits, and then the table is written at once.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.merge import empty_table, merge_tables, without
+from simdb.storage.runs.run import Table
+
+
+class TableMerge:
+    """One table of several runs, as far as it is merged."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        """Allocate memory for tables of these lengths; nothing is merged yet."""
+        self._lengths = lengths
+        self._positions = [0] * len(lengths)
+        self._merged = empty_table(sum(lengths))
+        self._count = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all entries are merged."""
+        return self._positions == list(self._lengths)
+
+    @property
+    def merged(self) -> Table:
+        """What is merged so far; the directory is left empty."""
+        if self._count == len(self._merged.keys):
+            return self._merged
+        keys, ordinals, directory = self._merged
+        return Table(keys[: self._count], ordinals[: self._count], directory)
+
+    def advance(self, tables: Sequence[Table], dead: Bitmap | None, most: int) -> None:
+        """Merge about `most` more entries of `tables` that are not dead; all if so few are left.
+
+        The tables and the tombstones are the same in each call, but may have moved in memory.
+        """
+        stops = self._stops(tables, most)
+        parts = [
+            Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
+            for table, start, stop in zip(tables, self._positions, stops, strict=True)
+        ]
+        if dead is not None:
+            parts = [without(part, dead) for part in parts]
+        count = sum(len(part.keys) for part in parts)
+        inside = slice(self._count, self._count + count)
+        keys, ordinals, directory = self._merged
+        merge_tables(parts, Table(keys[inside], ordinals[inside], directory))
+        self._positions = stops
+        self._count += count
+
+    def _stops(self, tables: Sequence[Table], most: int) -> list[int]:
+        """Return where the next window ends in each table: all entries up to some key are in it."""
+        left = [
+            length - start for length, start in zip(self._lengths, self._positions, strict=True)
+        ]
+        if sum(left) <= most:
+            return list(self._lengths)
+        longest = int(np.argmax(left))
+        last = self._positions[longest] + left[longest] * most // sum(left)
+        key = tables[longest].keys[last]
+        stops = [
+            start + int(np.searchsorted(table.keys[start:], key, side="right"))
+            for table, start in zip(tables, self._positions, strict=True)
+        ]
+        # Keys that damage has put out of order must not keep the window from moving on.
+        stops[longest] = max(stops[longest], last + 1)
+        return stops

@@ -1,0 +1,80 @@
+"""Tables merged window by window."""
+
+import numpy as np
+import pytest
+
+from simdb.storage.records.tombstones import with_deleted
+from simdb.storage.runs.merge import merge_tables
+from simdb.storage.runs.run import Table
+from simdb.storage.runs.table_merge import TableMerge
+
+NONE = np.empty(0, np.uint32)
+
+
+def tables_of(*columns):
+    """Return tables with these keys, whose ordinals count on from table to table."""
+    starts = np.cumsum([0, *map(len, columns)])
+    return [
+        Table(
+            np.sort(np.array(keys, np.uint64)),
+            np.arange(start, start + len(keys), dtype=np.uint32),
+            NONE,
+        )
+        for keys, start in zip(columns, starts, strict=False)
+    ]
+
+
+def merged_in_windows(tables, most, dead=None):
+    merge = TableMerge([len(table.keys) for table in tables])
+    count = 0
+    while not merge.is_complete:
+        merge.advance(tables, dead, most)
+        count += 1
+    return merge.merged, count
+
+
+RANDOM = np.random.default_rng(7).integers(0, 50, (3, 40)).tolist()
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 119, 1000])
+@pytest.mark.parametrize(
+    "columns",
+    [RANDOM, [RANDOM[0], [], RANDOM[2][:3]], [[5] * 9, [5] * 20], [[1], [2]], [[9], [2**64 - 1]]],
+)
+def test_windows_give_what_one_merge_gives(columns, most):
+    tables = tables_of(*columns)
+
+    merged, _ = merged_in_windows(tables, most)
+
+    whole = merge_tables(tables)
+    assert merged.keys.tolist() == whole.keys.tolist()
+    assert merged.ordinals.tolist() == whole.ordinals.tolist()
+
+
+def test_a_merge_takes_about_as_many_windows_as_it_has_entries_for():
+    _, count = merged_in_windows(tables_of(range(100), range(50, 150)), 50)
+
+    assert 4 <= count <= 6
+
+
+def test_deleted_documents_are_left_out():
+    tables = tables_of(*RANDOM)
+    dead = with_deleted(None, np.arange(0, 120, 3, dtype=np.uint32), 120)
+
+    merged, _ = merged_in_windows(tables, 10, dead)
+
+    assert sorted(merged.ordinals.tolist()) == [at for at in range(120) if at % 3]
+    assert (np.diff(merged.keys.astype(np.int64)) >= 0).all()
+
+
+def test_keys_out_of_order_end_too():
+    keys = np.array([9, 1, 8, 2, 7], np.uint64)
+    table = Table(keys, np.arange(5, dtype=np.uint32), NONE)
+
+    merged, _ = merged_in_windows([table, *tables_of([3, 4])], 1)
+
+    assert len(merged.keys) == 7
+
+
+def test_empty_tables_are_complete():
+    assert TableMerge([0, 0]).is_complete
