@@ -19,8 +19,8 @@ FLOORS = [
     [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",
         "numpy_kernel.text", "numpy_kernel.vocabulary", "numpy_kernel.bags", "numpy_kernel.moz",
-        "numpy_kernel.sketch", "numpy_kernel.vectors", "numpy_kernel.keys", "numpy_kernel.sweep",
-        "numpy_kernel.flips", "numpy_kernel.search", "numpy_kernel.arrange",
+        "numpy_kernel.sketch", "numpy_kernel.vectors", "numpy_kernel.columns", "numpy_kernel.keys",
+        "numpy_kernel.sweep", "numpy_kernel.flips", "numpy_kernel.search", "numpy_kernel.arrange",
     ],
     ["kernel"],
     ["sketch", "index", "plan", "storage"],

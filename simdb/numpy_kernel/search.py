@@ -13,6 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.numpy_kernel.columns import (
+    Column,
+    Window,
+    checked_column,
+    checked_windows,
+    header_width,
+    is_inside,
+)
 from simdb.numpy_kernel.flips import Flips, flip_sets, flips_of, levels, levels_of_vectors
 from simdb.numpy_kernel.keys import (
     is_first,
@@ -35,14 +43,10 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# Entries of a directory, start .. stop.
-Window = tuple[int, int]
 # Offsets of each query, ordinals, distances.
 Found = tuple[I64, U32, U8]
 # The same before sorting: number of the query, ordinal, distance; one entry per match.
 Matches = tuple[I64, U32, U8]
-
-HEADER_BITS_MAX = 32
 
 
 def variants() -> list[str]:
@@ -63,7 +67,7 @@ class Tables:
     def __init__(
         self,
         masks: Sequence[int],
-        runs: Sequence[Sequence[tuple[U64, U32, U32]]],
+        runs: Sequence[Sequence[Column]],
         delta: tuple[U64, U32],
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
@@ -75,10 +79,10 @@ class Tables:
         self._orders = [weight_order(mask) for mask in masks]
         # The masks of the tables before each one, in the bit order of its own keys.
         self._earlier = [[permuted_one(m, mask) for m in masks[:t]] for t, mask in enumerate(masks)]
-        self._runs = [[_column(column) for column in run] for run in runs]
+        self._runs = [[checked_column(column) for column in run] for run in runs]
         if any(len(run) != len(masks) for run in self._runs):
             raise ValueError(f"every run needs {len(masks)} tables")
-        self._windows = _windows(self._runs, windows)
+        self._windows = checked_windows(self._runs, windows)
         self._take(delta, dead)
 
     def over(self, delta: tuple[U64, U32], dead: U8 | None) -> "Tables":
@@ -213,7 +217,7 @@ class Tables:
 
     def _probe(
         self,
-        column: tuple[U64, U32, U32],
+        column: Column,
         window: Window,
         queries: U64,
         table: int,
@@ -223,7 +227,7 @@ class Tables:
         """Yield matches in one table of one run that no earlier table reaches."""
         keys, ordinals, directory = column
         mask = self._masks[table]
-        width = min(_width(column), mask.bit_count())
+        width = min(header_width(column), mask.bit_count())
         leading = np.uint64(leading_bits(mask.bit_count()))
         for flipped in flip_sets(width, flips):
             starts, stops = _buckets(directory, window, len(keys), queries, flipped, width)
@@ -238,7 +242,7 @@ class Tables:
     def _first_reached(
         self,
         found: Iterable[tuple[I64, U32, U64]],
-        run: list[tuple[U64, U32, U32]],
+        run: list[Column],
         table: int,
         flips: Flips,
         limits: dict[tuple[int, int], I64],
@@ -296,16 +300,11 @@ def _buckets(
     prefixes = ((queries ^ np.uint64(flipped)) >> (FINGERPRINT_BITS - width)).astype(np.int64)
     starts = np.minimum(directory[prefixes * span].astype(np.int64), count)
     stops = np.minimum(directory[(prefixes + 1) * span].astype(np.int64), count)
-    return starts, np.where(_is_inside(window, prefixes * span), np.maximum(starts, stops), starts)
-
-
-def _is_inside(window: Window, first: I64) -> Flags:
-    """Return whether the window contains the buckets that begin at these directory entries."""
-    return (first >= window[0]) & (first < window[1])
+    return starts, np.where(is_inside(window, prefixes * span), np.maximum(starts, stops), starts)
 
 
 def _probe_sets(
-    column: tuple[U64, U32, U32],
+    column: Column,
     window: Window,
     queries: U64,
     sets: list[U64],
@@ -321,7 +320,7 @@ def _probe_sets(
     if width:
         headers ^= queries[owners] >> np.uint64(FINGERPRINT_BITS - width)
     span = np.uint64((len(directory) - 1) >> width)
-    inside = _is_inside(window, (headers * span).astype(np.int64))
+    inside = is_inside(window, (headers * span).astype(np.int64))
     owners, headers = owners[inside], headers[inside]
     starts = np.minimum(directory[headers * span].astype(np.int64), len(keys))
     stops = np.minimum(directory[(headers + np.uint64(1)) * span].astype(np.int64), len(keys))
@@ -332,16 +331,11 @@ def _probe_sets(
         yield numbers[near], ordinals[positions[near]], differences[near]
 
 
-def _width(column: tuple[U64, U32, U32]) -> int:
-    """Return how many leading bits the directory indexes."""
-    return (len(column[2]) - 1).bit_length() - 1
-
-
-def _header_bits(column: tuple[U64, U32, U32], most: int | None) -> int:
+def _header_bits(column: Column, most: int | None) -> int:
     """Return how many bits a header has: those of the directory, but at most `most`."""
     if most is not None and not 0 <= most <= FINGERPRINT_BITS:
         raise ValueError(f"header_bits is {most}, not 0 to {FINGERPRINT_BITS}")
-    return _width(column) if most is None else min(_width(column), most)
+    return header_width(column) if most is None else min(header_width(column), most)
 
 
 def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator[Matches]:
@@ -356,37 +350,6 @@ def _scan_all(keys: U64, ordinals: U32, queries: U64, distance: int) -> Iterator
 def _offsets(numbers: I64, count: int) -> I64:
     """Return where the matches of each query begin, from the sorted query numbers of all."""
     return np.searchsorted(numbers, np.arange(count + 1)).astype(np.int64)
-
-
-def _column(column: tuple[U64, U32, U32]) -> tuple[U64, U32, U32]:
-    """Return the three arrays of one run in one table; ValueError if they do not fit together."""
-    keys, ordinals, directory = column
-    array(keys, np.uint64)
-    array(ordinals, np.uint32)
-    array(directory, np.uint32)
-    if len(keys) != len(ordinals):
-        raise ValueError(f"{len(keys)} keys but {len(ordinals)} ordinals")
-    count = len(directory) - 1
-    if count < 1 or count & (count - 1) or count > 1 << HEADER_BITS_MAX:
-        raise ValueError(f"a directory of {count + 1} entries; wanted a power of two and one")
-    return column
-
-
-def _windows(
-    runs: list[list[tuple[U64, U32, U32]]], windows: Sequence[Window] | None
-) -> list[Window]:
-    """Return the directory entries of each run that are searched; ValueError for bad windows."""
-    if windows is None:
-        return [(0, len(run[0][2]) - 1) for run in runs]
-    if len(windows) != len(runs):
-        raise ValueError(f"{len(windows)} windows of {len(runs)} runs")
-    for (start, stop), run in zip(windows, runs, strict=True):
-        for _, _, directory in run:
-            if not 0 <= start < stop < len(directory):
-                raise ValueError(
-                    f"the window {start} .. {stop} of a directory of {len(directory)} entries"
-                )
-    return list(windows)
 
 
 def _check_query(queries: U64, distance: int, flips: int, after: U32 | None) -> None:
