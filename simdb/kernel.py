@@ -45,10 +45,16 @@ permute = _arrange.permute
 restore = _arrange.restore
 sort = _arrange.sort
 
+Polytopes = _search.Polytopes
 Tables = _search.Tables
 Vectors = _search.Vectors
 levels = _search.levels
 levels_of_vectors = _search.levels_of_vectors
+polytope_costs = _search.polytope_costs
+polytope_keys = _search.polytope_keys
+polytope_probe = _search.polytope_probe
+polytope_probes = _search.polytope_probes
+polytope_reaches = _search.polytope_reaches
 sweep = _search.sweep
 
 Vocabulary = _sketch.Vocabulary

@@ -40,6 +40,7 @@ cdef extern from "found.h" nogil:
     void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals)
     void search_distances(const uint64_t *ranks, size_t count, uint8_t *distances)
     void search_similarities(const uint64_t *ranks, size_t count, float *similarities)
+    float search_similarity_of(uint32_t far)
     size_t search_room(const search_found *found, size_t count)
     size_t search_group_size(const search_found *found, size_t count, size_t count_max)
 
@@ -169,3 +170,73 @@ cdef extern from "vectors.h" nogil:
                          uint8_t *copies)
     void search_scan_vectors(const search_vectors *vectors, const search_vector_request *request,
                              int8_t *scratch, search_found *found)
+
+
+cdef extern from "polytope.h" nogil:
+    enum:
+        POLYTOPE_WIDTH_MAX
+        POLYTOPE_TABLES_MAX
+        POLYTOPE_CODE_BITS
+        POLYTOPE_TAG_BITS
+
+    struct polytope_reach:
+        size_t table
+        float cost
+        uint32_t own
+        uint32_t probed
+
+    void search_polytope_prepare "polytope_prepare"()
+    unsigned polytope_slice_count(unsigned width)
+    void search_polytope_keys "polytope_keys"(const uint8_t *vectors, size_t count,
+                                              size_t vector_width, size_t table_count,
+                                              uint64_t *keys)
+    void search_polytope_costs "polytope_costs"(const uint8_t *left, const uint8_t *right,
+                                                size_t count, size_t vector_width, unsigned width,
+                                                size_t table_count, float *costs)
+    polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right,
+                                    size_t vector_width, unsigned width, size_t table_count,
+                                    double threshold)
+    void search_polytope_probes "polytope_probes"(const uint8_t *vectors, size_t count,
+                                                  size_t vector_width, unsigned width,
+                                                  double threshold, size_t table_count,
+                                                  int64_t *counts)
+
+
+cdef extern from "polytopes.h" nogil:
+    struct polytope_column:
+        const uint64_t *keys
+        const uint32_t *ordinals
+        const uint32_t *directory
+        uint64_t count
+
+    struct polytope_run:
+        unsigned width
+        uint64_t start
+        uint64_t length
+
+    struct search_polytopes_type "search_polytopes":
+        const polytope_column *columns
+        const polytope_run *runs
+        size_t table_count
+        size_t run_count
+        const uint8_t *dead
+        uint64_t dead_bytes
+        search_vectors vectors
+
+    struct polytope_request:
+        const uint8_t *queries
+        size_t count
+        const uint32_t *after
+        const float *thresholds
+        float similarity
+        unsigned distance
+        unsigned delta_distance
+        bint first
+
+    size_t search_polytopes_scratch()
+    bint search_polytopes(const search_polytopes_type *tables, const polytope_request *request,
+                          void *scratch, search_found *found, uint32_t *missing)
+    size_t search_drop_repeated(uint64_t *ranks, size_t count, int64_t *offsets, bint first)
+    void search_vector_distances(const search_vectors *vectors, const uint8_t *queries,
+                                 size_t count, const int64_t *offsets, const uint32_t *ordinals,
+                                 uint8_t *distances)

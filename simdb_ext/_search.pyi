@@ -225,3 +225,126 @@ class Vectors:
 
     def gather(self, ordinals: U32) -> U8:
         """Return copies of vectors: uint8[len(ordinals), width]."""
+
+def polytope_keys(vectors: U8, table_count: int) -> U64:
+    """Return the cross-polytope keys of packed vectors in each table: uint64[table_count, n].
+
+    `vectors` is uint8[n, w] with w from 1 to 64 (see `Vectors`); `table_count` is at most 16.  The
+    22 highest bits of a key are the code: the vertices nearest to the rotated vector, in 7, 6, 5
+    and 4 bits.  The 42 lowest bits are those of the fingerprint.  The first 7, 13, 18 or 22 bits of
+    a key are a header.  `simdb/numpy_kernel/polytope.py` has the definition to the bit.
+
+    Seen from a vector, a vertex costs (m - value) * ratio >> 8, where `value` is the coordinate of
+    the rotated vector that the vertex stands for, with its sign, and m the largest in that slice; a
+    header costs the sum of its vertices.
+    """
+
+def polytope_costs(left: U8, right: U8, width: int, table_count: int) -> F32:
+    """Return the least cost of the header of right[i], seen from left[i], in any table: float32[n].
+
+    The unit is the standard deviation of a rotated coordinate of left[i], sqrt(128) times the
+    length of the vector.  Each cost is the least threshold, as a float32, with which a search from
+    left[i] looks up the header of `width` bits of right[i] in some table, if it is not too many
+    headers; infinity if no threshold does.
+    """
+
+def polytope_reaches(
+    left: U8, right: U8, thresholds: F32 | float, widths: U8 | int, table_count: int
+) -> npt.NDArray[np.bool_]:
+    """Return whether a search from left[i] looks up the header of right[i] in some table: bool[n].
+
+    thresholds[i] and widths[i] are the threshold and the bits of a header of the run with right[i];
+    a single number is for all.  A single threshold is rounded to float32.
+    """
+
+def polytope_probe(
+    query: U8, stored: U8, width: int, table_count: int, threshold: float
+) -> tuple[int, float, int, int] | None:
+    """Return how a search from `query` reaches `stored`; None if it does not.
+
+    The answer is the first table that reaches it; what the header costs there, in the unit of
+    `polytope_costs`; and the headers of `width` bits of `query` and of `stored` in that table.
+    Where their vertices differ (7, 6, 5 and 4 bits), the search has replaced that of the query.
+    """
+
+def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int) -> I64:
+    """Return how many headers of `width` bits a search from each vector looks up: int64[n].
+
+    The number is the sum over all tables of one run, whatever its window.
+    """
+
+class Polytopes:
+    """The runs of cross-polytope keys and the vectors of one collection, prepared for searching.
+
+    Keeps the arrays alive and copies nothing.  They may lie in read-only memory, at any address
+    that their type allows.
+    """
+
+    def __init__(
+        self,
+        vector_width: int,
+        segments: Sequence[tuple[int, U8]],
+        runs: Sequence[Sequence[tuple[U64, U32, U32]]],
+        delta: tuple[U64, U32],
+        dead: U8 | None,
+        windows: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """`segments`: the vectors of all documents by ordinal, as in `Vectors`; width 1 to 64.
+
+        `runs[r][t]`: keys (`polytope_keys`, sorted), ordinals and directory of run r in table t.
+        The directory has 2**width + 1 entries, with a width of 7, 13, 18 or 22 that all tables of
+        the run share.
+        `delta`: fingerprints and ordinals, in any order, compared one by one.
+        `dead`: one bit for each ordinal, as in `Tables`.
+        `windows[r]`: in each table of run r, only the buckets that begin at the entries start ..
+        stop of the directory are searched.  None: everything is.
+        """
+
+    def search(
+        self,
+        vectors: U8,
+        *,
+        thresholds: F32,
+        similarity: float,
+        distance: int,
+        delta_distance: int,
+        first: bool,
+        after: U32 | None,
+    ) -> tuple[I64, U32, U8, F32]:
+        """Return the stored vectors at least `similarity` to each query that some table reaches.
+
+        The arrays are offsets, ordinals, distances of the fingerprints, and similarities as
+        `Vectors` measures them.  The matches of a query are in descending order of similarity, then
+        by ordinal; each is returned once.
+
+        `vectors` is uint8[m, vector_width].  In each table of run r, a query looks up the headers
+        that cost at most thresholds[r] (at least 0) in the unit of `polytope_costs`.  While these
+        are more than 16384, the cut, which is the cost rounded down to a whole number, is lowered
+        by an eighth, rounded down, and 1; below 0, only the query's own header is left.  Costs
+        above 32767 are never reached.
+
+        Entries with these headers are candidates if the 42 lowest bits of their keys differ from
+        the query's in at most `distance` bits.  Documents of the delta are candidates if their
+        fingerprints differ in at most `delta_distance` bits of 64.
+        `first`: at most one match for each query, any of its matches; near headers are looked up
+        before the others.
+        `after`: for query i only ordinals greater than after[i].
+
+        CorruptError: a candidate has no vector.
+        """
+
+    def search_one(
+        self,
+        vector: U8 | bytes,
+        thresholds: F32,
+        similarity: float,
+        distance: int,
+        delta_distance: int,
+        first: bool,
+        room: int,
+    ) -> list[tuple[int, int, float]] | None:
+        """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
+
+        The order is that of `search`.  Returns None if there are more than `room` matches.
+        `vector` has `vector_width` bytes, in any object that has bytes.
+        """

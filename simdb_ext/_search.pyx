@@ -24,7 +24,7 @@ from libc.stdint cimport (
     uintptr_t,
 )
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, strchr
+from libc.string cimport memcpy, memset, strchr, strcmp
 
 import numpy as np
 
@@ -52,6 +52,7 @@ cdef const char *UINT64 = b"LQ"
 cdef const char *INT64 = b"lq"
 cdef const char *FLOAT32 = b"f"
 cdef const char *WEIGHTS = b"fil"
+cdef const char *BOOLEAN = b"?"
 
 
 def variants():
@@ -74,6 +75,7 @@ def select(str variant not None):
 
 
 select(variants().pop())
+search_polytope_prepare()
 
 
 include "search/memory.pxi"
@@ -270,3 +272,6 @@ cdef class Vectors:
             found = search_gather(&self.vectors, numbers, count, copies)
         self.check_found(found, numbers, count)
         return result
+
+
+include "search/polytopes.pxi"

@@ -30,11 +30,21 @@ from simdb.numpy_kernel.keys import (
     permuted_one,
     weight_order,
 )
+from simdb.numpy_kernel.polytope import (
+    polytope_costs,
+    polytope_keys,
+    polytope_probe,
+    polytope_probes,
+    polytope_reaches,
+)
+from simdb.numpy_kernel.polytopes import Polytopes
 from simdb.numpy_kernel.sweep import sweep
 from simdb.numpy_kernel.vectors import SLICE, Vectors, array, marked
 
 __all__ = [
-    "Tables", "Vectors", "levels", "levels_of_vectors", "select", "sweep", "variants",
+    "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "polytope_costs",
+    "polytope_keys", "polytope_probe", "polytope_probes", "polytope_reaches", "select", "sweep",
+    "variants",
 ]  # fmt: skip
 
 U8 = npt.NDArray[np.uint8]

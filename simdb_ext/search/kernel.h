@@ -38,6 +38,24 @@ struct search_weights {
     int32_t norm;       /* sum of their squares */
 };
 
+/* Neighbouring keys of a table of cross-polytope keys, to be compared with one query. */
+struct search_stretch {
+    const uint64_t *keys;
+    uint32_t count;
+    uint32_t place; /* number of the column * SEARCH_SIFTING + number of the query */
+};
+
+/* A key that is near enough. */
+struct search_sifted {
+    const uint64_t *key;
+    uint32_t place; /* of its stretch */
+};
+
+enum {
+    SEARCH_SIFTING = 8,    /* queries whose keys are compared together */
+    SEARCH_SIFTED_MIN = 16 /* room for keys that `sift` wants before each stretch */
+};
+
 /* What flipping bits costs, and how much may be spent. */
 struct search_flips {
     const uint8_t *costs; /* of each of the 256 levels; SEARCH_NEVER: never flipped */
@@ -99,6 +117,26 @@ struct search_kernel {
 
     /* Write the levels of packed vectors of `width` (at least 32) bytes. */
     void (*level_packed)(const uint8_t *vectors, size_t count, size_t width, uint8_t *levels);
+
+    /* Rotate a packed vector for each of the first `table_count` tables of cross-polytope keys:
+       write 128 coordinates for each table.  `rotated` is aligned to 64 bytes. */
+    void (*rotate)(const uint8_t *vector, size_t width, size_t table_count, int16_t *rotated);
+
+    /* Return the code of a rotated vector. */
+    uint32_t (*encode)(const int16_t *rotated);
+
+    /* Write the headers of `width` bits that cost at most `cut`, in any order; return their number.
+       If there are too many, the cut is lowered as by `headers` in simdb/numpy_kernel/polytope.py.
+       `headers` has room for POLYTOPE_HEADERS_ROOM. */
+    size_t (*near_headers)(const int16_t *rotated, unsigned width, int32_t cut,
+                           uint32_t *headers);
+
+    /* Write to `list` the keys of some stretches whose lower POLYTOPE_TAG_BITS differ in at most
+       `distance` bits from tags[place % SEARCH_SIFTING]; set `sifted` to their number.  Return how
+       many stretches are finished.  If there is no more room, that is fewer than `count`, and the
+       start of the next stretch has moved past the keys that were compared. */
+    size_t (*sift)(struct search_stretch *stretches, size_t count, const uint64_t *tags,
+                   unsigned distance, struct search_sifted *list, size_t room, size_t *sifted);
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

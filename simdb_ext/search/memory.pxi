@@ -131,6 +131,8 @@ cdef class Matches:
     cdef list ordinals
     cdef list nearness
     cdef bint is_similarity
+    cdef bint is_repeating  # a match may be found twice
+    cdef bint is_first      # one match of each query is kept; only if `is_repeating`
 
     def __cinit__(self, size_t count, size_t group, bint is_similarity):
         self.views = Views(1)
@@ -161,6 +163,10 @@ cdef class Matches:
             if room > self.found.capacity:
                 self.make_room(room)
             return 0
+        with nogil:
+            search_group(&self.found, self.ranks, count, self.ends + start)
+            if self.is_repeating:
+                matches = search_drop_repeated(self.ranks, count, self.ends + start, self.is_first)
         ordinals_kept = np.empty(matches, np.uint32)
         nearness_kept = np.empty(matches, np.float32 if self.is_similarity else np.uint8)
         self.ordinals.append(ordinals_kept)
@@ -171,7 +177,6 @@ cdef class Matches:
         else:
             nearness = views.output(nearness_kept, UINT8, 1)
         with nogil:
-            search_group(&self.found, self.ranks, count, self.ends + start)
             search_ordinals(self.ranks, matches, ordinals)
             if self.is_similarity:
                 search_similarities(self.ranks, matches, <float *> nearness)

@@ -19,7 +19,7 @@ size_t search_weights_size(size_t width)
     return 2 * padded(width);
 }
 
-static struct search_weights unpack(const uint8_t *vector, size_t width, int8_t *scratch)
+struct search_weights search_unpack(const uint8_t *vector, size_t width, int8_t *scratch)
 {
     int8_t *low = scratch, *high = scratch + padded(width);
     struct search_weights weights = {low, high, 0, 0};
@@ -34,9 +34,8 @@ static struct search_weights unpack(const uint8_t *vector, size_t width, int8_t 
     return weights;
 }
 
-/* Return where the vector of an ordinal is, or NULL.  `near` is the segment to look at first and
-   becomes the one found. */
-static const uint8_t *find(const struct search_vectors *vectors, uint32_t ordinal, size_t *near)
+const uint8_t *search_vector_at(const struct search_vectors *vectors, uint32_t ordinal,
+                                size_t *near)
 {
     const struct search_segment *segments = vectors->segments;
     size_t start = 0, stop = vectors->segment_count;
@@ -63,7 +62,7 @@ static size_t find_all(const struct search_vectors *vectors, const uint32_t *ord
                        size_t count, size_t *near, const uint8_t **places)
 {
     for (size_t i = 0; i < count; i++) {
-        places[i] = find(vectors, ordinals[i], near);
+        places[i] = search_vector_at(vectors, ordinals[i], near);
         if (places[i] == NULL)
             return i;
         __builtin_prefetch(places[i]);
@@ -100,7 +99,7 @@ static void weigh_block(const uint8_t *const *lefts, const uint8_t *const *right
         return;
     }
     for (size_t start = 0, stop; start < count; start = stop) {
-        struct search_weights weights = unpack(lefts[start], width, scratch);
+        struct search_weights weights = search_unpack(lefts[start], width, scratch);
         for (stop = start + 1; stop < count && lefts[stop] == lefts[start]; stop++)
             ;
         search_kernel->weigh(&weights, rights + start, stop - start, width,
@@ -194,8 +193,8 @@ void search_scan_vectors(const struct search_vectors *vectors,
 
     found->count = 0;
     for (size_t query = 0; query < request->count; query++)
-        weights[query] = unpack(request->queries + query * width, width,
-                                scratch + query * search_weights_size(width));
+        weights[query] = search_unpack(request->queries + query * width, width,
+                                       scratch + query * search_weights_size(width));
     for (size_t s = 0; s < vectors->segment_count; s++) {
         const struct search_segment *segment = &vectors->segments[s];
         for (uint64_t first = segment->first; first < segment->stop; first += TILE) {

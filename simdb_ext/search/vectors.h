@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "found.h"
+#include "kernel.h"
 
 /* The vectors of consecutive ordinals. */
 struct search_segment {
@@ -22,6 +23,14 @@ struct search_vectors {
 
 /* Return how many bytes of scratch memory one query of this width needs. */
 size_t search_weights_size(size_t width);
+
+/* Unpack a vector into scratch memory. */
+struct search_weights search_unpack(const uint8_t *vector, size_t width, int8_t *scratch);
+
+/* Return where the vector of an ordinal is, or NULL.  `near` is the segment to look at first and
+   becomes the one found. */
+const uint8_t *search_vector_at(const struct search_vectors *vectors, uint32_t ordinal,
+                                size_t *near);
 
 /* Return whether `count` + 1 offsets ascend from 0 to `total`. */
 int search_offsets_divide(const int64_t *offsets, size_t count, size_t total);

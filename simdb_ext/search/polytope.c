@@ -1,0 +1,234 @@
+#include "polytope.h"
+
+#include <math.h>
+
+#include "kernel.h"
+#include "mix.h"
+
+enum { CHUNK = 64 }; /* vectors whose keys are written table by table */
+
+/* The ratios are 256 sqrt(ln 2 d / ln 256), rounded, in d dimensions. */
+const struct polytope_slice polytope_slices[POLYTOPE_SLICES] = {
+    {0, 64, 7, 239}, {64, 32, 6, 222}, {96, 16, 5, 202}, {112, 8, 4, 181},
+};
+
+uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
+
+void polytope_prepare(void)
+{
+    for (uint64_t i = 0; i < 2 * (POLYTOPE_TABLES_MAX + 1); i++)
+        polytope_signs[i / 2][i & 1] = mix_final((i + 1) * MIX_SECOND_WORD);
+}
+
+unsigned polytope_slice_count(unsigned width)
+{
+    unsigned bits = 0;
+
+    for (unsigned s = 0; s < POLYTOPE_SLICES; s++) {
+        bits += polytope_slices[s].bits;
+        if (bits == width)
+            return s + 1;
+    }
+    return 0;
+}
+
+/* Return the bits number 3 + `shift` of eight bytes, the first byte's as the lowest. */
+static uint64_t eight_signs(const uint8_t *bytes, unsigned shift)
+{
+    uint64_t signs = mix_load(bytes) >> (3 + shift) & 0x0101010101010101u;
+
+    return signs * 0x0102040810204080u >> 56;
+}
+
+uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
+{
+    uint64_t fingerprint = 0;
+
+    if (width == POLYTOPE_WIDTH_MAX) {
+        for (unsigned i = 0; i < POLYTOPE_WIDTH_MAX; i += 8)
+            fingerprint |= eight_signs(vector + i, 0) << i;
+        return fingerprint;
+    }
+    for (size_t i = 0; i < 2 * width && i < 64; i++) {
+        unsigned half = i < width ? vector[i] & 15 : vector[i - width] >> 4;
+        fingerprint |= (uint64_t)(half > 7) << i;
+    }
+    return fingerprint;
+}
+
+double polytope_deviation(const uint8_t *vector, size_t vector_width)
+{
+    int32_t norm = 0;
+
+    for (size_t i = 0; i < vector_width; i++) {
+        int32_t low = 2 * (vector[i] & 15) - 15, high = 2 * (vector[i] >> 4) - 15;
+        norm += low * low + high * high;
+    }
+    return sqrt(128.0 * norm);
+}
+
+int32_t polytope_cut(double threshold, double deviation)
+{
+    double cut = threshold * deviation;
+
+    return cut < POLYTOPE_CUT_MAX ? (int32_t)cut : POLYTOPE_CUT_MAX;
+}
+
+void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t table_count,
+                   uint64_t *keys)
+{
+    _Alignas(64) int16_t rotated[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
+    uint64_t held[POLYTOPE_TABLES_MAX][CHUNK];
+
+    /* The keys of some vectors are gathered, so that neighbouring keys are written together. */
+    for (size_t start = 0; start < count; start += CHUNK) {
+        size_t some = count - start < CHUNK ? count - start : CHUNK;
+        for (size_t i = 0; i < some; i++) {
+            const uint8_t *vector = vectors + (start + i) * vector_width;
+            uint64_t tag = polytope_fingerprint(vector, vector_width) << POLYTOPE_CODE_BITS;
+            search_kernel->rotate(vector, vector_width, table_count, rotated);
+            for (size_t table = 0; table < table_count; table++) {
+                uint64_t code = search_kernel->encode(rotated + table * POLYTOPE_COORDINATES);
+                held[table][i] = code << POLYTOPE_TAG_BITS | tag >> POLYTOPE_CODE_BITS;
+            }
+        }
+        for (size_t table = 0; table < table_count; table++)
+            memcpy(keys + table * count + start, held[table], some * sizeof **held);
+    }
+}
+
+/* Return the largest magnitude in a slice. */
+static int32_t largest_in(const int16_t *rotated, const struct polytope_slice *slice)
+{
+    int32_t largest = 0;
+
+    for (int i = slice->start; i < slice->start + slice->dimensions; i++) {
+        int32_t value = rotated[i] < 0 ? -rotated[i] : rotated[i];
+        largest = value > largest ? value : largest;
+    }
+    return largest;
+}
+
+/* Return what the first vertices of a code cost, seen from a rotated vector. */
+static int32_t cost_of(const int16_t *rotated, unsigned slice_count, uint32_t code)
+{
+    int32_t cost = 0;
+    unsigned shift = POLYTOPE_CODE_BITS;
+
+    for (unsigned s = 0; s < slice_count; s++) {
+        const struct polytope_slice *slice = &polytope_slices[s];
+        shift -= slice->bits;
+        uint32_t vertex = code >> shift & ((1u << slice->bits) - 1);
+        int32_t value = rotated[slice->start + (int)(vertex / 2)];
+        value = vertex & 1 ? -value : value;
+        cost += (largest_in(rotated, slice) - value) * slice->ratio >> 8;
+    }
+    return cost;
+}
+
+/* Return the least threshold whose cut is at least `cost`; infinity if there is none. */
+static float least_threshold(int32_t cost, double deviation)
+{
+    float threshold = (float)(cost / deviation);
+
+    if (cost > POLYTOPE_CUT_MAX)
+        return INFINITY;
+    if (polytope_cut(threshold, deviation) < cost)
+        return nextafterf(threshold, INFINITY);
+    float lower = nextafterf(threshold, -INFINITY);
+    return lower >= 0 && polytope_cut(lower, deviation) >= cost ? lower : threshold;
+}
+
+void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, size_t vector_width,
+                    unsigned width, size_t table_count, float *costs)
+{
+    _Alignas(64) int16_t seen[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
+    _Alignas(64) int16_t other[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
+    unsigned slice_count = polytope_slice_count(width);
+
+    for (size_t i = 0; i < count; i++, left += vector_width, right += vector_width) {
+        int32_t least = INT32_MAX;
+        search_kernel->rotate(left, vector_width, table_count, seen);
+        search_kernel->rotate(right, vector_width, table_count, other);
+        for (size_t table = 0; table < table_count; table++) {
+            uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
+            int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count, code);
+            least = cost < least ? cost : least;
+        }
+        costs[i] = least_threshold(least, polytope_deviation(left, vector_width));
+    }
+}
+
+/* Return how many vertices of a slice cost at most `cut`. */
+static size_t count_vertices(const int16_t *rotated, const struct polytope_slice *slice,
+                             int32_t cut)
+{
+    int32_t largest = largest_in(rotated, slice);
+    size_t count = 0;
+
+    for (int i = slice->start; i < slice->start + slice->dimensions; i++) {
+        count += (largest - rotated[i]) * slice->ratio >> 8 <= cut;
+        count += (largest + rotated[i]) * slice->ratio >> 8 <= cut;
+    }
+    return count;
+}
+
+/* Return whether a vector looks up a header that costs at most `cut`, which is lowered if it looks
+   up too many. */
+static int is_looked_up(const int16_t *rotated, unsigned width, int32_t cut, uint32_t header)
+{
+    uint32_t headers[POLYTOPE_HEADERS_ROOM];
+    unsigned slice_count = polytope_slice_count(width);
+    size_t count = 1;
+
+    for (unsigned s = 0; s < slice_count; s++)
+        count *= count_vertices(rotated, &polytope_slices[s], cut);
+    if (count <= POLYTOPE_PROBES_MAX)
+        return 1;
+    count = search_kernel->near_headers(rotated, width, cut, headers);
+    for (size_t i = 0; i < count; i++)
+        if (headers[i] == header)
+            return 1;
+    return 0;
+}
+
+struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right,
+                                       size_t vector_width, unsigned width, size_t table_count,
+                                       double threshold)
+{
+    _Alignas(64) int16_t seen[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
+    _Alignas(64) int16_t other[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
+    unsigned slice_count = polytope_slice_count(width), shift = POLYTOPE_CODE_BITS - width;
+    double deviation = polytope_deviation(left, vector_width);
+    int32_t cut = polytope_cut(threshold, deviation);
+
+    search_kernel->rotate(left, vector_width, table_count, seen);
+    search_kernel->rotate(right, vector_width, table_count, other);
+    for (size_t table = 0; table < table_count; table++) {
+        const int16_t *rotated = seen + table * POLYTOPE_COORDINATES;
+        uint32_t code = search_kernel->encode(other + table * POLYTOPE_COORDINATES);
+        int32_t cost = cost_of(rotated, slice_count, code);
+        if (cost <= cut && is_looked_up(rotated, width, cut, code >> shift))
+            return (struct polytope_reach){
+                table, least_threshold(cost, deviation), search_kernel->encode(rotated) >> shift,
+                code >> shift,
+            };
+    }
+    return (struct polytope_reach){table_count, INFINITY, 0, 0};
+}
+
+void polytope_probes(const uint8_t *vectors, size_t count, size_t vector_width, unsigned width,
+                     double threshold, size_t table_count, int64_t *counts)
+{
+    _Alignas(64) int16_t rotated[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
+    uint32_t headers[POLYTOPE_HEADERS_ROOM];
+
+    for (size_t i = 0; i < count; i++, vectors += vector_width) {
+        int32_t cut = polytope_cut(threshold, polytope_deviation(vectors, vector_width));
+        search_kernel->rotate(vectors, vector_width, table_count, rotated);
+        counts[i] = 0;
+        for (size_t table = 0; table < table_count; table++)
+            counts[i] += (int64_t)search_kernel->near_headers(
+                rotated + table * POLYTOPE_COORDINATES, width, cut, headers);
+    }
+}

@@ -1,0 +1,79 @@
+/* Cross-polytope keys of packed vectors: Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015,
+   "Practical and optimal LSH for angular distance".
+
+   A vector is rotated at random; in each slice of the rotated coordinates, the coordinate of the
+   largest magnitude, with its sign, is the vertex of the vector.  The vertices of the slices are
+   the leading bits of a key.  simdb/numpy_kernel/polytope.py has the definition to the bit. */
+#ifndef SIMDB_SEARCH_POLYTOPE_H
+#define SIMDB_SEARCH_POLYTOPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    POLYTOPE_COORDINATES = 128,
+    POLYTOPE_WIDTH_MAX = POLYTOPE_COORDINATES / 2, /* bytes of a packed vector */
+    POLYTOPE_TABLES_MAX = 16,
+    POLYTOPE_SLICES = 4,
+    POLYTOPE_CODE_BITS = 22,
+    POLYTOPE_TAG_BITS = 64 - POLYTOPE_CODE_BITS, /* of the fingerprint, in the key */
+    POLYTOPE_PROBES_MAX = 16384, /* headers of one table that a query looks up */
+    POLYTOPE_HEADERS_ROOM = POLYTOPE_PROBES_MAX + 64, /* with room for whole registers */
+    POLYTOPE_CUT_MAX = 32767, /* the most that a header may cost */
+    POLYTOPE_VERTICES = 2 * 64 /* the most of one slice */
+};
+
+/* Neighbouring coordinates that give one vertex. */
+struct polytope_slice {
+    int start;
+    int dimensions;
+    unsigned bits; /* of the number of a vertex */
+    int32_t ratio; /* a cost is (largest magnitude - value) * ratio >> 8 */
+};
+
+extern const struct polytope_slice polytope_slices[POLYTOPE_SLICES];
+
+/* The signs of the first round, and then of each table: bit i % 64 of word i / 64 is set if
+   coordinate i is turned round. */
+extern uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
+
+/* Make the signs.  To be called once, before anything else here. */
+void polytope_prepare(void);
+
+/* Return of how many slices a header of `width` bits consists; 0 for any other width. */
+unsigned polytope_slice_count(unsigned width);
+
+/* Return the fingerprint of a packed vector; bits beyond its weights are 0. */
+uint64_t polytope_fingerprint(const uint8_t *vector, size_t width);
+
+/* Return the standard deviation of a rotated coordinate of a packed vector: the unit of
+   thresholds. */
+double polytope_deviation(const uint8_t *vector, size_t vector_width);
+
+/* Return what a header may cost at most under a threshold, which is at least 0. */
+int32_t polytope_cut(double threshold, double deviation);
+
+/* Write keys[table * count + i] for each vector i and table. */
+void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, size_t table_count,
+                   uint64_t *keys);
+
+/* Write to costs[i] the least threshold that reaches right[i] from left[i] in some table. */
+void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, size_t vector_width,
+                    unsigned width, size_t table_count, float *costs);
+
+/* How one vector reaches another. */
+struct polytope_reach {
+    size_t table; /* the first that reaches it; the number of tables if none does */
+    float cost;   /* the least threshold that reaches it in that table, but for the most probes */
+    uint32_t own, probed; /* the headers of both vectors */
+};
+
+struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right,
+                                       size_t vector_width, unsigned width, size_t table_count,
+                                       double threshold);
+
+/* Write to counts[i] how many headers vector i looks up in all tables of a run. */
+void polytope_probes(const uint8_t *vectors, size_t count, size_t vector_width, unsigned width,
+                     double threshold, size_t table_count, int64_t *counts);
+
+#endif

@@ -1,0 +1,229 @@
+/* Rotating packed vectors, their codes, and the headers near them: the definition.
+
+   A list of vertices, or of vertices of several slices together, has cost << 16 | number. */
+#ifndef SIMDB_SEARCH_POLYTOPE_SCALAR_H
+#define SIMDB_SEARCH_POLYTOPE_SCALAR_H
+
+#include <string.h>
+
+#include "kernel.h"
+#include "polytope.h"
+
+enum {
+    POLYTOPE_LEFT_MAX = 128 * 64, /* pairs of vertices of the first two slices, */
+    POLYTOPE_RIGHT_MAX = 32 * 16, /* and of the last two */
+    POLYTOPE_LANES = 16           /* room for whole registers behind each list */
+};
+
+/* The vertices of a header, in two halves. */
+struct polytope_lists {
+    uint32_t left[POLYTOPE_LEFT_MAX + POLYTOPE_LANES];
+    uint32_t right[POLYTOPE_RIGHT_MAX + POLYTOPE_LANES];
+    size_t left_count, right_count;
+    unsigned right_bits;
+};
+
+static void turn_signs_scalar(int16_t *values, const uint64_t *signs)
+{
+    for (int i = 0; i < POLYTOPE_COORDINATES; i++)
+        if (signs[i / 64] >> (i & 63) & 1)
+            values[i] = (int16_t)-values[i];
+}
+
+static void transform_scalar(int16_t *values)
+{
+    for (int half = 1; half < POLYTOPE_COORDINATES; half *= 2)
+        for (int start = 0; start < POLYTOPE_COORDINATES; start += 2 * half)
+            for (int i = start; i < start + half; i++) {
+                int16_t one = values[i], other = values[i + half];
+                values[i] = (int16_t)(one + other);
+                values[i + half] = (int16_t)(one - other);
+            }
+}
+
+static void rotate_scalar(const uint8_t *vector, size_t width, size_t table_count,
+                          int16_t *rotated)
+{
+    int16_t first[POLYTOPE_COORDINATES] = {0};
+
+    for (size_t i = 0; i < width; i++) {
+        first[i] = (int16_t)(2 * (vector[i] & 15) - 15);
+        first[i + width] = (int16_t)(2 * (vector[i] >> 4) - 15);
+    }
+    turn_signs_scalar(first, polytope_signs[0]);
+    transform_scalar(first);
+    for (size_t table = 0; table < table_count; table++, rotated += POLYTOPE_COORDINATES) {
+        memcpy(rotated, first, sizeof first);
+        turn_signs_scalar(rotated, polytope_signs[table + 1]);
+        transform_scalar(rotated);
+    }
+}
+
+static int32_t magnitude(int16_t value)
+{
+    return value < 0 ? -value : value;
+}
+
+/* Return the number of the vertex that is nearest, and write its value. */
+static uint32_t nearest_scalar(const int16_t *values, int dimensions, int32_t *largest)
+{
+    int best = 0;
+
+    for (int i = 1; i < dimensions; i++)
+        if (magnitude(values[i]) > magnitude(values[best]))
+            best = i;
+    *largest = magnitude(values[best]);
+    return (uint32_t)(2 * best + (values[best] < 0));
+}
+
+static uint32_t encode_scalar(const int16_t *rotated)
+{
+    uint32_t code = 0;
+    int32_t largest;
+
+    for (int s = 0; s < POLYTOPE_SLICES; s++) {
+        const struct polytope_slice *slice = &polytope_slices[s];
+        code = code << slice->bits |
+               nearest_scalar(rotated + slice->start, slice->dimensions, &largest);
+    }
+    return code;
+}
+
+/* List the vertices of a slice that cost at most `cut`; return their number. */
+static size_t list_scalar(const int16_t *rotated, const struct polytope_slice *slice, int32_t cut,
+                          uint32_t *list)
+{
+    const int16_t *values = rotated + slice->start;
+    int32_t largest;
+    size_t count = 0;
+
+    nearest_scalar(values, slice->dimensions, &largest);
+    for (uint32_t vertex = 0; vertex < 2 * (uint32_t)slice->dimensions; vertex++) {
+        int32_t value = vertex & 1 ? -values[vertex / 2] : values[vertex / 2];
+        int32_t cost = (largest - value) * slice->ratio >> 8;
+        if (cost <= cut)
+            list[count++] = (uint32_t)cost << 16 | vertex;
+    }
+    return count;
+}
+
+/* Join two lists: the sums that cost at most `cut`. */
+static size_t join_vertices_scalar(const uint32_t *left, size_t left_count,
+                                   const uint32_t *right, size_t right_count, unsigned bits,
+                                   int32_t cut, uint32_t *joined)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < left_count; i++)
+        for (size_t j = 0; j < right_count; j++) {
+            uint32_t cost = (left[i] >> 16) + (right[j] >> 16);
+            if (cost <= (uint32_t)cut)
+                joined[count++] = cost << 16 | (left[i] & 0xffff) << bits | (right[j] & 0xffff);
+        }
+    return count;
+}
+
+/* Return whether at most POLYTOPE_PROBES_MAX sums of both lists cost at most `cut`. */
+static int has_few_sums(const struct polytope_lists *lists, int32_t cut)
+{
+    size_t count = 0;
+
+    if (lists->left_count * lists->right_count <= POLYTOPE_PROBES_MAX)
+        return 1;
+    for (size_t i = 0; i < lists->left_count; i++) {
+        uint32_t rest = (uint32_t)cut - (lists->left[i] >> 16);
+        for (size_t j = 0; j < lists->right_count; j++)
+            count += lists->right[j] >> 16 <= rest;
+        if (count > POLYTOPE_PROBES_MAX)
+            return 0;
+    }
+    return 1;
+}
+
+/* Fill the lists of a header of `slice_count` slices. */
+static void fill_lists_scalar(const int16_t *rotated, unsigned slice_count, int32_t cut,
+                              struct polytope_lists *lists)
+{
+    const struct polytope_slice *slices = polytope_slices;
+    uint32_t one[POLYTOPE_VERTICES], other[POLYTOPE_VERTICES];
+    size_t count = list_scalar(rotated, &slices[0], cut, one), others;
+
+    lists->right[0] = 0;
+    lists->right_count = 1;
+    lists->right_bits = 0;
+    if (slice_count == 1) {
+        memcpy(lists->left, one, count * sizeof *one);
+        lists->left_count = count;
+        return;
+    }
+    others = list_scalar(rotated, &slices[1], cut, other);
+    lists->left_count = join_vertices_scalar(one, count, other, others, slices[1].bits, cut,
+                                             lists->left);
+    if (slice_count == 2)
+        return;
+    lists->right_bits = slices[2].bits;
+    lists->right_count = list_scalar(rotated, &slices[2], cut, lists->right);
+    if (slice_count == 3)
+        return;
+    memcpy(one, lists->right, lists->right_count * sizeof *one);
+    others = list_scalar(rotated, &slices[3], cut, other);
+    lists->right_bits += slices[3].bits;
+    lists->right_count = join_vertices_scalar(one, lists->right_count, other, others,
+                                              slices[3].bits, cut, lists->right);
+}
+
+/* Return the cut that leaves at most POLYTOPE_PROBES_MAX headers, with the lists for it; -1 if no
+   cut does. */
+static int32_t lower_cut_scalar(const int16_t *rotated, unsigned slice_count, int32_t cut,
+                                struct polytope_lists *lists)
+{
+    for (; cut >= 0; cut -= cut / 8 + 1) {
+        fill_lists_scalar(rotated, slice_count, cut, lists);
+        if (has_few_sums(lists, cut))
+            return cut;
+    }
+    return -1;
+}
+
+static size_t near_headers_scalar(const int16_t *rotated, unsigned width, int32_t cut,
+                                  uint32_t *headers)
+{
+    struct polytope_lists lists;
+    size_t count = 0;
+
+    cut = lower_cut_scalar(rotated, polytope_slice_count(width), cut, &lists);
+    if (cut < 0) {
+        headers[0] = encode_scalar(rotated) >> (POLYTOPE_CODE_BITS - width);
+        return 1;
+    }
+    for (size_t i = 0; i < lists.left_count; i++) {
+        uint32_t rest = (uint32_t)cut - (lists.left[i] >> 16);
+        uint32_t start = (lists.left[i] & 0xffff) << lists.right_bits;
+        for (size_t j = 0; j < lists.right_count; j++)
+            if (lists.right[j] >> 16 <= rest)
+                headers[count++] = start | (lists.right[j] & 0xffff);
+    }
+    return count;
+}
+
+static size_t sift_scalar(struct search_stretch *stretches, size_t count, const uint64_t *tags,
+                          unsigned distance, struct search_sifted *list, size_t room,
+                          size_t *sifted)
+{
+    size_t found = 0, i;
+
+    for (i = 0; i < count && room - found >= SEARCH_SIFTED_MIN; i++) {
+        struct search_stretch *stretch = &stretches[i];
+        uint64_t tag = tags[stretch->place % SEARCH_SIFTING];
+        for (; stretch->count > 0 && found < room; stretch->keys++, stretch->count--)
+            if ((unsigned)__builtin_popcountll((*stretch->keys ^ tag) << POLYTOPE_CODE_BITS)
+                <= distance)
+                list[found++] = (struct search_sifted){stretch->keys, stretch->place};
+        if (stretch->count > 0)
+            break;
+    }
+    *sifted = found;
+    return i;
+}
+
+#endif

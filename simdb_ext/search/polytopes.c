@@ -1,0 +1,377 @@
+#include "polytopes.h"
+
+#include "kernel.h"
+#include "polytope.h"
+
+enum {
+    GROUP = SEARCH_SIFTING,
+    HELD = 512,       /* probes, and keys near enough, that are held back for their memory */
+    CROWD = 64,       /* keys of the delta that are measured at a time */
+    SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
+    AHEAD = 8         /* matches between the request for a vector and its use */
+};
+
+/* A header to look up. */
+struct probe {
+    uint32_t header;
+    uint32_t place; /* number of the column * GROUP + number of the query */
+};
+
+/* What is known about the queries of a group. */
+struct group {
+    size_t first; /* number of the first query in the request */
+    size_t count;
+    uint64_t fingerprints[GROUP];
+    uint64_t tags[GROUP]; /* lower bits of the keys */
+    double deviations[GROUP];
+    struct search_weights weights[GROUP];
+    uint8_t done[GROUP];
+    int8_t unpacked[GROUP][2 * POLYTOPE_WIDTH_MAX];
+};
+
+struct scratch {
+    _Alignas(64) int16_t rotated[GROUP][POLYTOPE_TABLES_MAX][POLYTOPE_COORDINATES];
+    uint32_t headers[POLYTOPE_HEADERS_ROOM];
+    struct probe probes[HELD];
+    struct search_stretch stretches[HELD];
+    struct search_sifted sifted[HELD];
+    const uint8_t *places[HELD];  /* vectors of the candidates, */
+    uint32_t ordinals[HELD];      /* their ordinals */
+    uint8_t queries[HELD];        /* and the numbers of their queries */
+    float similarities[HELD];
+    uint64_t seen[1 << SEEN_BITS]; /* generation << 32 | ordinal; what is lost is found twice */
+    uint32_t generation;           /* of the first query of this group */
+    struct group group;
+};
+
+/* A search under way. */
+struct searching {
+    const struct search_polytopes *tables;
+    const struct polytope_request *request;
+    struct search_found *found;
+    struct scratch *scratch;
+    size_t probe_count, sifted_count;
+    size_t near; /* segment of the last vector */
+    uint32_t missing;
+    int is_missing;
+};
+
+size_t search_polytopes_scratch(void)
+{
+    return sizeof(struct scratch);
+}
+
+/* Prepare the next queries. */
+static void begin_group(struct searching *searching, size_t first)
+{
+    const struct polytope_request *request = searching->request;
+    struct scratch *scratch = searching->scratch;
+    struct group *group = &scratch->group;
+    size_t width = searching->tables->vectors.width;
+
+    group->first = first;
+    group->count = request->count - first < GROUP ? request->count - first : GROUP;
+    for (size_t i = 0; i < group->count; i++) {
+        const uint8_t *query = request->queries + (first + i) * width;
+        search_kernel->rotate(query, width, searching->tables->table_count,
+                              scratch->rotated[i][0]);
+        group->fingerprints[i] = polytope_fingerprint(query, width);
+        group->tags[i] = group->fingerprints[i] << POLYTOPE_CODE_BITS >> POLYTOPE_CODE_BITS;
+        group->weights[i] = search_unpack(query, width, group->unpacked[i]);
+        group->deviations[i] = polytope_deviation(query, width);
+        group->done[i] = 0;
+    }
+    if (scratch->generation > UINT32_MAX - 2 * GROUP) {
+        memset(scratch->seen, 0, sizeof scratch->seen);
+        scratch->generation = 0;
+    }
+    /* Generations begin at 1, so a slot that was never used has none. */
+    scratch->generation += scratch->generation == 0 ? 1 : GROUP;
+}
+
+/* Return whether a query has met this ordinal already; remember it. */
+static int is_seen(struct scratch *scratch, unsigned query, uint32_t ordinal)
+{
+    uint32_t mixed = (ordinal + query * 0x9E3779B9u) * 0x85EBCA6Bu;
+    uint64_t *slot = &scratch->seen[mixed >> (32 - SEEN_BITS)];
+    uint64_t entry = (uint64_t)(scratch->generation + query) << 32 | ordinal;
+
+    if (*slot == entry)
+        return 1;
+    *slot = entry;
+    return 0;
+}
+
+/* Measure `count` candidates of one query, from candidate `start` on. */
+static void weigh_some(struct searching *searching, size_t start, size_t count)
+{
+    struct scratch *scratch = searching->scratch;
+    struct group *group = &scratch->group;
+    unsigned query = scratch->queries[start];
+
+    search_kernel->weigh(&group->weights[query], scratch->places + start, count,
+                         searching->tables->vectors.width, scratch->similarities);
+    for (size_t i = 0; i < count; i++) {
+        float similarity = scratch->similarities[i];
+        if (!(similarity >= searching->request->similarity))
+            continue;
+        if (searching->request->first && group->done[query])
+            return;
+        group->done[query] = 1;
+        search_add(searching->found, (uint32_t)(group->first + query),
+                   search_far_of(similarity), scratch->ordinals[start + i]);
+    }
+}
+
+/* Turn near keys into candidates, each ordinal once; return the number of candidates. */
+static size_t gather_candidates(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    const struct polytope_request *request = searching->request;
+    struct scratch *scratch = searching->scratch;
+    size_t count = 0;
+
+    for (size_t i = 0; i < searching->sifted_count; i++) {
+        const struct search_sifted *sifted = &scratch->sifted[i];
+        const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
+        unsigned query = sifted->place % GROUP;
+        uint32_t ordinal = column->ordinals[sifted->key - column->keys];
+        if ((request->first && scratch->group.done[query])
+            || (request->after != NULL && ordinal <= request->after[scratch->group.first + query])
+            || search_marked(tables->dead, tables->dead_bytes, ordinal)
+            || is_seen(scratch, query, ordinal))
+            continue;
+        const uint8_t *vector = search_vector_at(&tables->vectors, ordinal, &searching->near);
+        if (vector == NULL) {
+            searching->missing = ordinal;
+            searching->is_missing = 1;
+            break;
+        }
+        __builtin_prefetch(vector);
+        __builtin_prefetch(vector + tables->vectors.width - 1);
+        scratch->places[count] = vector;
+        scratch->ordinals[count] = ordinal;
+        scratch->queries[count++] = (uint8_t)query;
+    }
+    return count;
+}
+
+/* Measure the documents behind the near keys. */
+static void weigh_sifted(struct searching *searching)
+{
+    const struct polytope_column *columns = searching->tables->columns;
+    struct scratch *scratch = searching->scratch;
+
+    for (size_t i = 0; i < searching->sifted_count; i++) {
+        const struct search_sifted *sifted = &scratch->sifted[i];
+        const struct polytope_column *column = &columns[sifted->place / GROUP];
+        __builtin_prefetch(column->ordinals + (sifted->key - column->keys));
+    }
+    size_t count = gather_candidates(searching);
+    for (size_t start = 0, stop; start < count; start = stop) {
+        for (stop = start + 1; stop < count && scratch->queries[stop] == scratch->queries[start];
+             stop++)
+            ;
+        weigh_some(searching, start, stop - start);
+    }
+    searching->sifted_count = 0;
+}
+
+/* Sift the keys of some stretches. */
+static void sift_stretches(struct searching *searching, size_t count)
+{
+    struct scratch *scratch = searching->scratch;
+    struct search_stretch *stretches = scratch->stretches;
+
+    while (count > 0 && !searching->is_missing) {
+        size_t sifted;
+        size_t finished = search_kernel->sift(
+            stretches, count, scratch->group.tags, searching->request->distance,
+            scratch->sifted + searching->sifted_count, HELD - searching->sifted_count, &sifted);
+        searching->sifted_count += sifted;
+        stretches += finished;
+        count -= finished;
+        if (count > 0)
+            weigh_sifted(searching);
+    }
+}
+
+/* Look up the headers that are held back, and search the entries that they lead to. */
+static void look_up(struct searching *searching)
+{
+    const struct polytope_column *columns = searching->tables->columns;
+    struct scratch *scratch = searching->scratch;
+    size_t count = 0;
+
+    for (size_t i = 0; i < searching->probe_count; i++) {
+        const struct probe *probe = &scratch->probes[i];
+        const struct polytope_column *column = &columns[probe->place / GROUP];
+        uint64_t start = column->directory[probe->header];
+        uint64_t stop = column->directory[probe->header + 1];
+        stop = stop < column->count ? stop : column->count;
+        if (start >= stop)
+            continue;
+        scratch->stretches[count++] = (struct search_stretch){
+            column->keys + start, (uint32_t)(stop - start), probe->place,
+        };
+        __builtin_prefetch(column->keys + start);
+        __builtin_prefetch(column->keys + stop - 1);
+    }
+    searching->probe_count = 0;
+    sift_stretches(searching, count);
+    weigh_sifted(searching);
+}
+
+/* Hold back headers of one query in one table of a run. */
+static void add_probes(struct searching *searching, size_t run, size_t table, unsigned query,
+                       const uint32_t *headers, size_t count)
+{
+    const struct polytope_run *own = &searching->tables->runs[run];
+    size_t number = run * searching->tables->table_count + table;
+    const uint32_t *directory = searching->tables->columns[number].directory;
+    struct scratch *scratch = searching->scratch;
+
+    for (size_t i = 0; i < count; i++) {
+        if (headers[i] - own->start >= own->length)
+            continue;
+        if (searching->probe_count == HELD) {
+            look_up(searching);
+            if (searching->is_missing || (searching->request->first && scratch->group.done[query]))
+                return;
+        }
+        __builtin_prefetch(directory + headers[i]);
+        __builtin_prefetch(directory + headers[i] + 1);
+        scratch->probes[searching->probe_count++] =
+            (struct probe){headers[i], (uint32_t)(number * GROUP + query)};
+    }
+}
+
+/* Look up the headers of one query in all tables of a run. */
+static void probe_run(struct searching *searching, size_t run, unsigned query)
+{
+    struct scratch *scratch = searching->scratch;
+    const struct polytope_run *own = &searching->tables->runs[run];
+    int32_t cut = polytope_cut(searching->request->thresholds[run],
+                               scratch->group.deviations[query]);
+
+    for (size_t table = 0; table < searching->tables->table_count; table++) {
+        size_t count = search_kernel->near_headers(scratch->rotated[query][table], own->width,
+                                                   cut, scratch->headers);
+        add_probes(searching, run, table, query, scratch->headers, count);
+    }
+}
+
+/* Look up the headers of the queries themselves in all runs. */
+static void probe_own(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    struct scratch *scratch = searching->scratch;
+
+    for (unsigned query = 0; query < scratch->group.count; query++)
+        for (size_t table = 0; table < tables->table_count; table++) {
+            uint32_t code = search_kernel->encode(scratch->rotated[query][table]);
+            for (size_t run = 0; run < tables->run_count; run++) {
+                uint32_t header = code >> (POLYTOPE_CODE_BITS - tables->runs[run].width);
+                add_probes(searching, run, table, query, &header, 1);
+            }
+        }
+    look_up(searching);
+}
+
+/* Compare the queries with all documents of the delta. */
+static void scan_delta(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    size_t number = tables->run_count * tables->table_count;
+    const struct polytope_column *delta = &tables->columns[number];
+    struct group *group = &searching->scratch->group;
+    struct search_bucket buckets[GROUP];
+    struct search_hit list[CROWD];
+    struct search_hits hits = {list, 0, CROWD};
+    size_t start = 0;
+
+    for (size_t i = 0; i < group->count; i++)
+        buckets[i] = (struct search_bucket){
+            delta->keys, delta->keys + delta->count, group->fingerprints[i], NULL, (uint32_t)i,
+        };
+    while (start < group->count && !searching->is_missing) {
+        size_t finished = search_kernel->measure_crowd(
+            buckets + start, group->count - start, searching->request->delta_distance, &hits);
+        for (size_t i = 0; i < hits.count; i++) {
+            uint32_t query = buckets[start + hits.list[i].bucket].query;
+            searching->scratch->sifted[searching->sifted_count++] = (struct search_sifted){
+                hits.list[i].place, (uint32_t)(number * GROUP + query),
+            };
+        }
+        hits.count = 0;
+        start += finished;
+        weigh_sifted(searching);
+    }
+}
+
+/* Find the matches of the queries of a group. */
+static void search_group_of(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    const struct group *group = &searching->scratch->group;
+
+    if (tables->columns[tables->run_count * tables->table_count].count > 0)
+        scan_delta(searching);
+    if (searching->request->first)
+        probe_own(searching);
+    for (size_t run = 0; run < tables->run_count; run++)
+        for (unsigned query = 0; query < group->count; query++)
+            if (!(searching->request->first && group->done[query]) && !searching->is_missing)
+                probe_run(searching, run, query);
+    look_up(searching);
+}
+
+int search_polytopes(const struct search_polytopes *tables, const struct polytope_request *request,
+                     void *scratch, struct search_found *found, uint32_t *missing)
+{
+    struct searching searching = {tables, request, found, scratch, 0, 0, 0, 0, 0};
+
+    found->count = 0;
+    for (size_t first = 0; first < request->count && !searching.is_missing; first += GROUP) {
+        begin_group(&searching, first);
+        search_group_of(&searching);
+    }
+    *missing = searching.missing;
+    return !searching.is_missing;
+}
+
+size_t search_drop_repeated(uint64_t *ranks, size_t count, int64_t *offsets, int first)
+{
+    size_t kept = 0, place = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t begin = kept, stop = (size_t)(offsets[i + 1] - offsets[0]);
+        for (; place < stop; place++)
+            if (kept == begin || (!first && ranks[kept - 1] != ranks[place]))
+                ranks[kept++] = ranks[place];
+        offsets[i + 1] = offsets[0] + (int64_t)kept;
+    }
+    return kept;
+}
+
+void search_vector_distances(const struct search_vectors *vectors, const uint8_t *queries,
+                             size_t count, const int64_t *offsets, const uint32_t *ordinals,
+                             uint8_t *distances)
+{
+    const uint8_t *places[AHEAD];
+    size_t total = (size_t)offsets[count], near = 0, fetched = 0;
+
+    for (size_t query = 0; query < count; query++) {
+        uint64_t own = 0;
+        if (offsets[query] < offsets[query + 1])
+            own = polytope_fingerprint(queries + query * vectors->width, vectors->width);
+        for (size_t i = (size_t)offsets[query]; i < (size_t)offsets[query + 1]; i++) {
+            for (; fetched < total && fetched < i + AHEAD; fetched++) {
+                places[fetched % AHEAD] = search_vector_at(vectors, ordinals[fetched], &near);
+                __builtin_prefetch(places[fetched % AHEAD]);
+            }
+            distances[i] = (uint8_t)__builtin_popcountll(
+                own ^ polytope_fingerprint(places[i % AHEAD], vectors->width));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/* Matches of packed vectors in the runs of all tables of cross-polytope keys.
+
+   Queries go through in groups of SEARCH_SIFTING.  Each step of a group requests the memory that
+   the next step reads: headers, directories, keys, ordinals, vectors. */
+#ifndef SIMDB_SEARCH_POLYTOPES_H
+#define SIMDB_SEARCH_POLYTOPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "found.h"
+#include "vectors.h"
+
+/* One run in one table. */
+struct polytope_column {
+    const uint64_t *keys;
+    const uint32_t *ordinals;
+    const uint32_t *directory; /* NULL for the delta */
+    uint64_t count;
+};
+
+/* What the tables of a run share. */
+struct polytope_run {
+    unsigned width; /* bits of a header */
+    uint64_t start, length; /* only buckets that begin at these directory entries are searched */
+};
+
+struct search_polytopes {
+    const struct polytope_column *columns; /* run by run, table by table; then the delta */
+    const struct polytope_run *runs;
+    size_t table_count, run_count;
+    const uint8_t *dead;
+    uint64_t dead_bytes;
+    struct search_vectors vectors;
+};
+
+struct polytope_request {
+    const uint8_t *queries; /* packed vectors */
+    size_t count;
+    const uint32_t *after;   /* NULL: any ordinal */
+    const float *thresholds; /* of each run */
+    float similarity;
+    unsigned distance;       /* of the tag bits of keys in runs */
+    unsigned delta_distance; /* of all bits of fingerprints in the delta */
+    int first;
+};
+
+/* Scratch memory of one search at a time: this many bytes, zeroed before the first search, aligned
+   to 64 bytes. */
+size_t search_polytopes_scratch(void);
+
+/* Find the matches of all queries; a match may be found twice.  Return whether all candidates have
+   vectors; otherwise `missing` is an ordinal without. */
+int search_polytopes(const struct search_polytopes *tables, const struct polytope_request *request,
+                     void *scratch, struct search_found *found, uint32_t *missing);
+
+/* Drop repeated matches from sorted ranks, and move the ends of the queries, offsets[1] ..
+   offsets[count], accordingly; `offsets` count from offsets[0].  With `first`, keep one match of
+   each query.  Return the number of matches left. */
+size_t search_drop_repeated(uint64_t *ranks, size_t count, int64_t *offsets, int first);
+
+/* Write the distances of the fingerprints of queries and their matches, which have vectors. */
+void search_vector_distances(const struct search_vectors *vectors, const uint8_t *queries,
+                             size_t count, const int64_t *offsets, const uint32_t *ordinals,
+                             uint8_t *distances);
+
+#endif

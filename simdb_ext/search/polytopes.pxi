@@ -1,0 +1,365 @@
+# Cross-polytope keys, and searching their tables, for `_search.pyx`.
+
+cdef Py_buffer *polytope_vectors(Views views, object vectors) except NULL:
+    """Return the buffer of packed vectors that can be rotated."""
+    cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
+    if not 1 <= view.shape[1] <= POLYTOPE_WIDTH_MAX:
+        raise ValueError(f"vectors have {view.shape[1]} bytes, not 1 to {POLYTOPE_WIDTH_MAX}")
+    return view
+
+
+cdef size_t polytope_tables(object table_count, size_t least) except? 0:
+    """Return the number of tables if it is allowed."""
+    if not <Py_ssize_t> least <= table_count <= POLYTOPE_TABLES_MAX:
+        raise ValueError(
+            f"table_count is {table_count}, not from {least} to {POLYTOPE_TABLES_MAX}"
+        )
+    return table_count
+
+
+cdef unsigned polytope_width(object width) except 0:
+    """Return the number of bits of a header if it consists of whole vertices."""
+    if not 0 <= width <= POLYTOPE_CODE_BITS or polytope_slice_count(width) == 0:
+        raise ValueError(f"a header has {width} bits, not one of 7, 13, 18, 22")
+    return width
+
+
+cdef double polytope_threshold(double threshold) except? -1:
+    """Return a threshold if it is not negative."""
+    if not threshold >= 0:
+        raise ValueError(f"a threshold must be at least 0, got {threshold}")
+    return threshold
+
+
+cdef size_t polytope_pairs(Views views, object left, object right, const uint8_t **lefts,
+                           const uint8_t **rights, size_t *width) except? 0:
+    """Return the number of pairs of packed vectors, and where they are."""
+    cdef Py_buffer *one = polytope_vectors(views, left)
+    cdef Py_buffer *other = polytope_vectors(views, right)
+    if one.shape[0] != other.shape[0] or one.shape[1] != other.shape[1]:
+        raise ValueError(
+            f"left is {one.shape[0]} x {one.shape[1]}, but right {other.shape[0]} x"
+            f" {other.shape[1]}"
+        )
+    lefts[0], rights[0] = <const uint8_t *> one.buf, <const uint8_t *> other.buf
+    width[0] = one.shape[1]
+    return one.shape[0]
+
+
+def polytope_keys(vectors, table_count):
+    """Return the keys of vectors in each table: uint64[table_count, n]."""
+    cdef Views views = Views(2)
+    cdef Py_buffer *view = polytope_vectors(views, vectors)
+    cdef size_t tables = polytope_tables(table_count, 0)
+    result = np.empty((tables, view.shape[0]), np.uint64)
+    cdef uint64_t *keys = <uint64_t *> views.take(result, UINT64, 8, 2, True).buf
+    with nogil:
+        search_polytope_keys(<const uint8_t *> view.buf, view.shape[0], view.shape[1], tables,
+                             keys)
+    return result
+
+
+def polytope_costs(left, right, width, table_count):
+    """Return the least cost of a header of right[i], seen from left[i], in standard deviations."""
+    cdef Views views = Views(3)
+    cdef const uint8_t *lefts
+    cdef const uint8_t *rights
+    cdef size_t vector_width
+    cdef size_t count = polytope_pairs(views, left, right, &lefts, &rights, &vector_width)
+    cdef size_t tables = polytope_tables(table_count, 1)
+    cdef unsigned bits = polytope_width(width)
+    result = np.empty(count, np.float32)
+    cdef float *costs = <float *> views.output(result, FLOAT32, 4)
+    with nogil:
+        search_polytope_costs(lefts, rights, count, vector_width, bits, tables, costs)
+    return result
+
+
+def polytope_reaches(left, right, thresholds, widths, table_count):
+    """Return whether a search from left[i] looks up a header of right[i] in some table."""
+    cdef Views views = Views(5)
+    cdef const uint8_t *lefts
+    cdef const uint8_t *rights
+    cdef const float *given
+    cdef const uint8_t *bits
+    cdef size_t vector_width, i
+    cdef size_t count = polytope_pairs(views, left, right, &lefts, &rights, &vector_width)
+    cdef size_t tables = polytope_tables(table_count, 1)
+    if np.ndim(thresholds) == 0:
+        # As float64 in float32, a threshold could end on the other side of a cost.
+        thresholds = np.full(count, thresholds, np.float32)
+    if np.ndim(widths) == 0:
+        widths = np.full(count, polytope_width(widths), np.uint8)
+    given = <const float *> views.take(thresholds, FLOAT32, 4).buf
+    bits = <const uint8_t *> views.take(widths, UINT8, 1).buf
+    if <size_t> len(thresholds) != count or <size_t> len(widths) != count:
+        raise ValueError(f"thresholds and widths must be numbers or have one for each of {count}")
+    for i in range(count):
+        polytope_threshold(given[i])
+        polytope_width(bits[i])
+    result = np.empty(count, np.bool_)
+    cdef uint8_t *reached = <uint8_t *> views.take(result, BOOLEAN, 1, 1, True).buf
+    with nogil:
+        for i in range(count):
+            reached[i] = polytope_reached(
+                lefts + i * vector_width, rights + i * vector_width, vector_width, bits[i],
+                tables, given[i],
+            ).table < tables
+    return result
+
+
+def polytope_probe(query, stored, width, table_count, threshold):
+    """Return how a search from `query` reaches `stored`: table, cost and both headers."""
+    cdef Views views = Views(2)
+    cdef const uint8_t *one
+    cdef const uint8_t *other
+    cdef size_t vector_width
+    cdef size_t tables = polytope_tables(table_count, 1)
+    cdef unsigned bits = polytope_width(width)
+    cdef double most = polytope_threshold(threshold)
+    cdef polytope_reach reach
+    polytope_pairs(views, query.reshape(1, -1), stored.reshape(1, -1), &one, &other,
+                   &vector_width)
+    reach = polytope_reached(one, other, vector_width, bits, tables, most)
+    if reach.table == tables:
+        return None
+    return reach.table, reach.cost, reach.own, reach.probed
+
+
+def polytope_probes(vectors, width, threshold, table_count):
+    """Return how many headers a search from each vector looks up in a run, in all tables."""
+    cdef Views views = Views(2)
+    cdef Py_buffer *view = polytope_vectors(views, vectors)
+    cdef size_t tables = polytope_tables(table_count, 0)
+    cdef unsigned bits = polytope_width(width)
+    cdef double most = polytope_threshold(threshold)
+    result = np.empty(view.shape[0], np.int64)
+    cdef int64_t *counts = <int64_t *> views.output(result, INT64, 8)
+    with nogil:
+        search_polytope_probes(<const uint8_t *> view.buf, view.shape[0], view.shape[1], bits,
+                               most, tables, counts)
+    return result
+
+
+cdef class Floats:
+    """The numbers of an array of float32, held as long as this object lives."""
+
+    cdef Py_buffer view
+    cdef const float *start
+    cdef size_t count
+
+    def __cinit__(self, object values):
+        PyObject_GetBuffer(values, &self.view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
+        if self.view.ndim != 1 or strcmp(self.view.format, FLOAT32) != 0:
+            raise ValueError("thresholds must be a vector of float32")
+        self.start, self.count = <const float *> self.view.buf, self.view.shape[0]
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+
+cdef class Polytopes:
+    """The runs of cross-polytope keys and the vectors of one collection, prepared for searching."""
+
+    cdef Views views
+    cdef Memory memory
+    cdef Memory spare
+    cdef object vectors
+    cdef search_polytopes_type tables
+
+    def __cinit__(self, size_t vector_width, segments, runs, delta, dead, windows=None):
+        cdef size_t run_count = len(runs), table_count = len(runs[0]) if len(runs) > 0 else 0
+        cdef size_t column_count = run_count * table_count, i = 0
+        cdef polytope_column *columns
+        cdef polytope_run *own
+        if not 1 <= vector_width <= POLYTOPE_WIDTH_MAX:
+            raise ValueError(
+                f"vector_width is {vector_width}, not from 1 to {POLYTOPE_WIDTH_MAX}"
+            )
+        polytope_tables(table_count, 0 if run_count == 0 else 1)
+        if windows is not None and <size_t> len(windows) != run_count:
+            raise ValueError(f"there are {len(windows)} windows but {run_count} runs")
+        self.vectors = Vectors(vector_width, segments)
+        self.tables.vectors = (<Vectors> self.vectors).vectors
+        self.views = Views(3 * (column_count + 1))
+        self.memory = Memory((column_count + 1) * sizeof(polytope_column)
+                             + run_count * sizeof(polytope_run))
+        columns = <polytope_column *> self.memory.start
+        own = <polytope_run *> (columns + column_count + 1)
+        for number, run in enumerate(runs):
+            if <size_t> len(run) != table_count:
+                raise ValueError(f"run {number} has {len(run)} tables; it needs {table_count}")
+            self.take_run(run, None if windows is None else windows[number],
+                          columns + i, own + <size_t> number)
+            i += table_count
+        self.take_column(delta[0], delta[1], columns + i)
+        columns[i].directory = NULL
+        self.tables.columns, self.tables.runs = columns, own
+        self.tables.table_count, self.tables.run_count = table_count, run_count
+        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+
+    cdef int take_run(self, object run, object window, polytope_column *columns,
+                      polytope_run *own) except -1:
+        """Take the columns of one run."""
+        cdef uint64_t length, before = 0
+        for keys, ordinals, directory in run:
+            self.take_column(keys, ordinals, columns)
+            length = self.views.uint32(directory, &columns.directory)
+            if length != before and before != 0:
+                raise ValueError(f"the directories of a run have {before} and {length} entries")
+            before = length
+            columns += 1
+        own.width = 0
+        while own.width < 32 and (<uint64_t> 1 << own.width) + 1 < before:
+            own.width += 1
+        if before != (<uint64_t> 1 << own.width) + 1 or polytope_slice_count(own.width) == 0:
+            raise ValueError(f"a directory has {before} entries, not 2**7, 13, 18 or 22 plus 1")
+        own.start, own.length = 0, before - 1
+        if window is not None:
+            start, stop = window
+            if not 0 <= start < stop < before:
+                raise ValueError(
+                    f"window {start} .. {stop} is not in a directory of {before} entries"
+                )
+            own.start, own.length = start, stop - start
+        return 0
+
+    cdef int take_column(self, object keys, object ordinals, polytope_column *column) except -1:
+        """Take the keys and ordinals of one run in one table, or of the delta."""
+        column.count = self.views.uint64(keys, &column.keys)
+        if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
+            raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
+        return 0
+
+    cdef int take_request(self, polytope_request *request, const float *thresholds,
+                          size_t threshold_count, float similarity, object distance,
+                          object delta_distance, bint first) except -1:
+        """Fill in what all queries of a search share."""
+        cdef size_t i
+        if threshold_count != self.tables.run_count:
+            raise ValueError(f"{threshold_count} thresholds of {self.tables.run_count} runs")
+        for i in range(threshold_count):
+            polytope_threshold(thresholds[i])
+        if not (0 <= distance <= POLYTOPE_TAG_BITS and 0 <= delta_distance <= 64):
+            raise ValueError(
+                f"distance is {distance}, not from 0 to {POLYTOPE_TAG_BITS}, or delta_distance is"
+                f" {delta_distance}, not from 0 to 64"
+            )
+        request.thresholds, request.similarity = thresholds, similarity
+        request.distance, request.delta_distance = distance, delta_distance
+        request.first = first
+        return 0
+
+    cdef Memory take_scratch(self):
+        """Return scratch memory that no other search is using."""
+        cdef Memory memory = self.spare
+        self.spare = None
+        if memory is None:
+            memory = Memory(search_polytopes_scratch() + 64)
+            memset(memory.start, 0, search_polytopes_scratch() + 64)
+        return memory
+
+    def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
+               bint first, after):
+        """Return the stored vectors at least `similarity` to each query that a table reaches."""
+        cdef Views views = Views(4)
+        cdef polytope_request request
+        cdef size_t width = self.tables.vectors.width, start = 0, size, group
+        cdef Py_buffer *query = views.vectors(vectors, width)
+        cdef Py_buffer *given = views.take(thresholds, FLOAT32, 4)
+        cdef const uint32_t *all_after
+        cdef size_t total = query.shape[0]
+        cdef Memory scratch = self.take_scratch()
+        cdef uint32_t missing
+        cdef bint is_whole
+        self.take_request(&request, <const float *> given.buf, given.shape[0], similarity,
+                          distance, delta_distance, first)
+        views.after(after, total, &all_after)
+        group = min(total, <size_t> LOOKUP_QUERIES_MAX)
+        matches = Matches(total, group, True)
+        matches.is_repeating, matches.is_first = True, first
+        size = group
+        while start < total:
+            request.queries = <const uint8_t *> query.buf + start * width
+            request.after = all_after + start if all_after != NULL else NULL
+            request.count = min(size, total - start)
+            with nogil:
+                is_whole = search_polytopes(&self.tables, &request, aligned(scratch.start),
+                                            &matches.found, &missing)
+            if not is_whole:
+                raise CorruptError(f"ordinal {missing} has no vector")
+            start += matches.keep(start, request.count)
+            size = search_group_size(&matches.found, request.count, group)
+        self.spare = scratch
+        offsets, ordinals, similarities = matches.result()
+        return offsets, ordinals, self.distances(vectors, offsets, ordinals), similarities
+
+    cdef object distances(self, object vectors, object offsets, object ordinals):
+        """Return the distances between the fingerprints of queries and their matches."""
+        cdef Views views = Views(4)
+        cdef Py_buffer *query = views.vectors(vectors, self.tables.vectors.width)
+        cdef const int64_t *divisions = <const int64_t *> views.take(offsets, INT64, 8).buf
+        cdef const uint32_t *numbers
+        views.uint32(ordinals, &numbers)
+        result = np.empty(len(ordinals), np.uint8)
+        cdef uint8_t *found = <uint8_t *> views.output(result, UINT8, 1)
+        with nogil:
+            search_vector_distances(&self.tables.vectors, <const uint8_t *> query.buf,
+                                    query.shape[0], divisions, numbers, found)
+        return result
+
+    def search_one(self, vector, thresholds, float similarity, distance, delta_distance,
+                   bint first, Py_ssize_t room):
+        """Return (ordinal, distance, similarity) of each match of one query, or None."""
+        cdef uint64_t ranks[ONE_ROOM * 2]
+        cdef uint32_t numbers[ONE_ROOM]
+        cdef search_found found
+        cdef polytope_request request
+        cdef Bytes query = Bytes(vector, self.tables.vectors.width, "vector")
+        cdef Floats given = Floats(thresholds)
+        cdef Memory scratch = self.take_scratch()
+        cdef Memory memory = None
+        cdef uint32_t missing
+        cdef bint is_whole
+        cdef int64_t offsets[2]
+        self.take_request(&request, given.start, given.count, similarity, distance,
+                          delta_distance, first)
+        request.queries, request.count, request.after = query.start, 1, NULL
+        found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
+        while True:
+            with nogil:
+                is_whole = search_polytopes(&self.tables, &request, aligned(scratch.start),
+                                            &found, &missing)
+            if not is_whole:
+                raise CorruptError(f"ordinal {missing} has no vector")
+            if found.count <= found.capacity:
+                break
+            memory = Memory(found.count * 20)
+            grow(&found, memory.start)
+        self.spare = scratch
+        search_sort(found.ranks, found.ranks + found.capacity, found.count)
+        offsets[0], offsets[1] = 0, found.count
+        search_drop_repeated(found.ranks, 1, offsets, first)
+        if offsets[1] > room:
+            return None
+        return self.rows(query.start, &found, offsets)
+
+    cdef list rows(self, const uint8_t *query, search_found *found, const int64_t *offsets):
+        """Return (ordinal, distance, similarity) of the sorted matches of one query."""
+        cdef size_t i, count = offsets[1]
+        cdef uint32_t ordinal
+        cdef uint8_t distance
+        cdef int64_t one[2]
+        one[0], one[1] = 0, 1
+        result = []
+        for i in range(count):
+            ordinal = <uint32_t> found.ranks[i]
+            search_vector_distances(&self.tables.vectors, query, 1, one, &ordinal, &distance)
+            result.append((ordinal, distance,
+                           search_similarity_of(<uint32_t> (found.ranks[i] >> 32))))
+        return result
+
+
+cdef inline void *aligned(void *start) noexcept nogil:
+    """Return the next address that is a multiple of 64."""
+    return <void *> ((<uintptr_t> start + 63) // 64 * 64)

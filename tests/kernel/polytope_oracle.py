@@ -1,0 +1,197 @@
+"""The contract of cross-polytope keys in plain loops over Python integers."""
+
+import math
+from functools import cache
+
+import numpy as np
+import search_oracle
+
+MASK = 0xFFFF_FFFF_FFFF_FFFF
+SLICES = ((0, 64, 7, 239), (64, 32, 6, 222), (96, 16, 5, 202), (112, 8, 4, 181))
+WIDTHS = (7, 13, 18, 22)
+CODE_BITS, TAG_BITS = 22, 42
+PROBES_MAX, CUT_MAX = 16384, 32767
+
+
+def mixed(word):
+    """Return the word through the finaliser of MurmurHash3_x64_128."""
+    word = (word ^ word >> 33) * 0xFF51AFD7ED558CCD & MASK
+    word = (word ^ word >> 33) * 0xC4CEB9FE1A85EC53 & MASK
+    return word ^ word >> 33
+
+
+@cache
+def signs(turn):
+    """Return the 128 signs of one turn: 0 for all tables, then one for each table."""
+    words = [mixed((2 * turn + half + 1) * 0x9E3779B97F4A7C15 & MASK) for half in (0, 1)]
+    return [-1 if words[i // 64] >> i % 64 & 1 else 1 for i in range(128)]
+
+
+def transformed(values):
+    """Return the Walsh-Hadamard transform of 128 numbers, in natural order."""
+    if len(values) == 1:
+        return values
+    half = len(values) // 2
+    sums = [a + b for a, b in zip(values[:half], values[half:], strict=True)]
+    differences = [a - b for a, b in zip(values[:half], values[half:], strict=True)]
+    return transformed(sums) + transformed(differences)
+
+
+@cache
+def rotated(vector, table):
+    """Return a packed vector, given as bytes, as the table sees it."""
+    weights = search_oracle.unpacked(vector)
+    padded = weights + [0] * (128 - len(weights))
+    first = transformed([s * x for s, x in zip(signs(0), padded, strict=True)])
+    return transformed([s * y for s, y in zip(signs(table + 1), first, strict=True)])
+
+
+@cache
+def code(vector, table):
+    """Return the code of a packed vector."""
+    result = 0
+    for start, dimensions, bits, _ in SLICES:
+        part = rotated(vector, table)[start : start + dimensions]
+        best = max(range(dimensions), key=lambda i: (abs(part[i]), -i))
+        result = result << bits | 2 * best + (part[best] < 0)
+    return result
+
+
+def fingerprint(vector):
+    """Return the fingerprint of a packed vector."""
+    return sum(1 << i for i, weight in enumerate(search_oracle.unpacked(vector)[:64]) if weight > 0)
+
+
+def key(vector, table):
+    """Return the key of a packed vector."""
+    return code(vector, table) << TAG_BITS | fingerprint(vector) % 2**TAG_BITS
+
+
+@cache
+def vertex_costs(vector, table, number):
+    """Return what each vertex of one slice costs, seen from a packed vector."""
+    start, dimensions, _, ratio = SLICES[number]
+    part = rotated(vector, table)[start : start + dimensions]
+    values = [sign * value for value in part for sign in (1, -1)]
+    return [(max(values) - value) * ratio >> 8 for value in values]
+
+
+def vertices(header, width):
+    """Return the numbers of the vertices of a header."""
+    result, shift = [], width
+    for _, _, bits, _ in SLICES[: WIDTHS.index(width) + 1]:
+        shift -= bits
+        result.append(header >> shift & 2**bits - 1)
+    return result
+
+
+def cost(vector, table, header, width):
+    """Return what a header costs, seen from a packed vector."""
+    chosen = enumerate(vertices(header, width))
+    return sum(vertex_costs(vector, table, number)[vertex] for number, vertex in chosen)
+
+
+def deviation(vector):
+    """Return the standard deviation of a rotated coordinate."""
+    return math.sqrt(128.0 * sum(weight**2 for weight in search_oracle.unpacked(vector)))
+
+
+def cut_of(vector, threshold):
+    """Return what a header may cost at most; `threshold` is a float32."""
+    limit = float(threshold) * deviation(vector)
+    return math.floor(limit) if limit < CUT_MAX else CUT_MAX
+
+
+@cache
+def headers(vector, table, width, cut):
+    """Return the set of headers that a packed vector looks up."""
+    if cut < 0:
+        return {code(vector, table) >> CODE_BITS - width}
+    found = {0: 0}
+    for number, (_, _, bits, _) in enumerate(SLICES[: WIDTHS.index(width) + 1]):
+        near = [(v, c) for v, c in enumerate(vertex_costs(vector, table, number)) if c <= cut]
+        found = {
+            header << bits | vertex: total + each
+            for header, total in found.items()
+            for vertex, each in near
+            if total + each <= cut
+        }
+        # Each header goes on with at least one vertex, the one that costs nothing.
+        if len(found) > PROBES_MAX:
+            return headers(vector, table, width, cut - cut // 8 - 1)
+    return set(found)
+
+
+def reaches(left, right, threshold, width, tables):
+    """Return the first table in which a search from `left` looks up `right`, or None."""
+    for table in range(tables):
+        header = code(right, table) >> CODE_BITS - width
+        if header in headers(left, table, width, cut_of(left, threshold)):
+            return table
+    return None
+
+
+def columns(vectors, ordinals, width, tables):
+    """Return the columns of a run: keys, ordinals and directory for each table."""
+    result = []
+    for table in range(tables):
+        pairs = zip(vectors, ordinals, strict=True)
+        rows = sorted((key(vector.tobytes(), table), ordinal) for vector, ordinal in pairs)
+        keys = np.array([each for each, _ in rows], np.uint64)
+        heads = [each >> 64 - width for each, _ in rows]
+        directory = np.searchsorted(heads, np.arange((1 << width) + 1)).astype(np.uint32)
+        result.append((keys, np.array([ordinal for _, ordinal in rows], np.uint32), directory))
+    return result
+
+
+def delta(vectors, ordinals):
+    """Return the fingerprints and ordinals of documents in no run."""
+    return search_oracle.pair(
+        [(fingerprint(v.tobytes()), n) for v, n in zip(vectors, ordinals, strict=True)]
+    )
+
+
+def matches(query, runs, recent, tables, *, similarity, distance, delta_distance, **excluded):
+    """Return (ordinal, distance, similarity) of each match of one query, the best first.
+
+    Each of `runs` is vectors, ordinals, width and threshold; `recent` is vectors and ordinals.
+    """
+    found = {}
+    own = query.tobytes()
+    stored = [
+        (vector, ordinal, width, threshold)
+        for vectors, ordinals, width, threshold in runs
+        for vector, ordinal in zip(vectors, ordinals, strict=True)
+    ]
+    for vector, ordinal, width, threshold in stored:
+        other = vector.tobytes()
+        tag = (fingerprint(own) ^ fingerprint(other)) % 2**TAG_BITS
+        is_near = bin(tag).count("1") <= distance
+        if is_near and reaches(own, other, threshold, width, tables) is not None:
+            found[ordinal] = other
+    for vector, ordinal in zip(*recent, strict=True):
+        other = vector.tobytes()
+        if search_oracle.distance(fingerprint(own), fingerprint(other)) <= delta_distance:
+            found[ordinal] = other
+    measured = [
+        (-search_oracle.cosine_of_bytes(own, other), ordinal, fingerprint(own) ^ fingerprint(other))
+        for ordinal, other in found.items()
+        if ordinal not in excluded.get("dead", ()) and ordinal > excluded.get("after", -1)
+    ]
+    return [
+        (ordinal, bin(difference).count("1"), -far)
+        for far, ordinal, difference in sorted(measured)
+        if -far >= np.float32(similarity)
+    ]
+
+
+def rows(found):
+    """Return the result of a batch as lists of (ordinal, distance, similarity)."""
+    offsets, ordinals, distances, similarities = found
+    assert similarities.dtype == np.float32
+    assert len(similarities) == len(ordinals)
+    nearness = iter(similarities.tolist())
+    return [
+        [(ordinal, distance, next(nearness)) for ordinal, distance in row]
+        for row in search_oracle.rows((offsets, ordinals, distances))
+    ]

@@ -1,0 +1,217 @@
+"""Cross-polytope keys and costs are what plain loops make of them, whatever the variant."""
+
+import math
+
+import numpy as np
+import polytope_oracle as oracle
+import pytest
+import search_oracle
+
+VECTOR_WIDTHS = (1, 2, 7, 31, 32, 33, 63, 64)
+# Keys as databases have stored them.
+GOLDEN = [
+    [0xB7272A9AC27B09EC, 0xCBFBA6F21ACA6B29, 0xFABE6096D25B496D],
+    [0xEEB3EA9AC27B09EC, 0xED0AEEF21ACA6B29, 0x20E25C96D25B496D],
+    [0x5EDB2E9AC27B09EC, 0x47F5C6F21ACA6B29, 0xEC93D096D25B496D],
+]
+
+
+def near_vectors(seed, count, width, noise=0.5):
+    """Make vectors that are noisy copies of a few; among them equal ones, zeros and ones."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 256, (4, width), np.uint8)
+    change = generator.integers(0, 256, (count, width), np.uint8)
+    change[generator.random((count, width)) < noise] = 0
+    vectors = centres[generator.integers(0, 4, count)] ^ change
+    vectors[:1], vectors[1:2], vectors[2:3] = 0, 255, vectors[3:4]
+    return vectors
+
+
+def level_vector():
+    """Make the vector whose rotated coordinates are all equally large."""
+    signs = (np.array(oracle.signs(0)) > 0).astype(np.uint8) * 15
+    return signs[:64] | signs[64:] << 4
+
+
+@pytest.mark.parametrize("width", VECTOR_WIDTHS)
+def test_a_key_is_the_code_and_the_low_bits_of_the_fingerprint(search, width):
+    vectors = near_vectors(width, 70, width)
+
+    keys = search.polytope_keys(vectors, 16)
+
+    assert keys.dtype == np.uint64
+    assert keys.tolist() == [
+        [oracle.key(vector.tobytes(), table) for vector in vectors] for table in range(16)
+    ]
+
+
+def test_the_keys_of_stored_tables_never_change(search):
+    vectors = (np.arange(192).reshape(3, 64) * 37 % 251).astype(np.uint8)
+
+    keys = search.polytope_keys(vectors, 3)
+
+    assert keys.tolist() == GOLDEN
+
+
+def test_vectors_at_any_address_have_the_same_keys(search):
+    vectors = near_vectors(1, 20, 64)
+
+    found = [search.polytope_keys(search_oracle.displaced(vectors, n), 2) for n in (0, 1, 7, 33)]
+
+    assert all((keys == found[0]).all() for keys in found)
+
+
+def test_no_vectors_and_no_tables_have_no_keys(search):
+    vectors = near_vectors(2, 5, 64)
+
+    assert search.polytope_keys(vectors[:0], 3).shape == (3, 0)
+    assert search.polytope_keys(vectors, 0).shape == (0, 5)
+    assert search.polytope_probes(vectors[:0], 13, 1.0, 2).shape == (0,)
+    assert search.polytope_probes(vectors, 13, 1.0, 0).tolist() == [0] * 5
+    assert search.polytope_costs(vectors[:0], vectors[:0], 7, 1).shape == (0,)
+    assert search.polytope_reaches(vectors[:0], vectors[:0], 1.0, 7, 1).shape == (0,)
+
+
+def test_of_equally_large_coordinates_the_first_is_the_vertex(search):
+    vector = level_vector()
+    turned = vector ^ np.uint8(255)
+
+    keys = search.polytope_keys(np.stack([vector, turned]), 5)
+
+    rotated = [oracle.rotated(vector.tobytes(), table) for table in range(5)]
+    assert {abs(value) for values in rotated for value in values} == {1920}
+    assert keys.tolist() == [
+        [oracle.key(each.tobytes(), table) for each in (vector, turned)] for table in range(5)
+    ]
+
+
+@pytest.mark.parametrize("width", oracle.WIDTHS)
+@pytest.mark.parametrize("vector_width", [5, 32, 64])
+def test_the_cost_is_the_least_threshold_that_reaches(search, width, vector_width):
+    left, right = np.split(near_vectors(width, 40, vector_width), 2)
+
+    costs = search.polytope_costs(left, right, width, 3)
+
+    below = np.nextafter(costs, np.float32(-1))
+    is_positive = costs > 0
+    least = [
+        min(oracle.cost(a.tobytes(), t, oracle.code(b.tobytes(), t) >> 22 - width, width)
+            for t in range(3))
+        for a, b in zip(left, right, strict=True)
+    ]  # fmt: skip
+    cuts = [oracle.cut_of(a.tobytes(), cost) for a, cost in zip(left, costs, strict=True)]
+    lower = [
+        oracle.cut_of(a.tobytes(), cost)
+        for a, cost in zip(left[is_positive], below[is_positive], strict=True)
+    ]
+    assert costs.dtype == np.float32
+    assert (np.array(cuts) >= least).all()
+    assert (np.array(lower) < np.array(least)[is_positive]).all()
+    assert (np.array(least)[~is_positive] == 0).all()
+
+
+def test_a_search_reaches_from_the_cost_on(search):
+    left, right = np.split(near_vectors(4, 60, 64, noise=0.8), 2)
+    costs = search.polytope_costs(left, right, 13, 4)
+    below = np.maximum(np.nextafter(costs, np.float32(-1)), np.float32(0))
+
+    reached = search.polytope_reaches(left, right, costs, 13, 4)
+    missed = search.polytope_reaches(left, right, below, 13, 4)
+
+    assert reached.all()
+    assert (missed == (costs == 0)).all()
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.5, 2.5])
+def test_reaching_is_looking_up_the_header_in_some_table(search, threshold):
+    left, right = np.split(near_vectors(6, 48, 64, noise=0.7), 2)
+    widths = np.array([7, 13, 18, 13] * 6, np.uint8)
+
+    reached = search.polytope_reaches(left, right, threshold, widths, 2)
+
+    assert reached.dtype == np.bool_
+    assert reached.tolist() == [
+        oracle.reaches(a.tobytes(), b.tobytes(), threshold, width, 2) is not None
+        for a, b, width in zip(left, right, widths.tolist(), strict=True)
+    ]
+
+
+def test_a_probe_tells_the_table_the_cost_and_both_headers(search):
+    left, right = np.split(near_vectors(9, 40, 64, noise=0.9), 2)
+
+    found = [search.polytope_probe(a, b, 18, 4, 2.0) for a, b in zip(left, right, strict=True)]
+
+    tables = [
+        oracle.reaches(a.tobytes(), b.tobytes(), 2.0, 18, 4)
+        for a, b in zip(left, right, strict=True)
+    ]
+    assert [probe and probe[0] for probe in found] == tables
+    assert 3 < sum(probe is not None for probe in found) < 20
+    for (table, cost, own, probed), a, b in [
+        (probe, *pair) for probe, *pair in zip(found, left, right, strict=True) if probe
+    ]:
+        assert own == oracle.code(a.tobytes(), table) >> 4
+        assert probed == oracle.code(b.tobytes(), table) >> 4
+        assert oracle.cut_of(a.tobytes(), cost) == oracle.cost(a.tobytes(), table, probed, 18)
+
+
+@pytest.mark.parametrize("width", oracle.WIDTHS)
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 1.3, 2.5])
+def test_probes_are_counted_over_all_tables(search, width, threshold):
+    vectors = near_vectors(8, 6, 64)
+
+    counts = search.polytope_probes(vectors, width, threshold, 3)
+
+    assert counts.dtype == np.int64
+    assert counts.tolist() == [
+        sum(
+            len(oracle.headers(v.tobytes(), table, width, oracle.cut_of(v.tobytes(), threshold)))
+            for table in range(3)
+        )
+        for v in vectors
+    ]
+
+
+@pytest.mark.parametrize("width", [18, 22])
+@pytest.mark.parametrize("threshold", [4.0, math.inf])
+def test_a_query_never_looks_up_too_many_headers(search, width, threshold):
+    vectors = np.concatenate([near_vectors(9, 2, 64), level_vector()[None]])
+
+    counts = search.polytope_probes(vectors, width, threshold, 1)
+
+    assert counts.tolist() == [
+        len(oracle.headers(v.tobytes(), 0, width, oracle.cut_of(v.tobytes(), threshold)))
+        for v in vectors
+    ]
+    # All headers of the last vector with the same signs cost nothing, and they are too many.
+    assert counts[-1] == 1
+    assert counts.max() <= oracle.PROBES_MAX
+
+
+def test_wrong_arguments_are_refused(search):
+    vectors = near_vectors(10, 4, 64)
+
+    for bad in (vectors.astype(np.int8), vectors.ravel(), np.zeros((2, 65), np.uint8),
+                np.zeros((2, 0), np.uint8), vectors[:, ::2], vectors.tolist()):  # fmt: skip
+        with pytest.raises((ValueError, TypeError)):
+            search.polytope_keys(bad, 2)
+    for count in (-1, 17):
+        with pytest.raises(ValueError, match="table_count"):
+            search.polytope_keys(vectors, count)
+    for width in (0, 6, 8, 20, 64, -1):
+        with pytest.raises(ValueError, match="header"):
+            search.polytope_probes(vectors, width, 1.0, 2)
+    for threshold in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="threshold"):
+            search.polytope_probes(vectors, 7, threshold, 2)
+        with pytest.raises(ValueError, match="threshold"):
+            search.polytope_reaches(vectors, vectors, threshold, 7, 2)
+    for other in (vectors[:3], vectors[:, :32].copy()):
+        with pytest.raises(ValueError, match="left"):
+            search.polytope_costs(vectors, other, 7, 2)
+    with pytest.raises(ValueError, match="table_count"):
+        search.polytope_costs(vectors, vectors, 7, 0)
+    with pytest.raises(ValueError, match="thresholds"):
+        search.polytope_reaches(vectors, vectors, np.zeros(3, np.float32), 7, 2)
+    with pytest.raises(ValueError, match="widths"):
+        search.polytope_reaches(vectors, vectors, 1.0, np.full(3, 7, np.uint8), 2)

@@ -1,0 +1,334 @@
+"""Searches of cross-polytope tables answer like a double loop, whatever runs and variant."""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import polytope_oracle as oracle
+import pytest
+import search_oracle
+
+from simdb.bits import bitmap
+from simdb.errors import CorruptError
+
+TABLES = 3
+NOTHING = search_oracle.pair([])
+WIDTHS = [(7,), (13,), (18,), (22,), (13, 7), (18, 13, 7)]
+
+
+def near_vectors(seed, count, width=64):
+    """Make vectors in a few neighbourhoods, some of them equal."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 256, (5, width), np.uint8)
+    change = generator.integers(0, 256, (count, width), np.uint8)
+    change[generator.random((count, width)) < generator.random((count, 1)) * 0.5 + 0.5] = 0
+    return centres[generator.integers(0, 5, count)] ^ change
+
+
+def options(**given):
+    """Return the arguments of a search."""
+    usual = {"similarity": 0.3, "distance": 15, "delta_distance": 24, "first": False, "after": None}
+    return usual | given
+
+
+@cache
+def search_case(widths, vector_width=64, count=90):
+    """Return the arguments of `Polytopes`, thresholds, queries, and runs for the oracle."""
+    vectors = near_vectors(sum(widths) + vector_width, count, vector_width)
+    generator = np.random.default_rng(1)
+    ordinals = np.sort(generator.choice(300, count, replace=False)).astype(np.uint32)
+    bounds = np.linspace(0, count, len(widths) + 2).astype(int)
+    parts = [slice(start, stop) for start, stop in pairwise(bounds)]
+    thresholds = np.array([1.1 + 0.4 * number for number in range(len(widths))], np.float32)
+    runs = [
+        (vectors[part], ordinals[part].tolist(), width, threshold)
+        for part, width, threshold in zip(parts, widths, thresholds, strict=False)
+    ]
+    segments = [
+        (int(ordinal), vectors[number : number + 1]) for number, ordinal in enumerate(ordinals)
+    ]
+    columns = [oracle.columns(run[0], run[1], run[2], TABLES) for run in runs]
+    recent = vectors[parts[-1]], ordinals[parts[-1]].tolist()
+    queries = np.concatenate([vectors[::9], near_vectors(77, 4, vector_width)])
+    return (
+        (vector_width, segments, columns, oracle.delta(*recent)),
+        thresholds,
+        queries,
+        runs,
+        recent,
+    )
+
+
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_a_search_finds_what_a_double_loop_finds(search, widths):
+    arguments, thresholds, queries, runs, recent = search_case(widths)
+    dead = {ordinal for run in runs for ordinal in run[1][::5]} | set(recent[1][::4])
+    marks = bitmap(np.array(sorted(dead)), 300)
+    after = np.arange(len(queries), dtype=np.uint32) * 13
+    tables = search.Polytopes(*arguments, marks)
+
+    found = tables.search(queries, thresholds=thresholds, **options(after=after))
+
+    expected = [
+        oracle.matches(query, runs, recent, TABLES, similarity=0.3, distance=15, delta_distance=24,
+                       dead=dead, after=start)
+        for query, start in zip(queries, after.tolist(), strict=True)
+    ]  # fmt: skip
+    assert sum(map(len, expected)) > 20
+    assert oracle.rows(found) == expected
+
+
+@pytest.mark.parametrize("vector_width", [1, 16, 31, 33, 63])
+def test_vectors_of_any_width_are_searched(search, vector_width):
+    arguments, thresholds, queries, runs, recent = search_case((13, 7), vector_width, 40)
+    tables = search.Polytopes(*arguments, None)
+
+    found = tables.search(queries, thresholds=thresholds, **options())
+
+    assert oracle.rows(found) == [
+        oracle.matches(query, runs, recent, TABLES, similarity=0.3, distance=15, delta_distance=24)
+        for query in queries
+    ]
+
+
+@pytest.mark.parametrize("similarity", [-1.0, 0.5, 0.9, 1.0, 1.5])
+@pytest.mark.parametrize("distance", [0, 5, 42])
+def test_similarity_and_distances_are_limits(search, similarity, distance):
+    arguments, thresholds, queries, runs, recent = search_case((18, 13, 7))
+    tables = search.Polytopes(*arguments, None)
+    limits = {"similarity": similarity, "distance": distance, "delta_distance": distance + 20}
+
+    found = tables.search(queries, thresholds=thresholds, **options(**limits))
+
+    assert oracle.rows(found) == [
+        oracle.matches(query, runs, recent, TABLES, **limits) for query in queries
+    ]
+
+
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_one_query_is_answered_as_in_a_batch(search, widths):
+    arguments, thresholds, queries, *_ = search_case(widths)
+    tables = search.Polytopes(*arguments, bitmap(np.array([3, 40, 41]), 300))
+
+    found = [tables.search_one(query, thresholds, 0.3, 15, 24, False, 1000) for query in queries]
+
+    assert found == oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
+    assert tables.search_one(queries[0].tobytes(), thresholds, 0.3, 15, 24, False, 99) == found[0]
+    assert tables.search_one(queries[:1], thresholds, 0.3, 15, 24, False, 99) == found[0]
+
+
+def test_more_matches_than_room_are_no_answer(search):
+    arguments, thresholds, queries, *_ = search_case((18,))
+    tables = search.Polytopes(*arguments, None)
+
+    found = tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, 1000)
+
+    count = len(found)
+    assert count > 3
+    assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, count) == found
+    assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, count - 1) is None
+    assert tables.search_one(queries[0], thresholds, 0.3, 42, 64, False, 0) is None
+
+
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
+    arguments, thresholds, queries, *_ = search_case(widths)
+    tables = search.Polytopes(*arguments, None)
+    every = oracle.rows(tables.search(queries, thresholds=thresholds, **options()))
+
+    found = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=True)))
+
+    alone = [tables.search_one(query, thresholds, 0.3, 15, 24, True, 1) for query in queries]
+    assert [len(row) for row in found] == [min(1, len(row)) for row in every]
+    assert all(set(row) <= set(others) for row, others in zip(found, every, strict=True))
+    assert [len(row) for row in alone] == [len(row) for row in found]
+    assert all(set(row) <= set(others) for row, others in zip(alone, every, strict=True))
+
+
+@pytest.mark.parametrize("width", [7, 13])
+@pytest.mark.parametrize("places", [(), (1,), (33, 64, 65), tuple(range(1, 128))], ids=len)
+def test_searches_in_all_windows_are_one_search(search, width, places):
+    vectors = near_vectors(5, 60)
+    queries = vectors[::7].copy()
+    columns = oracle.columns(vectors, range(60), width, TABLES)
+    segments, thresholds = [(0, vectors)], np.array([1.5], np.float32)
+    bounds = [each << (width - 7) for each in (0, *places, 128)]
+    whole = search.Polytopes(64, segments, [columns], NOTHING, None)
+
+    parts = [
+        oracle.rows(
+            search.Polytopes(64, segments, [columns], NOTHING, None, [window]).search(
+                queries, thresholds=thresholds, **options()
+            )
+        )
+        for window in pairwise(bounds)
+    ]
+
+    expected = oracle.rows(whole.search(queries, thresholds=thresholds, **options()))
+    # A match that several tables reach may be in several windows.
+    merged = [
+        sorted(set().union(*rows), key=lambda row: (-row[2], row[0]))
+        for rows in zip(*parts, strict=True)
+    ]
+    assert merged == expected
+
+
+def test_thousands_of_equal_documents_are_found_once_each(search):
+    vectors = np.repeat(near_vectors(6, 2), 3000, axis=0)
+    columns = oracle.columns(vectors, range(6000), 13, TABLES)
+    tables = search.Polytopes(64, [(0, vectors)], [columns], NOTHING, None)
+    thresholds = np.array([2.0], np.float32)
+
+    offsets, ordinals, distances, similarities = tables.search(
+        vectors[[5999, 0]], thresholds=thresholds, **options(similarity=0.99)
+    )
+
+    assert offsets.tolist() == [0, 3000, 6000]
+    assert ordinals.tolist() == [*range(3000, 6000), *range(3000)]
+    assert not distances.any()
+    assert (similarities == 1).all()
+    one = tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 3000)
+    assert one == [(ordinal, 0, 1.0) for ordinal in range(3000)]
+
+
+def test_a_delta_of_many_documents_is_compared_one_by_one(search):
+    vectors = near_vectors(8, 700)
+    ordinals = np.random.default_rng(8).permutation(700)
+    recent = vectors[ordinals], ordinals.tolist()
+    tables = search.Polytopes(64, [(0, vectors)], [], oracle.delta(*recent), None)
+
+    found = tables.search(
+        vectors[:17], thresholds=np.empty(0, np.float32), **options(delta_distance=20)
+    )
+
+    assert oracle.rows(found) == [
+        oracle.matches(query, [], recent, 0, similarity=0.3, distance=0, delta_distance=20)
+        for query in vectors[:17]
+    ]
+
+
+def test_nothing_stored_and_nothing_asked_give_empty_results(search):
+    vectors = near_vectors(9, 20)
+    empty = oracle.columns(vectors[:0], [], 13, TABLES)
+    columns = oracle.columns(vectors, range(20), 13, TABLES)
+    thresholds = np.array([1.0, 1.0], np.float32)
+    nothing = search.Polytopes(64, [], [empty, empty], NOTHING, None)
+    some = search.Polytopes(64, [(0, vectors)], [empty, columns], NOTHING, None)
+
+    found = nothing.search(vectors, thresholds=thresholds, **options())
+    unasked = some.search(vectors[:0], thresholds=thresholds, **options())
+
+    assert oracle.rows(found) == [[]] * 20
+    assert oracle.rows(unasked) == []
+    assert nothing.search_one(vectors[0], thresholds, 0.3, 15, 24, False, 10) == []
+    assert all(oracle.rows(some.search(vectors, thresholds=thresholds, **options())))
+
+
+@pytest.mark.parametrize("place", range(0, 130, 9))
+def test_any_directory_gives_an_answer_or_none(search, place):
+    vectors = near_vectors(10, 50)
+    (keys, ordinals, directory), *others = oracle.columns(vectors, range(50), 7, TABLES)
+    wrong = directory.copy()
+    wrong[place % 129], wrong[(place + 40) % 129] = 2**32 - 1, 60
+    tables = search.Polytopes(
+        64, [(0, vectors)], [[(keys, ordinals, wrong), *others]], NOTHING, None
+    )
+
+    found = tables.search(vectors, thresholds=np.array([2.0], np.float32), **options())
+
+    assert all(0 <= row[0] < 50 for rows in oracle.rows(found) for row in rows)
+
+
+def test_keys_that_are_no_keys_give_documents_that_match_or_none(search):
+    vectors = near_vectors(11, 50)
+    generator = np.random.default_rng(11)
+    columns = [
+        (generator.integers(0, 2**64, 50, np.uint64), ordinals, directory)
+        for _, ordinals, directory in oracle.columns(vectors, range(50), 7, TABLES)
+    ]
+    tables = search.Polytopes(64, [(0, vectors)], [columns], NOTHING, None)
+
+    found = tables.search(
+        vectors, thresholds=np.array([3.0], np.float32), **options(distance=42, similarity=0.9)
+    )
+
+    assert all(row[2] >= np.float32(0.9) for rows in oracle.rows(found) for row in rows)
+
+
+def test_an_ordinal_without_a_vector_is_refused_by_name(search):
+    vectors = near_vectors(12, 40)
+    columns = oracle.columns(vectors, range(40), 13, TABLES)
+    thresholds = np.array([1.0], np.float32)
+    delta = oracle.delta(vectors[:1], [77])
+    missing = search.Polytopes(64, [(0, vectors[:39])], [columns], NOTHING, None)
+    recent = search.Polytopes(64, [(0, vectors)], [columns], delta, None)
+    dead = search.Polytopes(64, [(0, vectors)], [columns], delta, bitmap(np.array([77]), 80))
+
+    with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
+        missing.search(vectors, thresholds=thresholds, **options())
+    with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
+        missing.search_one(vectors[39], thresholds, 0.3, 15, 24, False, 10)
+    with pytest.raises(CorruptError, match="ordinal 77 has no vector"):
+        recent.search(vectors[:1], thresholds=thresholds, **options())
+
+    assert oracle.rows(dead.search(vectors[:1], thresholds=thresholds, **options()))[0]
+
+
+def test_arrays_at_any_address_give_the_same_answer(search):
+    arguments, thresholds, queries, *_ = search_case((13, 7))
+    width, segments, columns, delta = arguments
+    moved = [
+        [tuple(search_oracle.displaced(part) for part in column) for column in run]
+        for run in columns
+    ]
+    places = [(first, search_oracle.displaced(part, 3)) for first, part in segments]
+    tables = search.Polytopes(width, places, moved, delta, None)
+    expected = search.Polytopes(*arguments, None)
+
+    found = tables.search(search_oracle.displaced(queries, 5), thresholds=thresholds, **options())
+
+    asked = expected.search(queries, thresholds=thresholds, **options())
+    assert oracle.rows(found) == oracle.rows(asked)
+
+
+def test_wrong_arguments_are_refused(search):
+    vectors = near_vectors(13, 10)
+    columns = oracle.columns(vectors, range(10), 7, TABLES)
+    other = oracle.columns(vectors, range(10), 13, TABLES)
+    six = [(keys, ordinals, directory[::2].copy()) for keys, ordinals, directory in columns]
+    segments, thresholds = [(0, vectors)], np.array([1.0], np.float32)
+    tables = search.Polytopes(64, segments, [columns], NOTHING, None)
+
+    for width, runs, delta, windows in (
+        (0, [columns], NOTHING, None),
+        (65, [columns], NOTHING, None),
+        (32, [columns], NOTHING, None),
+        (64, [columns, columns[:2]], NOTHING, None),
+        (64, [[]], NOTHING, None),
+        (64, [six], NOTHING, None),
+        (64, [[columns[0], other[1], columns[2]]], NOTHING, None),
+        (64, [[(columns[0][0][:5], *columns[0][1:]), *columns[1:]]], NOTHING, None),
+        (64, [columns * 6], NOTHING, None),
+        (64, [columns], (NOTHING[0], np.zeros(1, np.uint32)), None),
+        (64, [columns], NOTHING, [(0, 129)]),
+        (64, [columns], NOTHING, [(5, 5)]),
+        (64, [columns], NOTHING, []),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            search.Polytopes(width, segments, runs, delta, None, windows)
+    for given in (
+        {"thresholds": np.array([1.0])},
+        {"thresholds": np.array([1.0, 1.0], np.float32)},
+        {"thresholds": np.array([-1.0], np.float32)},
+        {"thresholds": np.array([np.nan], np.float32)},
+        {"distance": 43},
+        {"distance": -1},
+        {"delta_distance": 65},
+        {"after": np.zeros(3, np.uint32)},
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            tables.search(vectors, **options(**{"thresholds": thresholds} | given))
+    with pytest.raises((ValueError, TypeError)):
+        tables.search(vectors[:, :32].copy(), thresholds=thresholds, **options())
+    with pytest.raises((ValueError, TypeError)):
+        tables.search_one(vectors[:2], thresholds, 0.3, 15, 24, False, 10)
