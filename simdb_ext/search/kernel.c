@@ -14,6 +14,7 @@
 #include "level_avx512.h"
 #include "measure_avx2.h"
 #include "measure_avx512.h"
+#include "polytope_avx2.h"
 #include "weigh_avx2.h"
 #include "weigh_avx512.h"
 #endif
@@ -29,20 +30,20 @@ static const struct search_kernel scalar = {
 static const struct search_kernel avx2 = {
     "avx2", permute_bmi2, restore_bmi2, measure_avx2, measure_avx2, weigh_avx2, weigh_pairs_avx2,
     flip_scalar, level_floats_scalar, level_wholes_scalar, level_packed_scalar,
-    rotate_scalar, encode_scalar, near_headers_scalar, sift_scalar,
+    rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
 };
 
 static const struct search_kernel avx512 = {
     "avx512", permute_bmi2, restore_bmi2, measure_avx512, measure_crowd_avx512, weigh_avx512,
     weigh_pairs_avx2, flip_avx512, level_floats_avx512, level_wholes_avx512, level_packed_avx512,
-    rotate_scalar, encode_scalar, near_headers_scalar, sift_scalar,
+    rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
 };
 
 static const struct search_kernel avx512_vnni = {
     "avx512vnni", permute_bmi2, restore_bmi2, measure_avx512, measure_crowd_avx512,
     weigh_avx512_vnni, weigh_pairs_vnni, flip_avx512, level_floats_avx512, level_wholes_avx512,
     level_packed_avx512,
-    rotate_scalar, encode_scalar, near_headers_scalar, sift_scalar,
+    rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
 };
 
 const struct search_kernel *search_variant(size_t index)

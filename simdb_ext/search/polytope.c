@@ -14,10 +14,45 @@ const struct polytope_slice polytope_slices[POLYTOPE_SLICES] = {
 
 uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
 
+struct polytope_orders polytope_orders;
+
+/* Return which coordinate is at a place of the registers of AVX2 between both transforms; the next
+   function, of AVX-512.  polytope_avx2.h and polytope_avx512.h exchange the bits. */
+static unsigned coordinate_avx2(unsigned place)
+{
+    unsigned row = place >> 4, half = place >> 3 & 1, word = place & 7;
+
+    return half | (row & 6) | (row & 1) << 3 | word << 4;
+}
+
+static unsigned coordinate_avx512(unsigned place)
+{
+    unsigned row = place >> 5, quarter = place >> 3 & 3, pair = place >> 1 & 3, word = place & 1;
+
+    return (row & 1) | word << 1 | (row & 2) << 1 | pair << 3 | quarter << 5;
+}
+
+static int is_turned(unsigned round, unsigned coordinate)
+{
+    return polytope_signs[round][coordinate / 64] >> (coordinate & 63) & 1;
+}
+
 void polytope_prepare(void)
 {
     for (uint64_t i = 0; i < 2 * (POLYTOPE_TABLES_MAX + 1); i++)
         polytope_signs[i / 2][i & 1] = mix_final((i + 1) * MIX_SECOND_WORD);
+    for (unsigned round = 0; round <= POLYTOPE_TABLES_MAX; round++)
+        for (unsigned place = 0; place < POLYTOPE_COORDINATES; place++) {
+            unsigned one = round == 0 ? place : coordinate_avx2(place);
+            unsigned other = round == 0 ? place : coordinate_avx512(place);
+            polytope_orders.avx2[round][place] = is_turned(round, one) ? -1 : 1;
+            polytope_orders.avx512[round][place / 32] |=
+                (uint32_t)is_turned(round, other) << place % 32;
+        }
+    for (unsigned mask = 0; mask < 256; mask++)
+        for (unsigned lane = 0, count = 0; lane < 8; lane++)
+            if (mask >> lane & 1)
+                polytope_orders.lanes[mask] |= (uint64_t)lane << 8 * count++;
 }
 
 unsigned polytope_slice_count(unsigned width)

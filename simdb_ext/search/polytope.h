@@ -37,7 +37,17 @@ extern const struct polytope_slice polytope_slices[POLYTOPE_SLICES];
    coordinate i is turned round. */
 extern uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
 
-/* Make the signs.  To be called once, before anything else here. */
+/* What the variants read from memory: the signs of each round, in the order in which the
+   coordinates lie in the registers of a variant, and the order of chosen lanes. */
+struct polytope_orders {
+    _Alignas(64) int16_t avx2[POLYTOPE_TABLES_MAX + 1][POLYTOPE_COORDINATES]; /* 1 or -1 */
+    uint32_t avx512[POLYTOPE_TABLES_MAX + 1][4]; /* a bit for each coordinate */
+    uint64_t lanes[256]; /* for each mask of lanes: the numbers of these lanes, one in each byte */
+};
+
+extern struct polytope_orders polytope_orders;
+
+/* Make the signs and orders.  To be called once, before anything else here. */
 void polytope_prepare(void);
 
 /* Return of how many slices a header of `width` bits consists; 0 for any other width. */

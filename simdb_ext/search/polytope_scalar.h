@@ -41,15 +41,22 @@ static void transform_scalar(int16_t *values)
             }
 }
 
+/* Unpack a vector into 128 weights, of which those beyond its width are 0. */
+static void unpack_scalar(const uint8_t *vector, size_t width, int16_t *weights)
+{
+    memset(weights, 0, POLYTOPE_COORDINATES * sizeof *weights);
+    for (size_t i = 0; i < width; i++) {
+        weights[i] = (int16_t)(2 * (vector[i] & 15) - 15);
+        weights[i + width] = (int16_t)(2 * (vector[i] >> 4) - 15);
+    }
+}
+
 static void rotate_scalar(const uint8_t *vector, size_t width, size_t table_count,
                           int16_t *rotated)
 {
-    int16_t first[POLYTOPE_COORDINATES] = {0};
+    int16_t first[POLYTOPE_COORDINATES];
 
-    for (size_t i = 0; i < width; i++) {
-        first[i] = (int16_t)(2 * (vector[i] & 15) - 15);
-        first[i + width] = (int16_t)(2 * (vector[i] >> 4) - 15);
-    }
+    unpack_scalar(vector, width, first);
     turn_signs_scalar(first, polytope_signs[0]);
     transform_scalar(first);
     for (size_t table = 0; table < table_count; table++, rotated += POLYTOPE_COORDINATES) {
@@ -89,10 +96,12 @@ static uint32_t encode_scalar(const int16_t *rotated)
     return code;
 }
 
-/* List the vertices of a slice that cost at most `cut`; return their number. */
-static size_t list_scalar(const int16_t *rotated, const struct polytope_slice *slice, int32_t cut,
+/* List the vertices of slice `number` that cost at most `cut`, with their numbers shifted to the
+   left; return how many they are. */
+static size_t list_scalar(const int16_t *rotated, int number, unsigned shift, int32_t cut,
                           uint32_t *list)
 {
+    const struct polytope_slice *slice = &polytope_slices[number];
     const int16_t *values = rotated + slice->start;
     int32_t largest;
     size_t count = 0;
@@ -102,24 +111,35 @@ static size_t list_scalar(const int16_t *rotated, const struct polytope_slice *s
         int32_t value = vertex & 1 ? -values[vertex / 2] : values[vertex / 2];
         int32_t cost = (largest - value) * slice->ratio >> 8;
         if (cost <= cut)
-            list[count++] = (uint32_t)cost << 16 | vertex;
+            list[count++] = (uint32_t)cost << 16 | vertex << shift;
     }
     return count;
 }
 
-/* Join two lists: the sums that cost at most `cut`. */
-static size_t join_vertices_scalar(const uint32_t *left, size_t left_count,
-                                   const uint32_t *right, size_t right_count, unsigned bits,
-                                   int32_t cut, uint32_t *joined)
+/* Write the sums of `one` and each of `others` that cost at most `cut`; return their number. */
+static size_t add_one_scalar(uint32_t one, const uint32_t *others, size_t count, int32_t cut,
+                              uint32_t *sums)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if ((one >> 16) + (others[i] >> 16) <= (uint32_t)cut)
+            sums[kept++] = one + others[i];
+    return kept;
+}
+
+/* Write the headers of the sums of `lists` that cost at most `cut`; return their number. */
+static size_t finish_scalar(const struct polytope_lists *lists, int32_t cut, uint32_t *headers)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < left_count; i++)
-        for (size_t j = 0; j < right_count; j++) {
-            uint32_t cost = (left[i] >> 16) + (right[j] >> 16);
-            if (cost <= (uint32_t)cut)
-                joined[count++] = cost << 16 | (left[i] & 0xffff) << bits | (right[j] & 0xffff);
-        }
+    for (size_t i = 0; i < lists->left_count; i++) {
+        uint32_t rest = (uint32_t)cut - (lists->left[i] >> 16);
+        uint32_t start = (lists->left[i] & 0xffff) << lists->right_bits;
+        for (size_t j = 0; j < lists->right_count; j++)
+            if (lists->right[j] >> 16 <= rest)
+                headers[count++] = start | (lists->right[j] & 0xffff);
+    }
     return count;
 }
 
@@ -140,71 +160,63 @@ static int has_few_sums(const struct polytope_lists *lists, int32_t cut)
     return 1;
 }
 
-/* Fill the lists of a header of `slice_count` slices. */
-static void fill_lists_scalar(const int16_t *rotated, unsigned slice_count, int32_t cut,
-                              struct polytope_lists *lists)
-{
-    const struct polytope_slice *slices = polytope_slices;
-    uint32_t one[POLYTOPE_VERTICES], other[POLYTOPE_VERTICES];
-    size_t count = list_scalar(rotated, &slices[0], cut, one), others;
-
-    lists->right[0] = 0;
-    lists->right_count = 1;
-    lists->right_bits = 0;
-    if (slice_count == 1) {
-        memcpy(lists->left, one, count * sizeof *one);
-        lists->left_count = count;
-        return;
+/* Define the functions of a variant from the names of its own: filling the lists of a header of
+   some slices, and `near_headers`. */
+#define NEAR_HEADERS(TARGET, variant)                                                             \
+    TARGET static size_t add_lists_##variant(const uint32_t *left, size_t left_count,             \
+                                             const uint32_t *right, size_t right_count,           \
+                                             int32_t cut, uint32_t *sums)                         \
+    {                                                                                             \
+        size_t count = 0;                                                                         \
+        for (size_t i = 0; i < right_count; i++)                                                  \
+            count += add_one_##variant(right[i], left, left_count, cut, sums + count);            \
+        return count;                                                                             \
+    }                                                                                             \
+                                                                                                  \
+    TARGET static void fill_lists_##variant(const int16_t *rotated, unsigned slice_count,         \
+                                            int32_t cut, struct polytope_lists *lists)            \
+    {                                                                                             \
+        uint32_t one[POLYTOPE_VERTICES + POLYTOPE_LANES];                                         \
+        uint32_t other[POLYTOPE_VERTICES + POLYTOPE_LANES];                                       \
+        size_t count, others;                                                                     \
+        lists->right[0] = 0;                                                                      \
+        lists->right_count = 1;                                                                   \
+        lists->right_bits = 0;                                                                    \
+        if (slice_count == 1) {                                                                   \
+            lists->left_count = list_##variant(rotated, 0, 0, cut, lists->left);                  \
+            return;                                                                               \
+        }                                                                                         \
+        count = list_##variant(rotated, 0, 6, cut, one);                                          \
+        others = list_##variant(rotated, 1, 0, cut, other);                                       \
+        lists->left_count = add_lists_##variant(one, count, other, others, cut, lists->left);     \
+        if (slice_count == 2)                                                                     \
+            return;                                                                               \
+        if (slice_count == 3) {                                                                   \
+            lists->right_bits = 5;                                                                \
+            lists->right_count = list_##variant(rotated, 2, 0, cut, lists->right);                \
+            return;                                                                               \
+        }                                                                                         \
+        count = list_##variant(rotated, 2, 4, cut, one);                                          \
+        others = list_##variant(rotated, 3, 0, cut, other);                                       \
+        lists->right_bits = 9;                                                                    \
+        lists->right_count = add_lists_##variant(one, count, other, others, cut, lists->right);   \
+    }                                                                                             \
+                                                                                                  \
+    TARGET static size_t near_headers_##variant(const int16_t *rotated, unsigned width,           \
+                                                int32_t cut, uint32_t *headers)                   \
+    {                                                                                             \
+        unsigned slice_count = width == 7 ? 1 : width == 13 ? 2 : width == 18 ? 3 : 4;            \
+        struct polytope_lists lists;                                                              \
+        for (; cut >= 0; cut -= cut / 8 + 1) {                                                    \
+            fill_lists_##variant(rotated, slice_count, cut, &lists);                              \
+            if (has_few_sums(&lists, cut))                                                        \
+                return finish_##variant(&lists, cut, headers);                                    \
+        }                                                                                         \
+        headers[0] = encode_##variant(rotated) >> (POLYTOPE_CODE_BITS - width);                   \
+        return 1;                                                                                 \
     }
-    others = list_scalar(rotated, &slices[1], cut, other);
-    lists->left_count = join_vertices_scalar(one, count, other, others, slices[1].bits, cut,
-                                             lists->left);
-    if (slice_count == 2)
-        return;
-    lists->right_bits = slices[2].bits;
-    lists->right_count = list_scalar(rotated, &slices[2], cut, lists->right);
-    if (slice_count == 3)
-        return;
-    memcpy(one, lists->right, lists->right_count * sizeof *one);
-    others = list_scalar(rotated, &slices[3], cut, other);
-    lists->right_bits += slices[3].bits;
-    lists->right_count = join_vertices_scalar(one, lists->right_count, other, others,
-                                              slices[3].bits, cut, lists->right);
-}
 
-/* Return the cut that leaves at most POLYTOPE_PROBES_MAX headers, with the lists for it; -1 if no
-   cut does. */
-static int32_t lower_cut_scalar(const int16_t *rotated, unsigned slice_count, int32_t cut,
-                                struct polytope_lists *lists)
-{
-    for (; cut >= 0; cut -= cut / 8 + 1) {
-        fill_lists_scalar(rotated, slice_count, cut, lists);
-        if (has_few_sums(lists, cut))
-            return cut;
-    }
-    return -1;
-}
-
-static size_t near_headers_scalar(const int16_t *rotated, unsigned width, int32_t cut,
-                                  uint32_t *headers)
-{
-    struct polytope_lists lists;
-    size_t count = 0;
-
-    cut = lower_cut_scalar(rotated, polytope_slice_count(width), cut, &lists);
-    if (cut < 0) {
-        headers[0] = encode_scalar(rotated) >> (POLYTOPE_CODE_BITS - width);
-        return 1;
-    }
-    for (size_t i = 0; i < lists.left_count; i++) {
-        uint32_t rest = (uint32_t)cut - (lists.left[i] >> 16);
-        uint32_t start = (lists.left[i] & 0xffff) << lists.right_bits;
-        for (size_t j = 0; j < lists.right_count; j++)
-            if (lists.right[j] >> 16 <= rest)
-                headers[count++] = start | (lists.right[j] & 0xffff);
-    }
-    return count;
-}
+NEAR_HEADERS(, scalar)
 
 static size_t sift_scalar(struct search_stretch *stretches, size_t count, const uint64_t *tags,
                           unsigned distance, struct search_sifted *list, size_t room,
