@@ -15,6 +15,7 @@
 #include "measure_avx2.h"
 #include "measure_avx512.h"
 #include "polytope_avx2.h"
+#include "polytope_avx512.h"
 #include "weigh_avx2.h"
 #include "weigh_avx512.h"
 #endif
@@ -36,14 +37,14 @@ static const struct search_kernel avx2 = {
 static const struct search_kernel avx512 = {
     "avx512", permute_bmi2, restore_bmi2, measure_avx512, measure_crowd_avx512, weigh_avx512,
     weigh_pairs_avx2, flip_avx512, level_floats_avx512, level_wholes_avx512, level_packed_avx512,
-    rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
+    rotate_avx512, encode_avx512, near_headers_avx512, sift_avx512,
 };
 
 static const struct search_kernel avx512_vnni = {
     "avx512vnni", permute_bmi2, restore_bmi2, measure_avx512, measure_crowd_avx512,
     weigh_avx512_vnni, weigh_pairs_vnni, flip_avx512, level_floats_avx512, level_wholes_avx512,
     level_packed_avx512,
-    rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
+    rotate_avx512, encode_avx512, near_headers_avx512, sift_avx512,
 };
 
 const struct search_kernel *search_variant(size_t index)

@@ -49,6 +49,8 @@ void polytope_prepare(void)
             polytope_orders.avx512[round][place / 32] |=
                 (uint32_t)is_turned(round, other) << place % 32;
         }
+    for (unsigned place = 0; place < 32; place++)
+        polytope_orders.places[place] = (uint8_t)place;
     for (unsigned mask = 0; mask < 256; mask++)
         for (unsigned lane = 0, count = 0; lane < 8; lane++)
             if (mask >> lane & 1)

@@ -42,6 +42,7 @@ extern uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
 struct polytope_orders {
     _Alignas(64) int16_t avx2[POLYTOPE_TABLES_MAX + 1][POLYTOPE_COORDINATES]; /* 1 or -1 */
     uint32_t avx512[POLYTOPE_TABLES_MAX + 1][4]; /* a bit for each coordinate */
+    _Alignas(32) uint8_t places[32]; /* 0 to 31 */
     uint64_t lanes[256]; /* for each mask of lanes: the numbers of these lanes, one in each byte */
 };
 
