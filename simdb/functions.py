@@ -18,7 +18,8 @@ from simdb.engine.search.planning import plan_without_database
 from simdb.engine.search.question import Question
 from simdb.errors import InputError, OptionError
 from simdb.idf import IdfTable
-from simdb.index.bands import bands_of, settled
+from simdb.index.bands import bands_of
+from simdb.index.defaults import settled
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 from simdb.plans import Plan

@@ -30,6 +30,8 @@ VECTOR_LENGTH_MAX = 2**31 - 1
 # At -4, headers take less than a quarter of a byte a document and point at 16 to 32 entries.
 HEADER_OFFSET_LEAST = -4
 TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
+POLYTOPES_MAX = 16
+USUAL_POLYTOPES = 4
 # The thresholds with the best F1 on 15 collections (docs/QUALITY.md): for Jaccard .8 of shingles,
 # and for tf-idf cosine .9 of single words.
 USUAL_SIMILARITY = 0.88
@@ -133,6 +135,9 @@ class Options:
     `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
     minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
     documents at `similarity`.
+    `polytopes`, 0 to 16, only with a `Simhash` that stores volatility vectors: the number of
+    cross-polytope tables, which find similar documents by their weights.  A new database has 4 of
+    them if you give none.  A database of an older version has none until `compact` or `rebuild`.
     `delta_documents`: the number of recent documents that are searched one by one before they are
     sealed into a run.
     `growth`: a run is merged into the run before it unless that run is at least `growth` times
@@ -150,6 +155,7 @@ class Options:
     leading: int = _OF_SKETCH
     bands: int | None = None
     rows: int | None = None
+    polytopes: int | None = None
     similarity: float = _OF_SKETCH
     distance: int = _OF_SKETCH
     recall: float = 0.95
@@ -169,6 +175,7 @@ class Options:
             self._check_bands(self.sketch)
         else:
             self._check_blocks()
+        self._check_polytopes()
         share("similarity", self.similarity)
         share("recall", self.recall)
         whole("delta_documents", self.delta_documents, 1, 2**20)
@@ -195,6 +202,11 @@ class Options:
     def table_count(self) -> int:
         """The number of block permutations or bands; 0 if the bands are not chosen yet."""
         return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
+
+    @property
+    def polytope_count(self) -> int:
+        """The number of cross-polytope tables; 0 if it is not chosen yet."""
+        return self.polytopes or 0
 
     @property
     def keeps_clusters(self) -> bool:
@@ -224,6 +236,19 @@ class Options:
                 f" than {TABLES_MAX}; choose fewer blocks, or leading nearer to 1"
             )
         whole("distance", self.distance, 0, FINGERPRINT_BITS)
+
+    def _check_polytopes(self) -> None:
+        """Check the number of cross-polytope tables; without vectors, 0 is the same as None."""
+        if self.polytopes is None:
+            return
+        whole("polytopes", self.polytopes, 0, POLYTOPES_MAX)
+        if self.is_minhash or not self.sketch.vector_bytes:
+            if self.polytopes:
+                raise OptionError(
+                    f"polytopes={self.polytopes} works only with a Simhash that stores vectors: use"
+                    " Simhash(store_volatility=True), or leave polytopes= out"
+                )
+            object.__setattr__(self, "polytopes", None)
 
     def _check_bands(self, sketch: Minhash) -> None:
         """Set and check the options that work only with signatures."""
@@ -262,6 +287,8 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     encoded["sketch"]["idf"] = idf
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
+    if options.polytopes is None:
+        del encoded["polytopes"]
     if options.is_minhash:
         encoded["sketch"][KIND] = MINHASH
     for name in PERMUTED if options.is_minhash else BANDED:
@@ -321,12 +348,13 @@ def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
 def check_same(stored: Options, wanted: Options, where: str) -> None:
     """Raise OptionError naming each option in which `wanted` differs from `stored`.
 
-    A sketch without an IDF table means the stored table, and bands that are None the stored bands.
+    A sketch without an IDF table means the stored table, and numbers of tables that are None the
+    stored numbers.
     """
     differing = [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)
-        if old != new and not (new is None and name in ("sketch.idf", *BANDED))
+        if old != new and not (new is None and name in ("sketch.idf", "polytopes", *BANDED))
     ]
     if differing:
         raise OptionError(
@@ -345,6 +373,8 @@ def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:
                 (f"sketch.{part.name}", getattr(old, part.name), getattr(new, part.name))
                 for part in fields(old)
             ]
+        elif each.name == "polytopes":
+            pairs.append((each.name, old or 0, new))  # an older version stored none
         else:
             pairs.append((each.name, old, new))
     return pairs

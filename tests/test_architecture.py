@@ -42,7 +42,7 @@ FOLDERS = {
         "fitting",
     ],
     "index": [
-        "permutation", "rotation", "vosh", "banding", "bands",
+        "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "problem", "way", "exhaustive",
@@ -58,7 +58,7 @@ FOLDERS = {
         "environment.copy", "environment.environment", "environment.registry",
         "records.batch", "records.delta", "records.manifest", "records.metadata",
         "records.tombstones",
-        "runs.page_cache", "runs.run", "runs.seal", "runs.columns", "runs.merge",
+        "runs.page_cache", "runs.table", "runs.run", "runs.seal", "runs.columns", "runs.merge",
         "runs.table_merge", "runs.merging",
         "transfer.frames", "transfer.documents",
         "membership", "contents", "salvage", "check",

@@ -68,7 +68,8 @@ def test_other_options_than_stored_are_refused_each_by_name(open_database, tmp_p
 
 
 def test_options_are_stored(open_database):
-    chosen = simdb.Options(blocks=6, leading=3, distance=5, sketch=simdb.Simhash(unit="characters"))
+    sketch = simdb.Simhash(unit="characters")
+    chosen = simdb.Options(blocks=6, leading=3, distance=5, polytopes=2, sketch=sketch)
     open_database(options=chosen).close()
 
     assert open_database().options == chosen

@@ -28,6 +28,7 @@ def create(
     leading: arguments.Leading = None,
     bands: arguments.Bands = None,
     rows: arguments.Rows = None,
+    polytopes: arguments.Polytopes = None,
     similarity: Annotated[
         float | None,
         typer.Option(
@@ -62,7 +63,7 @@ def create(
     stored = {} if volatility is None else {"store_volatility": volatility}
     shape = {
         "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
-        "similarity": similarity,
+        "similarity": similarity, "polytopes": polytopes,
     }  # fmt: skip
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     options = simdb.Options(

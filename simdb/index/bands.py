@@ -5,7 +5,6 @@ minima in a band have equal keys in its table.  A document is stored as its pack
 minima one after the other, little-endian.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,12 +15,12 @@ from simdb import kernel
 from simdb.index.banding import (
     Banding,
     candidate_probability,
-    choose,
     expected_candidates,
     expected_recall,
 )
+from simdb.index.polytopes import Polytopes
 from simdb.minhash import Minhash
-from simdb.options import TABLES_MAX, Options
+from simdb.options import Options
 from simdb.vector_form import unpack_minima
 
 U8 = npt.NDArray[np.uint8]
@@ -37,6 +36,7 @@ class Bands:
         banding.check(sketch.permutations)
         self.sketch = sketch
         self.banding = banding
+        self.polytopes = Polytopes(0)
 
     @property
     def table_count(self) -> int:
@@ -94,21 +94,6 @@ def bands_of(options: Options) -> Bands:
     assert options.bands is not None
     assert options.rows is not None
     return Bands(options.sketch, Banding(options.bands, options.rows))
-
-
-def settled(options: Options) -> Options:
-    """Return the options with `bands` and `rows` chosen for their similarity and recall if missing.
-
-    OptionError if the sketch has too few permutations for any choice.
-    """
-    sketch = options.sketch
-    if not isinstance(sketch, Minhash) or options.bands is not None:
-        return options
-    chosen = choose(
-        sketch.permutations, options.similarity, options.recall,
-        stored_bits=sketch.stored_bits, bands_max=TABLES_MAX,
-    )  # fmt: skip
-    return replace(options, bands=chosen.bands, rows=chosen.rows)
 
 
 @lru_cache

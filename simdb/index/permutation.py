@@ -10,15 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import bits, kernel
+from simdb.index.polytopes import Polytopes
 
 
 class Permutations:
     """The block permutations of a database: one table each."""
 
-    def __init__(self, blocks: int, leading: int) -> None:
-        """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks."""
+    def __init__(self, blocks: int, leading: int, polytope_count: int = 0) -> None:
+        """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks.
+
+        Beside them the database has `polytope_count` cross-polytope tables.
+        """
         self.blocks = blocks
         self.leading = leading
+        self.polytopes = Polytopes(polytope_count)
         self.masks = bits.leading_masks(blocks, leading)
 
     @property

@@ -6,7 +6,7 @@ tables hold exactly the live documents of the columns.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,8 +26,9 @@ from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merging import written_keys
-from simdb.storage.runs.run import ID_HEADER_OFFSET, Run, Source, Table, header_bits, run_keys
-from simdb.values import BARE, EMPTY
+from simdb.storage.runs.run import Run, Source, run_keys
+from simdb.storage.runs.table import Table, stored_bits
+from simdb.values import BARE, EMPTY, WEIGHTED
 
 RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"
@@ -52,18 +53,19 @@ def check_values(
             yield Finding(name.decode(), str(error), _remedy(name))
 
 
-def check_presence(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
+def check_presence(
+    contents: Contents, source: Source, table_names: Sequence[bytes]
+) -> Iterator[Finding]:
     """Yield findings if values of runs are missing or do not have the manifest's length."""
     for run in contents.runs:
-        for table in range(tables):
-            yield from _tried(layout.table_name(table), partial(run.table, table, source))
-        yield from _tried(layout.IDS, partial(run.id_table, source))
+        for name in (*table_names, layout.IDS):
+            yield from _tried(name, partial(run.named_table, name, source))
         for number in range(run.segment_count):
             for column in layout.COLUMN_KINDS:
                 name = layout.column_name(column)
                 yield from _tried(name, partial(run.column, column, number, source))
     if contents.manifest.unfinished is not None:
-        for name, key in written_keys(contents.manifest.unfinished, tables):
+        for name, key in written_keys(contents.manifest.unfinished, table_names):
             if source.find(name, key) is None:
                 message = f"the unfinished merge has lost its value under key {key.hex()}"
                 yield Finding(name.decode(), message, REBUILD)
@@ -101,15 +103,19 @@ def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[F
         for table in range(keying.table_count):
             name = layout.table_name(table)
             yield from _guarded(name, partial(_check_table, run, table, source, keying, contents))
+        if keying.polytopes.table_count:
+            yield from _check_polytopes(run, source, keying, contents)
         yield from _guarded(layout.IDS, partial(_check_ids, run, source, contents))
 
 
-def check_strays(contents: Contents, source: Source, tables: int) -> Iterator[Finding]:
+def check_strays(
+    contents: Contents, source: Source, table_names: Sequence[bytes]
+) -> Iterator[Finding]:
     """Yield findings for stored values of no run, which would never be read or removed."""
-    expected = {each for run in contents.runs for each in run_keys(run, tables, source.width)}
+    expected = {each for run in contents.runs for each in run_keys(run, table_names, source.width)}
     if contents.manifest.unfinished is not None:
-        expected.update(written_keys(contents.manifest.unfinished, tables))
-    for name in (*layout.table_names(tables), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
+        expected.update(written_keys(contents.manifest.unfinished, table_names))
+    for name in (*table_names, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
         for key, _ in source.every(name):
             if (name, key) not in expected:
                 message = f"the value under key {key.hex()} belongs to no run"
@@ -163,8 +169,8 @@ def _tried(name: bytes, fetch: Callable[[], Any]) -> Iterator[Finding]:
 
 def _remedy(name: bytes) -> str:
     """Return the advice for damage in a sub-database: tables can be built again."""
-    is_derived = name in (layout.IDS, layout.CLUSTERS) or layout.is_table_name(name)
-    return REBUILD if is_derived else RESTORE
+    is_derived = name in (layout.IDS, layout.CLUSTERS, layout.LEARNT)
+    return REBUILD if is_derived or layout.is_table_name(name) else RESTORE
 
 
 def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -178,9 +184,7 @@ def _check_table(
     run: Run, number: int, source: Source, keying: Keying, contents: Contents
 ) -> Iterator[Finding]:
     """Compare a table of keys with the columns."""
-    table = run.table(number, source)
-    place = f"{layout.table_name(number).decode()} run {run.info.number}"
-    yield from _check_sorted(place, table, source.header_offset)
+    name = layout.table_name(number)
     states = _whole_column(run, layout.STATE, source)
     keys = np.empty(len(states), np.uint64)
     for segment in range(run.segment_count):
@@ -191,24 +195,55 @@ def _check_table(
         start = segment * layout.SEGMENT_ORDINALS
         keying.write_keys(searchable, keys[start : start + len(searchable)], number)
     expected = np.flatnonzero(states != EMPTY).astype(np.uint32) + np.uint32(run.info.start)
-    yield from _check_members(place, table, keys, expected, run, contents)
+    yield from _check_entries(name, keys, expected, run, source, contents)
+
+
+def _check_polytopes(
+    run: Run, source: Source, keying: Keying, contents: Contents
+) -> Iterator[Finding]:
+    """Compare the cross-polytope tables with the vectors of the documents with weights."""
+    states = _whole_column(run, layout.STATE, source)
+    every = np.empty((keying.polytopes.table_count, len(states)), np.uint64)
+    for segment in range(run.segment_count):
+        vectors = run.column(layout.VECTOR, segment, source)
+        start = segment * layout.SEGMENT_ORDINALS
+        every[:, start : start + len(vectors)] = keying.polytopes.keys(vectors)
+    expected = np.flatnonzero(states == WEIGHTED).astype(np.uint32) + np.uint32(run.info.start)
+    for number, keys in enumerate(every):
+        name = layout.polytope_name(number)
+        check = partial(_check_entries, name, keys, expected, run, source, contents)
+        yield from _guarded(name, check)
 
 
 def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
     """Compare the table of ids with the ids in the columns."""
-    table = run.id_table(source)
-    place = f"ids run {run.info.number}"
-    yield from _check_sorted(place, table, ID_HEADER_OFFSET)
     hashes = []
     for number in range(run.segment_count):
         offsets = run.column(layout.OFFSET, number, source).astype(np.int64)
         ids = kernel.decode_ids(offsets, run.column(layout.ID, number, source))
         hashes.append(kernel.encode_ids(ids)[2])
     expected = np.arange(run.info.start, run.info.stop, dtype=np.uint32)
-    yield from _check_members(place, table, np.concatenate(hashes), expected, run, contents)
+    yield from _check_entries(layout.IDS, np.concatenate(hashes), expected, run, source, contents)
 
 
-def _check_sorted(place: str, table: Table, header_offset: int) -> Iterator[Finding]:
+def _check_entries(
+    name: bytes,
+    keys: npt.NDArray[np.uint64],
+    expected: U32,
+    run: Run,
+    source: Source,
+    contents: Contents,
+) -> Iterator[Finding]:
+    """Compare a table with the keys of all ordinals of a run, and with the `expected` ordinals."""
+    table = run.named_table(name, source)
+    place = f"{name.decode()} run {run.info.number}"
+    bits = stored_bits(name, table.directory, len(table.keys), source.header_offset)
+    assert bits is not None  # the run has looked at it
+    yield from _check_sorted(place, table, bits)
+    yield from _check_members(place, table, keys, expected, run, contents)
+
+
+def _check_sorted(place: str, table: Table, bits: int) -> Iterator[Finding]:
     descent = kernel.first_descent(table.keys)
     if descent >= 0:
         yield Finding(place, f"not sorted at entry {descent}", REBUILD)
@@ -216,7 +251,6 @@ def _check_sorted(place: str, table: Table, header_offset: int) -> Iterator[Find
     same = table.keys[1:] == table.keys[:-1]
     if (table.ordinals[1:][same] <= table.ordinals[:-1][same]).any():
         yield Finding(place, "the ordinals of equal keys are out of order", REBUILD)
-    bits = header_bits(len(table.keys), header_offset)
     directory = np.empty((1 << bits) + 1, np.uint32)
     kernel.directory(table.keys, bits, directory)
     if not np.array_equal(directory, table.directory):

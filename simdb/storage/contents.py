@@ -95,9 +95,14 @@ def create(
     return True
 
 
+def table_names(options: Options) -> list[bytes]:
+    """Name the sub-databases of all tables of keys."""
+    return layout.table_names(options.table_count, options.polytope_count)
+
+
 def all_names(options: Options) -> list[bytes]:
     """Name every sub-database of a database with these options."""
-    return layout.all_names(options.table_count, keeps_clusters=options.keeps_clusters)
+    return layout.all_names(table_names(options), keeps_clusters=options.keeps_clusters)
 
 
 def put_options(environment: Environment, transaction: Any, options: Options) -> None:

@@ -4,6 +4,8 @@
                 b"calibration"                          object: statistics of similar documents
     manifest    b"manifest"                             object: counters and the live runs
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
+    polytope/NN run u32 | column u8                     the same, of documents with weights; only
+                                                        if the options have `polytopes`
     ids         run u32 | column u8                     the same, sorted by the hash of the id
     documents   run u32 | column u8 | segment u32       arrays by ordinal: see COLUMN_KINDS
     volatility  run u32 | column u8 | segment u32       vectors by ordinal
@@ -12,10 +14,13 @@
     deleted     chunk u32                               a bit for each of CHUNK_ORDINALS ordinals
     clusters    chunk u32                               clusters of MEMBER_ORDINALS ordinals; only
                                                         if the options maintain clusters
+    learnt      run u32                                 sampled pairs of a run; only if the options
+                                                        have `polytopes`
 
 Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
 values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
-counted from the first ordinal of the run.
+counted from the first ordinal of the run.  A run without any document with weights has no values in
+polytope/NN.
 """
 
 import struct
@@ -31,7 +36,9 @@ DELTA = b"delta"
 METADATA = b"metadata"
 DELETED = b"deleted"
 CLUSTERS = b"clusters"
+LEARNT = b"learnt"
 TABLE_PREFIX = b"table/"
+POLYTOPE_PREFIX = b"polytope/"
 
 FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
@@ -49,6 +56,7 @@ DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"
 DELETED_KIND = b"dead"
 CLUSTERS_KIND = b"clus"
+LEARNT_KIND = b"lrnt"
 
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
@@ -89,9 +97,19 @@ def table_name(table: int) -> bytes:
     return TABLE_PREFIX + b"%02d" % table
 
 
+def polytope_name(table: int) -> bytes:
+    """Name the sub-database of one cross-polytope table."""
+    return POLYTOPE_PREFIX + b"%02d" % table
+
+
+def is_polytope_name(name: bytes) -> bool:
+    """Whether a sub-database is one of the cross-polytope tables."""
+    return name.startswith(POLYTOPE_PREFIX)
+
+
 def is_table_name(name: bytes) -> bool:
     """Whether a sub-database is one of the tables of keys."""
-    return name.startswith(TABLE_PREFIX)
+    return name.startswith((TABLE_PREFIX, POLYTOPE_PREFIX))
 
 
 def column_name(column: int) -> bytes:
@@ -99,16 +117,18 @@ def column_name(column: int) -> bytes:
     return VOLATILITY if column == VECTOR else DOCUMENTS
 
 
-def table_names(table_count: int) -> list[bytes]:
+def table_names(table_count: int, polytope_count: int) -> list[bytes]:
     """Name the sub-databases of all tables of keys."""
-    return [table_name(table) for table in range(table_count)]
+    tables = [table_name(table) for table in range(table_count)]
+    return [*tables, *(polytope_name(table) for table in range(polytope_count))]
 
 
-def all_names(table_count: int, *, keeps_clusters: bool) -> list[bytes]:
-    """Name every sub-database of a database with `table_count` tables."""
+def all_names(table_names: list[bytes], *, keeps_clusters: bool) -> list[bytes]:
+    """Name every sub-database of a database with these tables of keys."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
     kept = [CLUSTERS] if keeps_clusters else []
-    return [*singles, *kept, *table_names(table_count)]
+    learnt = [LEARNT] if any(map(is_polytope_name, table_names)) else []
+    return [*singles, *kept, *learnt, *table_names]
 
 
 def table_key(run: int, column: int) -> bytes:

@@ -20,8 +20,8 @@ PLAIN = simdb.Simhash(shingle=1)
 TEXTS = ["the red fox", "the the green fox", "the blue hare", "a hare and a fox", "the the the"]
 TABLE = simdb.fit_idf(TEXTS, PLAIN)
 OTHER = simdb.fit_idf(TEXTS[:3], PLAIN)
-LACKING = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf"))
-WEIGHTED = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf", idf=TABLE))
+LACKING = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf"), polytopes=4)
+WEIGHTED = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf", idf=TABLE), polytopes=4)
 TEXT = "the hare and the red fox"
 
 

@@ -6,7 +6,7 @@ import pytest
 import simdb
 from simdb.engine.search.methods.register import METHODS
 from simdb.engine.state.kinds import kind_of
-from simdb.index.bands import settled
+from simdb.index.defaults import settled
 from simdb.options import AUTO
 from simdb.plan.planner import WAYS
 

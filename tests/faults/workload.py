@@ -14,6 +14,7 @@ from oracle import Oracle
 
 import simdb
 from simdb.storage import layout
+from simdb.storage.contents import table_names
 from simdb.storage.records.metadata import read_all
 
 OPTIONS = simdb.Options(delta_documents=12, growth=2)
@@ -134,7 +135,7 @@ def _columns(database):
         database.compact()
         store = database._store
         environment = store.environment
-        names = [*layout.table_names(store.options.table_count), layout.IDS]
+        names = [*table_names(store.options), layout.IDS]
         with environment.reading() as transaction:
             handle = environment.subdatabase(layout.METADATA)
             columns = {

@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.engine.state.store import Store
-from simdb.storage.runs.run import header_bits
+from simdb.storage.runs.table import header_bits
 
 OFFSETS = range(-4, 1)
 

@@ -13,8 +13,8 @@ import simdb
 
 PLAIN = simdb.Simhash(shingle=1)
 TABLE = simdb.fit_idf(["red green", "red green", "red"], PLAIN)
-LACKING = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf"))
-WEIGHTED = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf", idf=TABLE))
+LACKING = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf"), polytopes=4)
+WEIGHTED = simdb.Options(sketch=replace(PLAIN, weighting="tf-idf", idf=TABLE), polytopes=4)
 
 CHILD = """
 import os, signal, sys

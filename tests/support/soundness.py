@@ -4,6 +4,7 @@ import os
 
 import simdb
 from simdb.storage import layout
+from simdb.storage.contents import table_names
 from simdb.storage.environment import registry
 from simdb.storage.runs.merging import written_keys
 from simdb.storage.runs.run import run_keys
@@ -28,13 +29,14 @@ def stray_values(database):
     """Return the stored values of runs that do not exist, which no verb would ever remove."""
     store = database._store
     expected = set()
-    names = [*layout.table_names(store.options.table_count), layout.IDS]
+    tables = table_names(store.options)
+    names = [*tables, layout.IDS]
     with store.state() as state:
         for run in state.runs:
-            expected.update(run_keys(run, store.options.table_count, store.width))
+            expected.update(run_keys(run, tables, store.width))
         merge = store.contents(state.source).manifest.unfinished
         if merge is not None:
-            expected.update(written_keys(merge, store.options.table_count))
+            expected.update(written_keys(merge, tables))
         transaction = state.source.transaction
         found = {
             (name, bytes(key))

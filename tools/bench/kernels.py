@@ -13,7 +13,7 @@ import numpy as np
 from record import Record, in_turns, number, options, short
 from simdb import kernel
 from simdb.bits import leading_masks
-from simdb.storage.runs.run import header_bits
+from simdb.storage.runs.table import header_bits
 from workload import DISTANCE, pieces, planted
 
 QUERIES = 100_000

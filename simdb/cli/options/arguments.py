@@ -66,6 +66,13 @@ Bands = Annotated[
     typer.Option(help="Bands of a MinHash signature; chosen by --recall if not given."),
 ]
 Rows = Annotated[int | None, typer.Option(help="Minima in each band.")]
+Polytopes = Annotated[
+    int | None,
+    typer.Option(
+        help="Cross-polytope tables, for searches by similarity, 0 to 16; 4 if not given and the"
+        " database stores weights."
+    ),
+]
 Rotations = Annotated[
     int | None, typer.Option(help="Number of sorted orders for --method rotation, 1 to 64.")
 ]

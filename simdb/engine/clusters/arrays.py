@@ -17,7 +17,7 @@ from simdb.engine.search.couples import Searched, sweep_tables
 from simdb.errors import InputError
 from simdb.plan.arrangement import check_arrangement, choose_masks
 from simdb.positions import ArrayClusters, PairPositions
-from simdb.storage.runs.run import Table
+from simdb.storage.runs.table import Table
 from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, describe
 
 U32 = npt.NDArray[np.uint32]

@@ -21,7 +21,7 @@ from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
 from simdb.reports import Compaction
 from simdb.storage import layout
-from simdb.storage.contents import Contents
+from simdb.storage.contents import Contents, table_names
 from simdb.storage.environment.reading import statistics_of
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
@@ -140,7 +140,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
             manifest.next_run,
             writer.put,
             source,
-            table_count=store.options.table_count,
+            table_names=table_names(store.options),
             dead=base.dead,
             renumber=True,
         )

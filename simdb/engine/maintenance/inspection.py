@@ -27,7 +27,7 @@ from simdb.storage.check import (
     check_strays,
     check_values,
 )
-from simdb.storage.contents import Contents, all_names, idf_checksum, load
+from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
 from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
@@ -90,7 +90,7 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield from check_values(store.environment, transaction, names)
         try:
             contents = load(store.environment, transaction, store.width, store.keying, None)
-            tables = store.options.table_count
+            tables = table_names(store.options)
             broken = list(check_presence(contents, source, tables))
             yield from broken
             if not broken:
@@ -155,7 +155,7 @@ def _section_bytes(store: Store, source: Source) -> dict[str, int]:
 
 def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
     total = 0
-    for name, key in run_keys(run, store.options.table_count, store.width):
+    for name, key in run_keys(run, table_names(store.options), store.width):
         handle = store.environment.subdatabase(name)
         total += len(get_value(source.transaction, handle, key) or b"")
     return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)

@@ -36,15 +36,8 @@ from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Delta, Keying
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.runs.merge import joined, taken
-from simdb.storage.runs.run import (
-    ID_HEADER_OFFSET,
-    Run,
-    Segment,
-    Source,
-    make_table,
-    put_segment,
-    put_table,
-)
+from simdb.storage.runs.run import Run, Segment, Source, put_segment
+from simdb.storage.runs.table import directory_bits, make_table, put_table, run_info
 from simdb.storage.salvage import Part, Salvage, ids_of, salvage, sound_metadata
 from simdb.storage.transfer.documents import parts_of
 from simdb.values import BARE, EMPTY, WEIGHTED
@@ -203,23 +196,35 @@ def _write_run(writer: Writer, found: Salvage, kept: U32) -> tuple[RunInfo, npt.
     number = found.manifest.next_run
     weighted_count = _weighted_count(found.parts, kept)
     store = writer.store
+    polytopes = store.keying.polytopes
     columns: dict[str, list[npt.NDArray[Any]]] = {"searchable": [], "states": [], "hashes": []}
+    weighted_keys: list[npt.NDArray[np.uint64]] = []
     for at, segment in enumerate(_segments(found.parts, kept)):
         put_segment(number, at, segment, writer.put, has_vectors=weighted_count > 0)
         columns["searchable"].append(_searchable(segment, store.keying))
         columns["states"].append(segment.columns[layout.STATE])
         columns["hashes"] += _hashes(segment)
+        is_weighted = segment.columns[layout.STATE] == WEIGHTED
+        weighted_keys.append(polytopes.keys(segment.columns[layout.VECTOR][is_weighted]))
     searchable, states, hashes = (np.concatenate(parts) for parts in columns.values())
+    counts: dict[bytes, int] = {}
+
+    def put(name: bytes, keys: npt.NDArray[np.uint64], ordinals: U32) -> None:
+        bits = directory_bits(name, len(keys), store.options.header_offset)
+        put_table(name, number, make_table(keys, _copied(ordinals), bits), writer.put)
+        counts[name] = len(keys)
+
     ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
     for table in range(store.keying.table_count):
         keys = codec.allocate(np.uint64, len(ordinals))
         store.keying.write_keys(searchable, keys, table)
-        made = make_table(keys, _copied(ordinals), store.options.header_offset)
-        put_table(layout.table_name(table), number, made, writer.put)
-    every = np.arange(len(kept), dtype=np.uint32)
-    made = make_table(_copied(hashes), _copied(every), ID_HEADER_OFFSET)
-    put_table(layout.IDS, number, made, writer.put)
-    return RunInfo(number, 0, len(kept), len(ordinals), len(kept), weighted_count), states
+        put(layout.table_name(table), keys, ordinals)
+    weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
+    for table in range(polytopes.table_count):
+        keys = np.concatenate([each[table] for each in weighted_keys])
+        put(layout.polytope_name(table), _copied(keys), weighted)
+    put(layout.IDS, _copied(hashes), np.arange(len(kept), dtype=np.uint32))
+    return run_info(number, 0, len(kept), counts, weighted_count), states
 
 
 def _searchable(segment: Segment, keying: Keying) -> npt.NDArray[np.uint64]:

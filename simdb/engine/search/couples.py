@@ -14,7 +14,7 @@ from simdb.plan.problem import Criterion
 from simdb.storage import layout
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merge import merge_tables
-from simdb.storage.runs.run import Table
+from simdb.storage.runs.table import Table
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16

@@ -13,7 +13,7 @@ from simdb.checks import shown
 from simdb.engine.search.question import Question
 from simdb.engine.state.kinds import kind_of
 from simdb.errors import OptionError
-from simdb.index.bands import settled
+from simdb.index.defaults import settled
 from simdb.options import TABLES_MAX, Options
 from simdb.plan import cost
 from simdb.plan.calibration import Calibration, delays_of, evidence
@@ -21,7 +21,7 @@ from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
-from simdb.storage.runs.run import header_bits
+from simdb.storage.runs.table import header_bits
 from simdb.values import ORDINALS_MAX
 
 # More documents than exist, and few enough for floating-point arithmetic.

@@ -15,7 +15,7 @@ from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.index.bands import Bands
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.run import Table, make_table
+from simdb.storage.runs.table import Table, header_bits, make_table
 from simdb.values import offsets_of
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
@@ -196,7 +196,7 @@ def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
 def _sort(delta: DeltaView, bands: Bands, band: int) -> Table:
     keys = np.empty(len(delta.ordinals), np.uint64)
     bands.write_keys(delta.searchable, keys, band)
-    return make_table(keys, delta.ordinals.copy(), 0)
+    return make_table(keys, delta.ordinals.copy(), header_bits(len(keys), 0))
 
 
 def _coupled(offsets: I64, ordinals: U32) -> U64:

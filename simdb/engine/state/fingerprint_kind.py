@@ -13,7 +13,8 @@ from simdb.index.permutation import Permutations
 from simdb.options import METHODS, Options
 from simdb.plan.problem import Population
 from simdb.signatures import Signature
-from simdb.storage.runs.run import Run, Source, Table, header_bits
+from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.table import Table, header_bits
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.vector_form import unpack
 
@@ -30,7 +31,7 @@ class FingerprintKind:
 
     def __init__(self, options: Options) -> None:
         """Take the block permutations from the options."""
-        self.keying = Permutations(options.blocks, options.leading)
+        self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
         self._options = options
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from simdb.checks import one_of, shown
 from simdb.engine.state.store import Store
 from simdb.errors import ExistsError, FormatError, InputError, OptionError
-from simdb.index.bands import settled
+from simdb.index.defaults import settled
 from simdb.options import Options, check_same
 from simdb.resources import Resources
 from simdb.sketch.kinds import sketcher_of

@@ -20,7 +20,7 @@ from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
 from simdb.options import Options
 from simdb.plan import compaction
 from simdb.storage import layout
-from simdb.storage.contents import Contents
+from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import encode_blocks
@@ -80,7 +80,8 @@ def _write_sealed(
     Returns the manifest.
     """
     store = writer.store
-    store.environment.check_pages(DROPPED.union(layout.table_names(store.options.table_count)))
+    names = table_names(store.options)
+    store.environment.check_pages(DROPPED.union(names))
     runs = [*base.runs, *staging.sealed]
     start = _merged_from(runs, len(staging.sealed), manifest, store.options)
     number = manifest.next_run
@@ -89,7 +90,7 @@ def _write_sealed(
         number,
         writer.put,
         source,
-        table_count=store.options.table_count,
+        table_names=names,
         dead=staging.dead,
     )
     for run in base.runs[start:]:

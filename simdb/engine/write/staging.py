@@ -20,7 +20,7 @@ from simdb.engine.state.view import Kept, View
 from simdb.errors import FullError
 from simdb.plan.compaction import merged_from
 from simdb.storage import codec
-from simdb.storage.contents import Contents
+from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.delta import Delta, delta_view
@@ -263,8 +263,8 @@ class Staging:
         start = merged_from(counts, 1, self._store.options.growth)
         if start == len(counts) - 1:
             return sealed
-        tables = self._store.options.table_count
-        merged = merge_in_memory(sealed[start:], self._source, table_count=tables)
+        names = table_names(self._store.options)
+        merged = merge_in_memory(sealed[start:], self._source, table_names=names)
         return [*sealed[:start], merged]
 
     def _join(self) -> Delta:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from simdb.engine.write.writer import DROPPED, Writer, drop_run
 from simdb.errors import CorruptError
 from simdb.plan import compaction
-from simdb.storage import layout
-from simdb.storage.contents import Contents
+from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merging import Merging, steps_of, written_keys
@@ -53,7 +52,7 @@ def carry_on(
     run = merge.run
     rows = merged_into(run, manifest.runs)
     runs = [each for each in base.runs if each.info in rows]
-    steps = steps_of(run, writer.store.options.table_count)
+    steps = steps_of(run, table_names(writer.store.options))
     if merge.done >= len(steps):
         raise CorruptError(f"the unfinished merge into run {run.number} has {merge.done} steps")
     inserted = manifest.next_ordinal - merge.begun
@@ -74,13 +73,13 @@ def carry_on(
 def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
     """Remove every value that an unfinished merge has written."""
     if merge is not None:
-        for name, key in written_keys(merge, writer.store.options.table_count):
+        for name, key in written_keys(merge, table_names(writer.store.options)):
             writer.delete(name, key)
 
 
 def _drop(writer: Writer, runs: Sequence[Run]) -> None:
     """Remove runs after they were merged."""
     store = writer.store
-    store.environment.check_pages(DROPPED.union(layout.table_names(store.options.table_count)))
+    store.environment.check_pages(DROPPED.union(table_names(store.options)))
     for run in runs:
         drop_run(writer, run)

@@ -7,6 +7,7 @@ from simdb.engine.state.store import Store
 from simdb.errors import FullError
 from simdb.storage import layout
 from simdb.storage.codec import encode_object
+from simdb.storage.contents import table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest, encode_manifest
 from simdb.storage.runs.run import Run, run_keys
@@ -64,5 +65,5 @@ def write_clusters(writer: Writer, membership: Membership) -> None:
 
 def drop_run(writer: Writer, run: Run) -> None:
     """Remove every value of a stored run."""
-    for name, key in run_keys(run, writer.store.options.table_count, writer.store.width):
+    for name, key in run_keys(run, table_names(writer.store.options), writer.store.width):
         writer.delete(name, key)

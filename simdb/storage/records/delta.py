@@ -20,8 +20,23 @@ from simdb.values import EMPTY, WEIGHTED
 LEAST_CAPACITY = 64
 
 
+class VectorKeying(Protocol):
+    """The rule that gives every document with weights its keys in the cross-polytope tables."""
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables; 0 for none."""
+
+    def keys(self, vectors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+        """Return the keys of volatility vectors uint8[n, width]: uint64[tables, n]."""
+
+
 class Keying(Protocol):
     """The rule that gives every document its keys in the tables of a database."""
+
+    @property
+    def polytopes(self) -> VectorKeying:
+        """The keys of the cross-polytope tables."""
 
     @property
     def table_count(self) -> int:

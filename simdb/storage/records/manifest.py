@@ -19,6 +19,7 @@ class RunInfo:
     `entry_count` of these documents are in each table of keys and `id_count` in the table of ids;
     the others are deleted, or have no features and so are in the table of ids only.
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
+    `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
     """
 
     number: int
@@ -27,6 +28,7 @@ class RunInfo:
     entry_count: int
     id_count: int
     weighted_count: int
+    polytope_count: int = 0
 
     def __len__(self) -> int:
         """Number of ordinals covered."""
@@ -108,10 +110,10 @@ def encode_manifest(manifest: Manifest) -> bytes:
     fields = {
         name: getattr(manifest, name) for name in Manifest.__dataclass_fields__ if name != "runs"
     }
-    rows = [_row(run) for run in manifest.runs]
+    rows = [_encode_run(run) for run in manifest.runs]
     if manifest.unfinished is not None:
         merge = manifest.unfinished
-        fields["unfinished"] = [*_row(merge.run), merge.done, merge.begun]
+        fields["unfinished"] = [*_encode_run(merge.run), merge.done, merge.begun]
     for name in YOUNGER:
         if not fields[name]:
             del fields[name]
@@ -137,7 +139,8 @@ def decode_manifest(value: Any) -> Manifest:
         at = run.stop
     every = rows if unfinished is None else (*rows, unfinished.run)
     for run in every:
-        if max(run.entry_count, run.id_count, run.weighted_count) > len(run):
+        most = max(run.entry_count, run.id_count, run.weighted_count)
+        if most > len(run) or run.polytope_count > run.weighted_count:
             raise CorruptError(
                 f"run {run.number} has {len(run)} documents, but more entries in a table"
             )
@@ -164,8 +167,10 @@ def merged_into(run: RunInfo, rows: Iterable[RunInfo]) -> list[RunInfo]:
     return [row for row in rows if run.start <= row.start < run.stop]
 
 
-def _row(run: RunInfo) -> list[int]:
-    return [getattr(run, name) for name in RunInfo.__dataclass_fields__]
+def _encode_run(run: RunInfo) -> list[int]:
+    """Return the numbers of a run, without a `polytope_count` of 0: it is younger than the rest."""
+    row = [getattr(run, name) for name in RunInfo.__dataclass_fields__]
+    return row if run.polytope_count else row[:-1]
 
 
 def _decode_run(row: Any) -> RunInfo:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.records.delta import DeltaView
-from simdb.storage.runs.run import Run, Segment, Source, Table, delta_segment
+from simdb.storage.runs.run import Run, Segment, Source, delta_segment
+from simdb.storage.runs.table import Table
 
 U32 = npt.NDArray[np.uint32]
 # For this many ordinals or fewer, Python finds their segments faster than numpy.

@@ -17,16 +17,15 @@ from simdb.storage import codec, layout
 from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, live_ordinals
-from simdb.storage.runs.run import (
-    ID_HEADER_OFFSET,
+from simdb.storage.runs.run import Run, Segment, Source, put_segment
+from simdb.storage.runs.table import (
     Put,
-    Run,
-    Segment,
-    Source,
     Table,
+    directory_bits,
     make_table,
-    put_segment,
     put_table,
+    run_info,
+    table_with_room,
 )
 from simdb.values import WEIGHTED, offsets_of
 
@@ -37,25 +36,21 @@ def write_run(
     put: Put,
     source: Source,
     *,
-    table_count: int,
+    table_names: Sequence[bytes],
     dead: Bitmap | None,
     renumber: bool = False,
 ) -> RunInfo:
     """Write `runs`, which follow each other, as run `number`; return its row of the manifest.
 
-    `put(sub-database, key, value)` stores one value.
+    `table_names`: the tables of keys.  `put(sub-database, key, value)` stores one value.
     """
     start, stop = runs[0].info.start, runs[-1].info.stop
     kept = live_ordinals(dead, start, stop) if renumber else None
-    entry_count = id_count = 0
-    for table in range(table_count):
-        found = [run.table(table, source) for run in runs]
-        merged = _merged(found, dead, kept, source.header_offset)
-        entry_count = len(merged.keys)
-        put_table(layout.table_name(table), number, merged, put)
-    merged = _merged([run.id_table(source) for run in runs], dead, kept, ID_HEADER_OFFSET)
-    id_count = len(merged.keys)
-    put_table(layout.IDS, number, merged, put)
+    counts: dict[bytes, int] = {}
+    for name in (*table_names, layout.IDS):
+        merged = _merged(runs, name, source, dead, kept)
+        counts[name] = len(merged.keys)
+        put_table(name, number, merged, put)
     weighted_count = _weighted_count(runs, source, kept)
     has_vectors = source.width > 0 and weighted_count > 0
     columns = stored_columns(has_vectors)
@@ -68,7 +63,7 @@ def write_run(
         put_segment(number, at, segment, put, has_vectors=has_vectors)
     if kept is not None:
         start, stop = 0, len(kept)
-    return RunInfo(number, start, stop, entry_count, id_count, weighted_count)
+    return run_info(number, start, stop, counts, weighted_count)
 
 
 def _weighted_count(
@@ -100,7 +95,7 @@ def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
         first, second = left[at : at + 2]
         merged = into if len(left) == 2 else None
         if merged is None:
-            merged = empty_table(sizes[at] + sizes[at + 1])
+            merged = table_with_room(sizes[at] + sizes[at + 1])
         kernel.merge(
             first.keys, first.ordinals, second.keys, second.ordinals, merged.keys, merged.ordinals
         )
@@ -108,29 +103,18 @@ def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
     return left[0]
 
 
-def empty_table(count: int) -> Table:
-    """Return a table with room for `count` entries; the directory is left empty."""
-    keys, ordinals = codec.allocate(np.uint64, count), codec.allocate(np.uint32, count)
-    return Table(keys, ordinals, np.empty(0, np.uint32))
-
-
-def merge_in_memory(runs: Sequence[Run], source: Source, *, table_count: int) -> Run:
+def merge_in_memory(runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes]) -> Run:
     """Merge runs that follow each other into one run in memory; nothing is left out."""
-    tables = [
-        _merged([run.table(table, source) for run in runs], None, None, source.header_offset)
-        for table in range(table_count)
-    ]
-    id_table = _merged([run.id_table(source) for run in runs], None, None, ID_HEADER_OFFSET)
-    info = RunInfo(
+    tables = {name: _merged(runs, name, source, None, None) for name in (*table_names, layout.IDS)}
+    info = run_info(
         runs[-1].info.number,
         runs[0].info.start,
         runs[-1].info.stop,
-        len(tables[0].keys),
-        len(id_table.keys),
+        {name: len(table.keys) for name, table in tables.items()},
         _weighted_count(runs, source, None),
     )
     columns = stored_columns(info.weighted_count > 0)
-    return Run(info, tables, id_table, list(aligned_segments(runs, source, columns)))
+    return Run(info, tables, list(aligned_segments(runs, source, columns)))
 
 
 def stored_columns(has_vectors: bool) -> list[int]:
@@ -189,12 +173,14 @@ def joined(parts: list[Segment], start: int) -> Segment:
 
 
 def _merged(
-    tables: Sequence[Table],
+    runs: Sequence[Run],
+    name: bytes,
+    source: Source,
     dead: Bitmap | None,
     kept: npt.NDArray[np.uint32] | None,
-    header_offset: int,
 ) -> Table:
-    """Merge the entries of `tables` that are not dead; renumber the ordinals by `kept`."""
+    """Merge the entries of a table that are not dead; renumber the ordinals by `kept`."""
+    tables = [run.named_table(name, source) for run in runs]
     if dead is not None:
         tables = [without(table, dead) for table in tables]
     merged = merge_tables(tables)
@@ -204,7 +190,8 @@ def _merged(
         merged = Table(merged.keys, ordinals, merged.directory)
     if len(tables) == 1 and dead is None and kept is None:
         return merged
-    return make_table(merged.keys, merged.ordinals, header_offset, is_sorted=True)
+    bits = directory_bits(name, len(merged.keys), source.header_offset)
+    return make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
 
 
 def without(table: Table, dead: Bitmap) -> Table:

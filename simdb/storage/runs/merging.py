@@ -12,7 +12,6 @@ by then.  Later steps read that from the ordinals that it wrote.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,20 +22,18 @@ from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merge import aligned_segment
-from simdb.storage.runs.run import (
-    ID_HEADER_OFFSET,
+from simdb.storage.runs.run import Run, Source, put_segment
+from simdb.storage.runs.table import (
     Put,
-    Run,
-    Source,
     Table,
+    directory_bits,
+    entry_count,
     make_table,
-    put_segment,
     put_table,
+    with_count,
 )
 from simdb.storage.runs.table_merge import TableMerge
 
-# The table of ids among the tables, which are numbered from 0.
-IDS = -1
 # What a step writes: columns of a table, or of segments.
 TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))
 DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
@@ -45,31 +42,37 @@ WINDOW_ENTRIES = 1 << 21
 
 
 class Step(NamedTuple):
-    """The values of one step: `columns` of a table, or of `segments` if `table` is None."""
+    """The values of one step: `columns` of a table, or of `segments` if `table` is None.
+
+    `table`: the name of its sub-database.
+    """
 
     columns: Sequence[int]
-    table: int | None
+    table: bytes | None
     segments: Sequence[int] = ()
 
 
-def steps_of(run: RunInfo, table_count: int) -> list[Step]:
-    """Return the steps that write a run."""
-    steps = [
-        Step(columns, table) for table in (IDS, *range(table_count)) for columns in TABLE_GROUPS
-    ]
+def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> list[Step]:
+    """Return the steps that write a run; `table_names`: the tables of keys."""
+    steps = [Step(columns, name) for name in (layout.IDS, *table_names) for columns in TABLE_GROUPS]
     segments = range(Run(run).segment_count)
     groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if run.weighted_count else [DOCUMENT_COLUMNS]
     steps += [Step(columns, None, [segment]) for segment in segments for columns in groups]
     return [*steps, Step((layout.STATE,), None, segments)]
 
 
-def written_keys(merge: Unfinished, table_count: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield sub-database and key of every value that an unfinished merge has written."""
+def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield sub-database and key of every value that an unfinished merge has written.
+
+    Tables without entries need not have values.
+    """
     number = merge.run.number
-    for step in steps_of(merge.run, table_count)[: merge.done]:
+    for step in steps_of(merge.run, table_names)[: merge.done]:
+        if step.table is not None and not entry_count(merge.run, step.table):
+            continue
         for column in step.columns:
             if step.table is not None:
-                yield _table_name(step.table), layout.table_key(number, column)
+                yield step.table, layout.table_key(number, column)
             for segment in step.segments:
                 yield layout.column_name(column), layout.segment_key(number, column, segment)
 
@@ -84,7 +87,7 @@ class Merging:
     def __init__(self, number: int) -> None:
         """Begin with nothing; the merge writes run `number`."""
         self.number = number
-        self._table: int | None = None
+        self._table: bytes | None = None
         self._merge: TableMerge | None = None
         self._kept: npt.NDArray[np.uint32] | None = None
         self._left_out: Bitmap | None = None
@@ -113,15 +116,13 @@ class Merging:
         assert self._merge is not None
         keys, ordinals, directory = self._merge.merged
         if layout.DIRECTORY in step.columns:
-            offset = ID_HEADER_OFFSET if step.table == IDS else source.header_offset
-            directory = make_table(keys, ordinals, offset, is_sorted=True).directory
+            bits = directory_bits(step.table, len(keys), source.header_offset)
+            directory = make_table(keys, ordinals, bits, is_sorted=True).directory
             self._table = self._merge = None
-        merged = Table(keys, ordinals, directory)
-        put_table(_table_name(step.table), run.number, merged, put, step.columns)
-        if step.table == IDS:
+        put_table(step.table, run.number, Table(keys, ordinals, directory), put, step.columns)
+        if step.table == layout.IDS:
             self._kept = ordinals
-            return replace(run, id_count=len(keys))
-        return replace(run, entry_count=len(keys))
+        return with_count(run, step.table, len(keys))
 
     def prepare(
         self, step: Step, run: RunInfo, runs: Sequence[Run], source: Source, dead: Bitmap | None
@@ -134,11 +135,11 @@ class Merging:
         if step.table is not None and not self._take(step.table, runs, source):
             self._advance(step, run, runs, source, dead, most=WINDOW_ENTRIES)
 
-    def _take(self, table: int, runs: Sequence[Run], source: Source) -> bool:
+    def _take(self, table: bytes, runs: Sequence[Run], source: Source) -> bool:
         """Make `table` the one that is merged; returns whether it is new."""
         if self._table == table:
             return False
-        lengths = [len(_table_of(each, table, source).keys) for each in runs]
+        lengths = [len(each.named_table(table, source).keys) for each in runs]
         self._table, self._merge = table, TableMerge(lengths)
         return True
 
@@ -157,9 +158,9 @@ class Merging:
         assert step.table is not None
         if self._merge.is_complete:
             return
-        is_first = step.table == IDS and layout.ORDINALS in step.columns
+        is_first = step.table == layout.IDS and layout.ORDINALS in step.columns
         left_out = dead if is_first else self._find_left_out(run, source)
-        tables = [_table_of(each, step.table, source) for each in runs]
+        tables = [each.named_table(step.table, source) for each in runs]
         self._merge.advance(tables, left_out, most)
 
     def _find_left_out(self, run: RunInfo, source: Source) -> Bitmap | None:
@@ -185,11 +186,3 @@ def _stored_kept(run: RunInfo, source: Source) -> npt.NDArray[np.uint32]:
             f" {run.id_count} documents {run.start}..{run.stop}"
         )
     return kept
-
-
-def _table_of(run: Run, table: int, source: Source) -> Table:
-    return run.id_table(source) if table == IDS else run.table(table, source)
-
-
-def _table_name(table: int) -> bytes:
-    return layout.IDS if table == IDS else layout.table_name(table)

@@ -1,22 +1,21 @@
 """Runs: the immutable part of the database, in memory or in LMDB's map.
 
 A run covers consecutive ordinals.  It has the tables of keys that `Keying` defines, a table of the
-hashes of ids, all sorted, and columns by ordinal cut into segments.  This module alone packs and
-unpacks the stored values of a run.
+hashes of ids, all sorted, and columns by ordinal cut into segments.  This module and `table` alone
+pack and unpack the stored values of a run.
 
 Mapped values are not copied.  LMDB touches every page of a value that it returns, so a value is
 fetched once, when it is first needed, and kept as long as the run is live; its pages stay where
 they are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
@@ -26,21 +25,15 @@ from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs import page_cache
+from simdb.storage.runs.table import (
+    Put,
+    Table,
+    directory_bits,
+    empty_table,
+    entry_count,
+    stored_bits,
+)
 from simdb.values import EMPTY, WEIGHTED
-
-Put = Callable[[bytes, bytes, Any], None]
-# The widest directory: a wider one would cost more memory than it saves time.
-HEADER_BITS_MAX = 28
-# The header offset of the table of ids, which is probed less often: two to four entries a header.
-ID_HEADER_OFFSET = -1
-
-
-class Table(NamedTuple):
-    """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1]."""
-
-    keys: npt.NDArray[np.uint64]
-    ordinals: npt.NDArray[np.uint32]
-    directory: npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,14 +160,15 @@ class Run:
     def __init__(
         self,
         info: RunInfo,
-        tables: Sequence[Table] | None = None,
-        id_table: Table | None = None,
+        tables: Mapping[bytes, Table] | None = None,
         segments: Sequence[Segment] | None = None,
     ) -> None:
-        """Give all parts for a run in memory, and none for a stored run."""
+        """Give all parts for a run in memory, and none for a stored run.
+
+        `tables`: all tables by the names of their sub-databases.
+        """
         self.info = info
-        self._tables: dict[int, Table] = dict(enumerate(tables or ()))
-        self._id_table = id_table
+        self._tables: dict[bytes, Table] = dict(tables or {})
         self._columns: dict[tuple[int, int], npt.NDArray[Any]] = {
             (column, number): array
             for number, segment in enumerate(segments or ())
@@ -191,20 +185,22 @@ class Run:
 
     def table(self, number: int, source: Source) -> Table:
         """Return table `number`."""
-        if number not in self._tables:
-            name = layout.table_name(number)
-            self._tables[number] = self._fetch_table(
-                name, self.info.entry_count, source, source.header_offset
-            )
-        return self._tables[number]
+        return self.named_table(layout.table_name(number), source)
+
+    def polytope_table(self, number: int, source: Source) -> Table:
+        """Return cross-polytope table `number`; only documents with weights are in it."""
+        return self.named_table(layout.polytope_name(number), source)
 
     def id_table(self, source: Source) -> Table:
         """Return the table of hashes of ids."""
-        if self._id_table is None:
-            self._id_table = self._fetch_table(
-                layout.IDS, self.info.id_count, source, ID_HEADER_OFFSET
-            )
-        return self._id_table
+        return self.named_table(layout.IDS, source)
+
+    def named_table(self, name: bytes, source: Source) -> Table:
+        """Return the table of a sub-database."""
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = self._fetch_table(name, source)
+        return table
 
     def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         """Return one column of one segment."""
@@ -281,7 +277,10 @@ class Run:
         start = self.info.start + number * layout.SEGMENT_ORDINALS
         return start, min(start + layout.SEGMENT_ORDINALS, self.info.stop)
 
-    def _fetch_table(self, name: bytes, count: int, source: Source, header_offset: int) -> Table:
+    def _fetch_table(self, name: bytes, source: Source) -> Table:
+        count = entry_count(self.info, name)
+        if layout.is_polytope_name(name) and not count:
+            return empty_table(directory_bits(name, 0, source.header_offset))
         parts = []
         for column, dtype in ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4")):
             key = layout.table_key(self.info.number, column)
@@ -294,7 +293,7 @@ class Run:
             parts.append(self._noted(array))
         key = layout.table_key(self.info.number, layout.DIRECTORY)
         directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
-        if len(directory) != (1 << header_bits(count, header_offset)) + 1:
+        if stored_bits(name, directory, count, source.header_offset) is None:
             raise CorruptError(
                 f"the directory of run {self.info.number} of {name.decode()} has"
                 f" {len(directory)} entries, which do not fit {count} keys"
@@ -337,55 +336,17 @@ def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: i
         )
 
 
-def header_bits(entry_count: int, header_offset: int) -> int:
-    """Return the width t of a table's directory: floor(log2 n) + `header_offset`, limited.
-
-    It is the t of PSM (Sood & Loguinov 2011, section 4.3), whose table takes T' = 1 + 2^(t - d)
-    times the memory of the fingerprints, with d = log2 n.  PSM calls the directory a header table.
-    """
-    return min(max(entry_count.bit_length() - 1 + header_offset, 0), HEADER_BITS_MAX)
-
-
-def make_table(
-    keys: npt.NDArray[np.uint64],
-    ordinals: npt.NDArray[np.uint32],
-    header_offset: int,
-    *,
-    is_sorted: bool = False,
-) -> Table:
-    """Sort both columns in place unless sorted, and make the directory (see `header_bits`)."""
-    if not is_sorted:
-        kernel.sort(keys, ordinals)
-    bits = header_bits(len(keys), header_offset)
-    directory = codec.allocate(np.uint32, (1 << bits) + 1)
-    kernel.directory(keys, bits, directory)
-    return Table(keys, ordinals, directory)
-
-
-def run_keys(run: Run, table_count: int, width: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield sub-database and key of every value of a run."""
+def run_keys(run: Run, table_names: Sequence[bytes], width: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield sub-database and key of every value of a run; `table_names`: its tables of keys."""
     number = run.info.number
-    for name in [*layout.table_names(table_count), layout.IDS]:
-        for column in layout.TABLE_KINDS:
-            yield name, layout.table_key(number, column)
+    for name in [*table_names, layout.IDS]:
+        if run.info.polytope_count or not layout.is_polytope_name(name):
+            for column in layout.TABLE_KINDS:
+                yield name, layout.table_key(number, column)
     for segment in range(run.segment_count):
         for column in layout.COLUMN_KINDS:
             if column != layout.VECTOR or (width and run.info.weighted_count):
                 yield layout.column_name(column), layout.segment_key(number, column, segment)
-
-
-def put_table(
-    name: bytes, number: int, table: Table, put: Put, chosen: Iterable[int] = layout.TABLE_KINDS
-) -> None:
-    """Write the `chosen` columns of a table of run `number`."""
-    columns: dict[int, npt.NDArray[Any]] = {
-        layout.KEYS: table.keys,
-        layout.ORDINALS: table.ordinals,
-        layout.DIRECTORY: table.directory,
-    }
-    for column in chosen:
-        key = layout.table_key(number, column)
-        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, columns[column]))
 
 
 def put_segment(number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.merge import empty_table, merge_tables, without
-from simdb.storage.runs.run import Table
+from simdb.storage.runs.merge import merge_tables, without
+from simdb.storage.runs.table import Table, table_with_room
 
 
 class TableMerge:
@@ -20,7 +20,7 @@ class TableMerge:
         """Allocate memory for tables of these lengths; nothing is merged yet."""
         self._lengths = lengths
         self._positions = [0] * len(lengths)
-        self._merged = empty_table(sum(lengths))
+        self._merged = table_with_room(sum(lengths))
         self._count = 0
 
     @property

@@ -16,7 +16,7 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.signatures import COUNTED_MAX
 from simdb.storage import layout
-from simdb.storage.runs.run import Table
+from simdb.storage.runs.table import Table
 from simdb.values import Match, Sketches
 
 U32 = npt.NDArray[np.uint32]

@@ -14,7 +14,7 @@ from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.storage import layout
-from simdb.storage.runs.run import Table
+from simdb.storage.runs.table import Table
 from simdb.values import Match, Sketches, known
 
 U32 = npt.NDArray[np.uint32]

@@ -1,0 +1,147 @@
+"""Tables: sorted keys with the ordinals of their documents, and a directory over their headers.
+
+The sub-database of a table decides which documents are in it, and how wide its directory is:
+`table/NN` and `ids` have a directory for the number of their entries, and `polytope/NN` one whose
+headers consist of whole vertices.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.storage import codec, layout
+from simdb.storage.records.manifest import RunInfo
+
+Put = Callable[[bytes, bytes, Any], None]
+# The widest directory: a wider one would cost more memory than it saves time.
+HEADER_BITS_MAX = 28
+# The header offset of the table of ids, which is probed less often: two to four entries a header.
+ID_HEADER_OFFSET = -1
+# The widths of the directory of a cross-polytope table: its headers consist of whole vertices.  A
+# table below the number of entries has the width before it.
+POLYTOPE_HEADER_BITS = (7, 13, 18, 22)
+POLYTOPE_ENTRIES = (2896, 1 << 17, 6_000_000)
+
+
+class Table(NamedTuple):
+    """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1]."""
+
+    keys: npt.NDArray[np.uint64]
+    ordinals: npt.NDArray[np.uint32]
+    directory: npt.NDArray[np.uint32]
+
+
+def make_table(
+    keys: npt.NDArray[np.uint64],
+    ordinals: npt.NDArray[np.uint32],
+    bits: int,
+    *,
+    is_sorted: bool = False,
+) -> Table:
+    """Sort both columns in place unless sorted, and make the directory for headers of `bits`."""
+    if not is_sorted:
+        kernel.sort(keys, ordinals)
+    directory = codec.allocate(np.uint32, (1 << bits) + 1)
+    kernel.directory(keys, bits, directory)
+    return Table(keys, ordinals, directory)
+
+
+def empty_table(bits: int) -> Table:
+    """Return a table without entries, whose directory has headers of `bits` bits."""
+    directory = np.zeros((1 << bits) + 1, np.uint32)
+    return Table(np.empty(0, np.uint64), np.empty(0, np.uint32), directory)
+
+
+def table_with_room(count: int) -> Table:
+    """Return a table with room for `count` entries; the directory is left empty."""
+    keys, ordinals = codec.allocate(np.uint64, count), codec.allocate(np.uint32, count)
+    return Table(keys, ordinals, np.empty(0, np.uint32))
+
+
+def put_table(
+    name: bytes, number: int, table: Table, put: Put, chosen: Iterable[int] = layout.TABLE_KINDS
+) -> None:
+    """Write the `chosen` columns of a table of run `number`.
+
+    Nothing is written of a cross-polytope table without entries.
+    """
+    if layout.is_polytope_name(name) and not len(table.keys):
+        return
+    columns: dict[int, npt.NDArray[Any]] = {
+        layout.KEYS: table.keys,
+        layout.ORDINALS: table.ordinals,
+        layout.DIRECTORY: table.directory,
+    }
+    for column in chosen:
+        key = layout.table_key(number, column)
+        put(name, key, codec.encode_array(layout.TABLE_KINDS[column], key, columns[column]))
+
+
+def directory_bits(name: bytes, entry_count: int, header_offset: int) -> int:
+    """Return the width of the directory of a new table in the sub-database `name`."""
+    if layout.is_polytope_name(name):
+        return polytope_header_bits(entry_count)
+    return header_bits(entry_count, ID_HEADER_OFFSET if name == layout.IDS else header_offset)
+
+
+def stored_bits(
+    name: bytes, directory: npt.NDArray[np.uint32], entry_count: int, header_offset: int
+) -> int | None:
+    """Return the width of the stored directory of a table; None if it is a wrong one.
+
+    Cross-polytope tables of any size may have each of their widths.
+    """
+    usual = directory_bits(name, entry_count, header_offset)
+    possible = POLYTOPE_HEADER_BITS if layout.is_polytope_name(name) else (usual,)
+    return next((bits for bits in possible if len(directory) == (1 << bits) + 1), None)
+
+
+def header_bits(entry_count: int, header_offset: int) -> int:
+    """Return the width t of a table's directory: floor(log2 n) + `header_offset`, limited.
+
+    It is the t of PSM (Sood & Loguinov 2011, section 4.3), whose table takes T' = 1 + 2^(t - d)
+    times the memory of the fingerprints, with d = log2 n.  PSM calls the directory a header table.
+    """
+    return min(max(entry_count.bit_length() - 1 + header_offset, 0), HEADER_BITS_MAX)
+
+
+def polytope_header_bits(entry_count: int) -> int:
+    """Return the width of the directory of a new cross-polytope table."""
+    return POLYTOPE_HEADER_BITS[bisect_right(POLYTOPE_ENTRIES, entry_count)]
+
+
+def entry_count(info: RunInfo, name: bytes) -> int:
+    """Return the number of entries of a run in the table of a sub-database."""
+    if name == layout.IDS:
+        return info.id_count
+    return info.polytope_count if layout.is_polytope_name(name) else info.entry_count
+
+
+def with_count(info: RunInfo, name: bytes, count: int) -> RunInfo:
+    """Return the row of a run with another number of entries in the table of a sub-database."""
+    if name == layout.IDS:
+        return replace(info, id_count=count)
+    if layout.is_polytope_name(name):
+        return replace(info, polytope_count=count)
+    return replace(info, entry_count=count)
+
+
+def run_info(
+    number: int, start: int, stop: int, counts: Mapping[bytes, int], weighted_count: int
+) -> RunInfo:
+    """Return the row of a run in the manifest; `counts`: the entries of each of its tables."""
+    first, first_polytope = layout.table_name(0), layout.polytope_name(0)
+    return RunInfo(
+        number,
+        start,
+        stop,
+        counts[first],
+        counts[layout.IDS],
+        weighted_count,
+        counts.get(first_polytope, 0),
+    )

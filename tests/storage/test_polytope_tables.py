@@ -1,0 +1,205 @@
+"""Every live document with weights has exactly one entry in each cross-polytope table."""
+
+import numpy as np
+import polytope_tables
+import pytest
+from soundness import TINY
+
+import simdb
+from simdb.storage import codec, layout
+from simdb.storage.records.manifest import (
+    Manifest,
+    RunInfo,
+    decode_manifest,
+    encode_manifest,
+)
+from simdb.storage.runs.table import directory_bits, polytope_header_bits, stored_bits
+
+NAME = layout.polytope_name(2)
+
+
+def texts(count, seed=0):
+    generator = np.random.default_rng(seed)
+    words = generator.choice([f"w{number}" for number in range(200)], (count, 20))
+    return [" ".join(row) for row in words]
+
+
+def insert_mixed(database, prefix):
+    """Insert texts, ready fingerprints and empty texts, some of each in every commit."""
+    for at, text in enumerate(texts(12)):
+        database.insert(f"{prefix} text {at}", text)
+        database.insert(f"{prefix} bits {at}", 7919 * at)
+        database.insert(f"{prefix} empty {at}", "")
+
+
+@pytest.fixture
+def mixed(database):
+    insert_mixed(database, "old")
+    return database
+
+
+def test_sealing_and_merging_give_each_weighted_document_its_keys(mixed):
+    found = polytope_tables.stored(mixed)
+
+    assert len(mixed.stats().runs) >= 2
+    assert len(found) == 12
+    assert found == polytope_tables.expected(mixed)
+
+
+def test_deleted_documents_leave_the_tables_when_their_run_is_merged(mixed):
+    mixed.delete_many([f"old text {at}" for at in range(6)])
+    insert_mixed(mixed, "new")
+
+    found = polytope_tables.stored(mixed)
+
+    assert len(found) == 18
+    assert found == polytope_tables.expected(mixed)
+
+
+@pytest.mark.parametrize("verb", ["compact", "rebuild"])
+def test_compacting_and_rebuilding_keep_every_entry(mixed, verb):
+    mixed.delete_many(["old text 3", "old bits 4", "old empty 5"])
+    getattr(mixed, verb)()
+
+    found = polytope_tables.stored(mixed)
+
+    assert len(found) == 11
+    assert found == polytope_tables.expected(mixed)
+
+
+def test_the_tables_are_there_when_the_database_is_opened_again(mixed, open_database):
+    wanted = polytope_tables.expected(mixed)
+    mixed.close()
+
+    with open_database() as again:
+        found = polytope_tables.stored(again)
+
+    assert found == wanted
+
+
+def test_runs_sealed_inside_a_transaction_have_the_tables(database):
+    with database.write() as transaction:
+        for at, text in enumerate(texts(9)):
+            transaction.insert(at, text)
+            transaction.query(text)
+        with transaction._state() as state:
+            runs = [run.info for run in state.runs]
+        found = polytope_tables.stored(transaction)
+
+    assert sum(run.polytope_count for run in runs) == 5
+    assert found == polytope_tables.expected(database)
+
+
+def test_documents_without_weights_cost_no_values_and_no_number(database):
+    database.insert_many(range(20), np.arange(20, dtype=np.uint64))
+
+    assert polytope_tables.stored_values(database) == [0, 0, 0, 0]
+    assert polytope_tables.stored(database) == {}
+    assert row_of(database) == 6
+
+
+def row_of(database):
+    """Return how many numbers the manifest has for the first run."""
+    environment = database._store.environment
+    with environment.reading() as transaction:
+        handle = environment.subdatabase(layout.MANIFEST)
+        value = transaction.get(layout.MANIFEST_KEY, db=handle)
+        stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
+        return len(stored["runs"][0])
+
+
+def test_weighted_documents_are_counted_in_the_manifest(mixed):
+    assert row_of(mixed) == 7
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_a_database_has_as_many_tables_as_its_options_say(open_database, count):
+    database = open_database(options=simdb.Options(polytopes=count, delta_documents=4, growth=2))
+    database.insert_many(range(11), texts(11))
+
+    assert len(polytope_tables.stored_values(database)) == count
+    assert polytope_tables.stored(database) == polytope_tables.expected(database)
+
+
+def test_without_polytopes_nothing_of_them_is_stored(open_database):
+    database = open_database(options=simdb.Options(polytopes=0, delta_documents=4, growth=2))
+    database.insert_many(range(11), texts(11))
+
+    sections = database.stats().section_bytes
+
+    assert "learnt" not in sections
+    assert not [name for name in sections if name.startswith("polytope/")]
+    assert row_of(database) == 6
+
+
+def test_statistics_name_the_tables_and_their_bytes(mixed):
+    sections = mixed.stats().section_bytes
+
+    assert [name for name in sections if name.startswith("polytope/")] == [
+        "polytope/00", "polytope/01", "polytope/02", "polytope/03",
+    ]  # fmt: skip
+    assert sections["polytope/00"] > 0
+
+
+def test_a_header_consists_of_whole_vertices_and_grows_with_the_table():
+    counts = [0, 2895, 2896, 2**17 - 1, 2**17, 5_999_999, 6_000_000, 2**32 - 1]
+
+    assert [polytope_header_bits(count) for count in counts] == [7, 7, 13, 13, 18, 18, 22, 22]
+    assert directory_bits(NAME, 5, 0) == 7
+    assert directory_bits(layout.table_name(2), 5, 0) == 2
+
+
+@pytest.mark.parametrize("bits", [7, 13, 18, 22])
+def test_a_stored_directory_may_have_each_of_the_widths(bits):
+    directory = np.zeros((1 << bits) + 1, np.uint32)
+
+    assert stored_bits(NAME, directory, 3, -1) == bits
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 65, 128, 257, (1 << 13)])
+def test_a_stored_directory_of_another_width_is_refused(length):
+    directory = np.zeros(length, np.uint32)
+
+    assert stored_bits(NAME, directory, 3, -1) is None
+
+
+def test_a_manifest_with_cross_polytope_tables_comes_back_as_it_was():
+    rows = (RunInfo(0, 0, 5, 5, 5, 4, 3), RunInfo(1, 5, 6, 1, 1, 1, 0))
+    manifest = Manifest(runs=rows, next_run=2, next_ordinal=6, delta_start=6)
+
+    assert decode_manifest(encode_manifest(manifest)) == manifest
+
+
+def test_a_run_with_more_entries_than_weighted_documents_is_refused():
+    rows = (RunInfo(0, 0, 5, 5, 5, 2, 3),)
+    value = encode_manifest(Manifest(runs=rows, next_run=1, next_ordinal=5, delta_start=5))
+
+    with pytest.raises(simdb.CorruptError, match="more entries"):
+        decode_manifest(value)
+
+
+def test_tables_in_one_run_may_have_any_width_that_is_stored(tmp_path):
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert_many(range(9), texts(9))
+        database.compact()
+        environment = database._store.environment
+        key = layout.table_key(database.stats().runs[0].run, layout.DIRECTORY)
+
+        def widen(transaction):
+            handle = environment.subdatabase(NAME)
+            keys_key = layout.table_key(layout.key_number(key), layout.KEYS)
+            value = transaction.get(keys_key, db=handle)
+            keys = codec.decode_array(layout.TABLE_KINDS[layout.KEYS], keys_key, value, "<u8")
+            starts = np.arange((1 << 13) + 1, dtype=object) << 51
+            directory = np.searchsorted(keys.astype(object), starts).astype(np.uint32)
+            kind = layout.TABLE_KINDS[layout.DIRECTORY]
+            transaction.put(key, codec.encode_array(kind, key, directory), db=handle)
+
+        environment.write(widen)
+
+    with simdb.open(tmp_path / "db") as database:
+        found = list(database.check(deep=True))
+        entries = polytope_tables.stored(database)
+
+        assert found == []
+        assert entries == polytope_tables.expected(database)
