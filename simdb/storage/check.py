@@ -60,6 +60,7 @@ def check_presence(
     for run in contents.runs:
         for name in (*table_names, layout.IDS):
             yield from _tried(name, partial(run.named_table, name, source))
+        yield from _tried(layout.LEARNT, partial(run.sample, source))
         for number in range(run.segment_count):
             for column in layout.COLUMN_KINDS:
                 name = layout.column_name(column)
@@ -115,7 +116,8 @@ def check_strays(
     expected = {each for run in contents.runs for each in run_keys(run, table_names, source.width)}
     if contents.manifest.unfinished is not None:
         expected.update(written_keys(contents.manifest.unfinished, table_names))
-    for name in (*table_names, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
+    learnt = [layout.LEARNT] if any(map(layout.is_polytope_name, table_names)) else []
+    for name in (*table_names, *learnt, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
         for key, _ in source.every(name):
             if (name, key) not in expected:
                 message = f"the value under key {key.hex()} belongs to no run"

@@ -21,6 +21,7 @@ from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.tombstones import read_tombstones
+from simdb.storage.runs.samples import decode_sample
 from taking import Taking
 
 KEY = layout.number_key(0)
@@ -131,6 +132,11 @@ def clusters(data):
     kept.whole(layout.MEMBER_ORDINALS)
     kept.members(3, layout.MEMBER_ORDINALS)
     kept.ring(3, most=50)
+
+
+def learnt(data):
+    """Decode the sample of a run."""
+    decode_sample(0, with_checksum(layout.LEARNT_KIND, KEY, data))
 
 
 def idf(data):

@@ -27,6 +27,7 @@ from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.merge import write_run
 from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.samples import put_sample
 
 
 def write_staged(
@@ -93,6 +94,9 @@ def _write_sealed(
         table_names=names,
         dead=staging.dead,
     )
+    sample = runs[-1].sample(source) if len(runs) == start + 1 else None
+    if sample is not None:
+        put_sample(number, sample, writer.put)
     for run in base.runs[start:]:
         drop_run(writer, run)
     writer.clear(layout.DELTA)
