@@ -20,11 +20,11 @@ from simdb.vector_form import width
 
 DIMENSIONS = (64, 128)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
-AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, ROTATION, BANDING = (
-    "auto", "exhaustive", "bphs", "psm", "multiprobe", "rotation", "banding",
+AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
+    "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip
 PROBING_METHODS = (PSM, MULTIPROBE)  # these go by the weights of a query
-METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, ROTATION)
+METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, POLYTOPE, ROTATION)
 MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
 VECTOR_LENGTH_MAX = 2**31 - 1
 # At -4, headers take less than a quarter of a byte a document and point at 16 to 32 entries.

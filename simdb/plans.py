@@ -13,6 +13,8 @@ class Plan:
     `method`:
     "exhaustive" compares every document.
     "bphs" looks up `tables` tables, with up to `flips` flipped header bits in each.
+    "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
+    weights of the query; see docs/ALGORITHMS.md.
     "psm" looks up one table, "multiprobe" several tables: all headers whose flipped bits have costs
     (natural logarithms, by their volatility) that sum to `theta` or less.
     "rotation" finds pairs by sorting in `tables` orders.
@@ -68,8 +70,10 @@ class Probe:
     `rank`: the rank of that header, from 1, in the order in which PSM and multi-probe look up the
     table; headers of equal cost share the best rank.  None if the method looks up all headers with
     so few flips.
+    `vertices`: in a cross-polytope table, how many vertices of that header are not the query's own.
     """
 
     table: int
     flipped: tuple[int, ...]
     rank: int | None
+    vertices: int = 0

@@ -139,12 +139,19 @@ def _minima(explanation: simdb.Explanation) -> Row:
 def _probe_row(probe: simdb.Probe | None) -> Row | None:
     if probe is None:
         return None
-    return {"table": probe.table, "flipped": list(probe.flipped), "rank": probe.rank}
+    return {
+        "table": probe.table,
+        "flipped": list(probe.flipped),
+        "rank": probe.rank,
+        "vertices": probe.vertices,
+    }
 
 
 def _probe_in_words(probe: simdb.Probe | None) -> str | None:
     if probe is None:
         return None
+    if probe.vertices:
+        return f"table {probe.table}, other vertices: {probe.vertices}"
     flipped = ", ".join(map(str, probe.flipped)) or "none"
     return f"table {probe.table}, flipped bits: {flipped}"
 

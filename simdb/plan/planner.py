@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from simdb.options import AUTO
-from simdb.plan import bands, exhaustive, probing, rotation, tables
+from simdb.plan import bands, exhaustive, polytopes, probing, rotation, tables
 from simdb.plan.calibration import Calibration
 from simdb.plan.cost import USUAL_DELAYS, Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population
@@ -19,7 +19,7 @@ from simdb.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
-    Population: (exhaustive, tables, probing, rotation),
+    Population: (exhaustive, tables, probing, polytopes, rotation),
     BandedPopulation: (bands,),
 }
 # A plan with better recall is chosen if it costs at most this many times the cheapest plan.

@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol
 
 from simdb.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
+from simdb.plan.polytope_reach import PolytopeRun
 
 KEY_BYTES = 8
 ORDINAL_BYTES = 4
@@ -48,10 +49,24 @@ class Population:
     vector_bytes: int = 0  # of one volatility vector
     crowding: float = 1.0  # entries beside a document under its header, over the mean of headers
     unseen: int = 0  # documents that the calibration does not cover
+    polytope_tables: int = 0
+    polytope_runs: tuple[PolytopeRun, ...] = ()
+    delta_count: int = 0  # documents in no run, which are compared one by one
 
-    def grown(self, count: int, directory_bits: int) -> "Population":
-        """Return the same tables with `count` documents in one run."""
-        return replace(self, count=count, directory_bits=directory_bits, unseen=0)
+    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
+        """Return the same tables with `count` documents in one run.
+
+        `directory_bits`, `polytope_bits`: the width of the directories of the two kinds of tables.
+        What was learnt in the largest run stays learnt.
+        """
+        largest = max(self.polytope_runs, key=lambda run: run.count, default=None)
+        is_same = largest is not None and largest.width == polytope_bits
+        sample = largest.sample if largest is not None and is_same else None
+        run = PolytopeRun(count, polytope_bits, sample)
+        return replace(
+            self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
+            polytope_runs=(run,),
+        )  # fmt: skip
 
     def check(self, criterion: Criterion) -> None:
         """Raise OptionError if no plan can answer the criterion."""
@@ -74,6 +89,12 @@ class Population:
     def asking_seconds(self) -> float:
         """Seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
+
+    def bytes_of_polytopes(self) -> float:
+        """Return the bytes per document that a search in cross-polytope tables reads from."""
+        entry = KEY_BYTES + ORDINAL_BYTES
+        headers = sum(HEADER_BYTES << run.width for run in self.polytope_runs)
+        return self.polytope_tables * (entry + headers / max(self.count, 1)) + self.vector_bytes
 
     def bytes_of(self, tables: int, *, has_headers: bool, is_measured: bool) -> float:
         """Return the bytes per document that a search in `tables` tables reads from."""
@@ -116,8 +137,8 @@ class BandedPopulation:
     vector_bytes: int
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
 
-    def grown(self, count: int, directory_bits: int) -> "BandedPopulation":
-        """Return the same tables with `count` documents in one run."""
+    def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
+        """Return the same tables with `count` documents in one run; see `Population.grown`."""
         return replace(self, count=count, directory_bits=directory_bits)
 
     def check(self, criterion: Criterion) -> None:

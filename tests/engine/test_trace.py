@@ -5,7 +5,7 @@ import pytest
 
 import simdb
 from simdb.bits import header_mask, leading_masks, set_bits
-from simdb.engine.search.methods.probing import find_probe
+from simdb.engine.search.methods.probing import probe_of
 from simdb.plans import Plan
 from simdb.values import Probing
 
@@ -106,7 +106,7 @@ def test_the_rank_is_the_place_in_the_order_of_vosh():
 
     for cost, chosen in ordered:
         stored = sum(1 << bit for bit in chosen)
-        probe = find_probe(plan, 0, stored, levels, leading_masks(1, 1))
+        probe = probe_of(plan.probing, 0, stored, levels, leading_masks(1, 1))
         if cost > 20:
             assert probe is None
             continue
@@ -121,6 +121,6 @@ def test_a_header_beyond_the_cap_is_not_asked_for():
     masks = leading_masks(1, 1)
 
     # 9 headers differ in at most one bit; 28 more in two.
-    assert find_probe(plan, 0, 1 << 60, levels, masks).rank == 2
-    assert find_probe(plan, 0, 3 << 60, levels, masks) is None
-    assert find_probe(plan, 0, 3, levels, masks) == simdb.Probe(0, (), 1)
+    assert probe_of(plan.probing, 0, 1 << 60, levels, masks).rank == 2
+    assert probe_of(plan.probing, 0, 3 << 60, levels, masks) is None
+    assert probe_of(plan.probing, 0, 3, levels, masks) == simdb.Probe(0, (), 1)

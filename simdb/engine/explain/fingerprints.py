@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.engine.search.measure import levels_of
-from simdb.engine.search.method import Method
+from simdb.engine.search.method import Asked
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.fingerprint_kind import fingerprint_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.options import Options
+from simdb.options import EXHAUSTIVE, Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.reports import DifferingBit, Explanation, FeatureDifference
@@ -35,8 +35,9 @@ class Side:
     """One of the two documents.
 
     `weights`: as exact as they are known; `measured`: the weights that similarity is estimated
-    from; `levels` uint8[64]: how far each bit is from flipping; each None without weights.
-    `features`: None without a text.  `is_uncovered`: stored, but the calibration does not cover it.
+    from, and `vector` the same packed; `levels` uint8[64]: how far each bit is from flipping; each
+    None without weights.
+    `features`: None without a text.  `ordinal`: None if the document is not stored.
     """
 
     id: Id | None
@@ -46,7 +47,8 @@ class Side:
     measured: F32 | None
     features: NamedFeatures | None
     levels: npt.NDArray[np.uint8] | None = None
-    is_uncovered: bool = False
+    vector: npt.NDArray[np.uint8] | None = None
+    ordinal: int | None = None
 
     @property
     def has_weights(self) -> bool:
@@ -75,10 +77,12 @@ def explain_stored(
         is_stored=other_id is not None,
     )
     plan = state.plan(criterion)
-    method = method_of(state, plan)
+    asking, stored = (right, left) if other_id is None else (left, right)
+    probe, is_reached = _reached(state, criterion, plan, asking, stored)
     return explain(
-        left, right, options=store.options, criterion=criterion, plan=plan, method=method
-    )
+        left, right, options=store.options, criterion=criterion, plan=plan, probe=probe,
+        is_reached=is_reached,
+    )  # fmt: skip
 
 
 def explain(
@@ -88,12 +92,13 @@ def explain(
     options: Options,
     criterion: Criterion,
     plan: Plan | None = None,
-    method: Method | None = None,
+    probe: Probe | None = None,
+    is_reached: bool = True,
 ) -> Explanation:
     """Return why the two documents match by `criterion`, or do not.
 
-    `plan` and the `method` that carries it out: how a query would be answered.  The query is the
-    document that is not stored, or else the left one.
+    `plan`: how a query would be answered; `probe`: what finds the stored document, if it is found
+    by a look-up; `is_reached`: whether it is found at all.
     """
     differing = left.bits ^ right.bits
     similarity = _similarity(left.measured, right.measured)
@@ -101,13 +106,6 @@ def explain(
     flips = [(differing & mask).bit_count() for mask in masks]
     distance = differing.bit_count()
     faults = _faults(left, right, criterion, distance, similarity)
-    asking, stored = (right, left) if right.id is None else (left, right)
-    probe, reached = None, True
-    if plan is not None and method is not None:
-        if method.find_probe is not None:
-            probe = method.find_probe(plan, asking.bits, stored.bits, asking.levels, masks)
-        is_compared = method.compares_all or (plan.compared > 0 and stored.is_uncovered)
-        reached = distance <= plan.distance and (is_compared or probe is not None)
     features, shared_count = differences(left.features, right.features)
     assumed = criterion.similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
@@ -122,10 +120,10 @@ def explain(
         table_count=len(masks),
         flips=min(flips),
         is_match=not faults,
-        is_found=not faults and reached,
+        is_found=not faults and is_reached,
         plan=plan,
-        probe=probe if reached else None,
-        reason=_reason(faults, criterion, distance, similarity, flips, plan, reached, probe),
+        probe=probe if is_reached else None,
+        reason=_reason(faults, criterion, distance, similarity, flips, plan, is_reached, probe),
         features=features,
         shared_count=shared_count,
     )
@@ -138,8 +136,10 @@ def stored_side(state: State, id: Id) -> Side:
     stored = state.kind.fingerprint_of(sketches, 0)
     weights = stored.weights
     levels = None if weights is None else levels_of(sketches)[0]
-    is_uncovered = int(ordinals[0]) >= state.uncovered_from
-    return Side(id, stored.bits, stored.is_empty, weights, weights, None, levels, is_uncovered)
+    vector = None if weights is None else sketches.vectors[0]
+    return Side(
+        id, stored.bits, stored.is_empty, weights, weights, None, levels, vector, int(ordinals[0])
+    )
 
 
 def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
@@ -151,7 +151,10 @@ def given_side(sketcher: Sketcher, document: Any, errors: str) -> Side:
     if features is not None:
         weights = sketcher.weights([document], errors=errors)[0]
     levels = None if weights is None or sketches.levels is None else sketches.levels[0]
-    return Side(None, sketched.bits, sketched.is_empty, weights, sketched.weights, features, levels)
+    vector = None if sketched.weights is None else sketches.vectors[0]
+    return Side(
+        None, sketched.bits, sketched.is_empty, weights, sketched.weights, features, levels, vector
+    )
 
 
 def differences(
@@ -185,6 +188,23 @@ def differences(
         for at in order
     )
     return differences, len(hashes) - len(chosen)
+
+
+def _reached(
+    state: State, criterion: Criterion, plan: Plan, asking: Side, stored: Side
+) -> tuple[Probe | None, bool]:
+    """Return the probe of the plan that finds the stored document, and whether it is found."""
+    method = method_of(state, plan)
+    assert stored.ordinal is not None
+    query, other = (
+        Asked(side.bits, side.levels, side.vector, side.ordinal) for side in (asking, stored)
+    )
+    probe = None
+    if method.find_probe is not None:
+        probe = method.find_probe(state, criterion, plan, query, other)
+    is_near = (asking.bits ^ stored.bits).bit_count() <= plan.distance
+    is_compared = method.compares(state, plan, stored.ordinal)
+    return probe, is_near and (is_compared or probe is not None)
 
 
 def _similarity(left: F32 | None, right: F32 | None) -> float | None:
@@ -252,9 +272,13 @@ def _reason(
 
 def _probe_in_words(plan: Plan | None, probe: Probe | None) -> str:
     if probe is None:
-        if plan is None or not plan.compared:
+        if plan is None or plan.method == EXHAUSTIVE:
             return ""
-        return ", comparing the documents that the calibration does not cover"
+        if plan.compared:
+            return ", comparing the documents that the calibration does not cover"
+        return ", comparing the documents that are not in a run yet"
+    if probe.vertices:
+        return f" in table {probe.table} with {probe.vertices} other vertices"
     if not probe.flipped:
         return f" in table {probe.table} by its own header"
     flipped = "bit " + " and ".join(map(str, probe.flipped))

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.explain.fingerprints import differences
-from simdb.engine.search.method import Method
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
@@ -51,7 +50,8 @@ def explain_stored(
     criterion = question.criterion(store.options, is_weighted=True, is_stored=other_id is not None)
     plan = state.plan(criterion)
     bands = bands_of(store.options)
-    return explain(left, right, bands, criterion, plan=plan, method=method_of(state, plan))
+    is_compared = method_of(state, plan).compares(state, plan, 0)
+    return explain(left, right, bands, criterion, plan=plan, is_compared=is_compared)
 
 
 def stored_signature(state: State, id: Id) -> Side:
@@ -72,11 +72,11 @@ def explain(
     criterion: Criterion,
     *,
     plan: Plan | None = None,
-    method: Method | None = None,
+    is_compared: bool = True,
 ) -> Explanation:
     """Return why the two documents match by `criterion`, or do not.
 
-    `plan` and the `method` that carries it out: how a query would be answered.
+    `plan`: how a query would be answered; `is_compared`: whether it compares all documents.
     """
     sketch = bands.sketch
     minima = bands.minima_of(left.vector[None]), bands.minima_of(right.vector[None])
@@ -86,7 +86,7 @@ def explain(
     same = bands.agreeing(left.vector[None], right.vector[None])[0]
     tables = () if is_empty else tuple(np.flatnonzero(same).tolist())
     is_match = not is_empty and bool(similarity >= np.float32(criterion.similarity))
-    is_reached = method is None or method.compares_all or bool(tables)
+    is_reached = is_compared or bool(tables)
     features, shared_count = differences(left.features, right.features)
     return Explanation(
         left=left.id,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.engine.write.idf import copy_idf
+from simdb.engine.write.learning import learn
 from simdb.engine.write.unfinished import drop_unfinished
 from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
@@ -144,6 +145,7 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
             dead=base.dead,
             renumber=True,
         )
+        learn(writer, info, None)
         rows = (info,)
     for run in base.runs:
         drop_run(writer, run)

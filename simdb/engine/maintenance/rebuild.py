@@ -23,6 +23,7 @@ from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import View
+from simdb.engine.write.learning import learn
 from simdb.engine.write.replace_clusters import write_anew
 from simdb.engine.write.writer import Writer
 from simdb.errors import CorruptError, Error, FormatError
@@ -174,6 +175,7 @@ def _write(writer: Writer, source: Source, found: Salvage, kept: U32) -> None:
     rows: tuple[RunInfo, ...] = ()
     if len(kept):
         info, states = _write_run(writer, found, kept)
+        learn(writer, info, None)
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)

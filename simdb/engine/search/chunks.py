@@ -6,7 +6,7 @@ measures all volatility vectors, or compares documents one by one, the segments 
 chunks instead.  The delta is in memory anyway and is the last chunk.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -17,7 +17,8 @@ from simdb.engine.state.state import State
 from simdb.plans import Plan
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs import page_cache
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
 
 ENTRY_BYTES = 12  # a key and an ordinal
 HEADER_BYTES = 4
@@ -75,9 +76,7 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
     part = state.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
     try:
         if chunk.window is not None:
-            _fetch(
-                chunk.run, chunk.window, method_of(state, plan).tables(state, plan), state.source
-            )
+            _fetch(chunk.window, method_of(state, plan).tables(state, plan, chunk.run))
         yield part
     finally:
         chunk.run.give_back()
@@ -93,12 +92,13 @@ def _windows(
     state: State, run: Run, plan: Plan, size_bytes: int
 ) -> Iterator[tuple[int, int] | None]:
     """Yield windows of a run; under each, the entries of all tables take at most `size_bytes`."""
-    directories = []
-    for table in method_of(state, plan).tables(state, plan):
-        directories.append(run.table(table, state.source).directory)
+    directories, entries = [], 0
+    for table in method_of(state, plan).tables(state, plan, run):
+        directories.append(table.directory)
+        entries = len(table.keys)
         run.give_back()  # the first read of a table touches all of its pages
     share = size_bytes // len(directories)
-    headers, entries = len(directories[0]) - 1, run.info.entry_count
+    headers = len(directories[0]) - 1
     if entries * ENTRY_BYTES + headers * HEADER_BYTES <= share:
         yield None
         return
@@ -113,11 +113,10 @@ def _windows(
         start = stop
 
 
-def _fetch(run: Run, window: tuple[int, int], tables: Sequence[int], source: Source) -> None:
+def _fetch(window: tuple[int, int], tables: Iterable[Table]) -> None:
     """Bring the part of some tables that is under a window into memory."""
     start, stop = window
-    for number in tables:
-        table = run.table(number, source)
+    for table in tables:
         first, last = int(table.directory[start]), int(table.directory[stop])
         for part in (table.directory[start : stop + 1], table.keys[first:last]):
             page_cache.fetch(part)

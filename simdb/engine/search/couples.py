@@ -18,6 +18,8 @@ from simdb.storage.runs.table import Table
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16
+LOOKUP_QUERIES = 1 << 13
+LOOKUP_QUERIES_FIRST = 1 << 6
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -50,6 +52,37 @@ class Searched(NamedTuple):
 
     fingerprints: U64
     ordinals: U32
+
+
+class Batches:
+    """Batches of documents to look up, each drawn from the whole range of ordinals.
+
+    The number of pairs from a batch is not known before, so the size of each batch follows from the
+    pairs of the batch before it, and at most doubles.  A large group of similar neighbours is
+    spread over many batches.
+    """
+
+    def __init__(self, ordinals: U32) -> None:
+        """Take the ordinals of the documents, ascending."""
+        stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
+        self._ordinals = np.concatenate(
+            [ordinals[:0], *(ordinals[at::stride] for at in range(stride))]
+        )
+        self._last = 0
+        self._size = LOOKUP_QUERIES_FIRST
+
+    def __iter__(self) -> Iterator[U32]:
+        """Yield the batches; after each, `found` must be called."""
+        start = 0
+        while start < len(self._ordinals):
+            batch = self._ordinals[start : start + self._size]
+            start, self._last = start + len(batch), len(batch)
+            yield batch
+
+    def found(self, pairs: int) -> None:
+        """Take the number of pairs of the last batch."""
+        suggested = CHUNK_PAIRS * self._last // max(pairs, 1)
+        self._size = max(1, min(LOOKUP_QUERIES, 2 * self._size, suggested))
 
 
 def sweep_tables(

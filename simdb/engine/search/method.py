@@ -4,9 +4,9 @@ A method is a record of functions.  The default of each field serves a method th
 The methods are in `engine/search/methods/`, and `methods/register.py` lists them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
 from simdb.values import Match, Sketches
 
 U8 = npt.NDArray[np.uint8]
@@ -27,27 +29,46 @@ Links = Callable[[State, Criterion, Plan], Iterator[Couples] | None]
 LinksAmong = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
 
 
+class Asked(NamedTuple):
+    """One of two documents of which it is asked how a search for one finds the other.
+
+    `levels`: uint8[64], and `vector`: the packed vector; None without weights.  `ordinal`: None if
+    the document is not stored.
+    """
+
+    bits: int
+    levels: U8 | None = None
+    vector: U8 | None = None
+    ordinal: int | None = None
+
+
 class FindProbe(Protocol):
-    """A function that finds the first probe with which a plan reaches a stored fingerprint."""
+    """A function that finds the first probe with which a plan reaches a stored document."""
 
     def __call__(
-        self, plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
+        self, state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
     ) -> Probe | None:
-        """Return the probe; None if no probe reaches the fingerprint.
-
-        `levels`: uint8[64] of the query, None if it has no weights.  `masks`: the leading bits of
-        each table.
-        """
+        """Return the probe; None if no probe reaches the document."""
 
 
-def no_tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return no table."""
-    return ()
+def no_tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield no table."""
+    return iter(())
 
 
 def never(plan: Plan) -> bool:
     """Return False."""
     return False
+
+
+def none_compared(state: State, plan: Plan, ordinal: int) -> bool:
+    """Return False."""
+    return False
+
+
+def all_compared(state: State, plan: Plan, ordinal: int) -> bool:
+    """Return True."""
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +84,9 @@ class Method:
     fingerprint; it returns ordinals and distances, rows if they are many, or None.
     `links` returns every matching pair once, in chunks, or None if each document must be looked up.
     `links_among` returns the matching pairs among some documents, by position.
-    `tables`: the numbers of the tables that a plan reads.  `scans_vectors`: whether a plan measures
-    every stored vector and reads no table.  `compares_all`: whether every query is compared with
-    every stored document.  `find_probe` tells which probe of a plan finds a document.
+    `tables`: the tables of a run that a plan reads.  `scans_vectors`: whether a plan measures
+    every stored vector and reads no table.  `compares`: whether every query is compared with a
+    stored document, given by its ordinal.  `find_probe` tells which probe finds a document.
     """
 
     search: Search | None = None
@@ -73,7 +94,7 @@ class Method:
     search_bits: SearchBits | None = None
     links: Links | None = None
     links_among: LinksAmong | None = None
-    tables: Callable[[State, Plan], Sequence[int]] = no_tables
+    tables: Callable[[State, Plan, Run], Iterator[Table]] = no_tables
     scans_vectors: Callable[[Plan], bool] = never
-    compares_all: bool = False
+    compares: Callable[[State, Plan, int], bool] = none_compared
     find_probe: FindProbe | None = None

@@ -21,7 +21,7 @@ from simdb.plan.planner import choose, considered, explained
 from simdb.plan.probing import reach
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
-from simdb.storage.runs.table import header_bits
+from simdb.storage.runs.table import header_bits, polytope_header_bits
 from simdb.values import ORDINALS_MAX
 
 # More documents than exist, and few enough for floating-point arithmetic.
@@ -52,7 +52,8 @@ def planned(
     """
     if count is not None:
         whole = _whole_count(count)
-        population = population.grown(whole, header_bits(whole, options.header_offset))
+        widths = header_bits(whole, options.header_offset), polytope_header_bits(whole)
+        population = population.grown(whole, *widths)
     delays = delays_of(calibration)
     plan = choose(criterion, population, calibration, delays)
     ways = considered(criterion, population, calibration, delays)

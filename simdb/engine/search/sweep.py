@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.couples import CHUNK_PAIRS, Couples, estimated, searched
+from simdb.engine.search.couples import Batches, Couples, estimated, searched
 from simdb.engine.search.lookup import search
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.rows import Rows
@@ -18,9 +18,6 @@ from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-
-LOOKUP_QUERIES = 1 << 13
-LOOKUP_QUERIES_FIRST = 1 << 6
 
 U32 = npt.NDArray[np.uint32]
 
@@ -53,30 +50,16 @@ def look_up(
     """Yield each document of `ordinals`, on the left, with every document that matches it.
 
     `later_only`: only with documents of greater ordinals; otherwise left can be above right.
-
-    The number of pairs from a batch is not known before, so the size of each batch follows from the
-    pairs of the batch before it, and at most doubles.  Each batch is drawn from the whole range of
-    ordinals, so that a large group of similar neighbours is spread over many batches.
     """
-    ordinals = _spread(ordinals)
-    start, size = 0, LOOKUP_QUERIES_FIRST
-    while start < len(ordinals):
-        batch = ordinals[start : start + size]
+    batches = Batches(ordinals)
+    for batch in batches:
         sketches = stored_sketches(state, batch)
         after = batch if later_only else None
         rows = search(state, sketches, criterion, after=after, plan=plan)
+        batches.found(len(rows.ordinals))
         if len(rows.ordinals):
             state.check_known(rows.ordinals)
             yield _from_rows(rows, batch)
-        start += size
-        suggested = CHUNK_PAIRS * len(batch) // max(len(rows.ordinals), 1)
-        size = max(1, min(LOOKUP_QUERIES, 2 * size, suggested))
-
-
-def _spread(ordinals: U32) -> U32:
-    """Return all ordinals in an order in which any few in a row come from the whole range."""
-    stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
-    return np.concatenate([ordinals[:0], *(ordinals[at::stride] for at in range(stride))])
 
 
 def _from_rows(rows: Rows, queries: U32) -> Couples:

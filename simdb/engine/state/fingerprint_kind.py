@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.engine.state.polytope_tables import polytope_runs
 from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
 from simdb.index.permutation import Permutations
@@ -34,6 +35,11 @@ class FingerprintKind:
         self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
         self._options = options
+
+    @property
+    def learnt_similarity(self) -> float:
+        """The similarity from which on the samples of the runs have all matches they found."""
+        return self._options.similarity
 
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
@@ -76,6 +82,9 @@ class FingerprintKind:
             source.width,
             self._crowding(view, source) if is_swept else 1.0,
             view.unseen,
+            self.keying.polytopes.table_count,
+            polytope_runs(view, source),
+            len(view.delta.ordinals),
         )
 
     def empty_population(self, *, has_weights: bool) -> Population:
@@ -83,8 +92,9 @@ class FingerprintKind:
         width = self._options.sketch.vector_bytes if has_weights else 0
         keying = self.keying
         return Population(
-            0, keying.blocks, keying.leading, keying.header_bits, 0, width > 0, vector_bytes=width
-        )
+            0, keying.blocks, keying.leading, keying.header_bits, 0, width > 0, vector_bytes=width,
+            polytope_tables=keying.polytopes.table_count if has_weights else 0,
+        )  # fmt: skip
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.plan.polytope_reach import PolytopeRun
 from simdb.storage import layout
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.columns import ColumnPart, LazyKernel, SealedParts
@@ -49,6 +50,9 @@ class Sealed:
         # The first ordinal beyond the calibration, and the tables that compare what follows it.
         self.covered_tables: tuple[int, Any] = (-1, None)
         self.id_tables: Any = None
+        # What is known of the cross-polytope tables of each run, and their thresholds.
+        self.polytope_runs: tuple[PolytopeRun, ...] | None = None
+        self.thresholds: dict[tuple[float, float, bool], npt.NDArray[np.float32]] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
         self.vectors = LazyKernel(self.parts, partial(_make_vectors, kind))
 

@@ -75,6 +75,7 @@ class View:
         self.swept_plans: dict[Criterion, Plan] = {}
         self.tables: Any = None
         self.covered_tables: Any = None
+        self.polytopes: Any = None
         self.id_tables: Any = None
         self.pieces = ColumnParts(self.sealed.parts, delta)
         self.identifiers = FollowedKernel(self.sealed.identifiers, delta, follow_identifiers)
@@ -160,6 +161,10 @@ class Kind(Protocol):
     @property
     def masks(self) -> Sequence[int]:
         """One mask for each table: the bits that lead its keys."""
+
+    @property
+    def learnt_similarity(self) -> float:
+        """The similarity from which on the samples of the runs have all matches they found."""
 
     @property
     def methods(self) -> Sequence[str]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.state.store import Store
+from simdb.engine.write.learning import learn
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.unfinished import begin_merge, carry_on
 from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
@@ -27,7 +28,6 @@ from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.merge import write_run
 from simdb.storage.runs.run import Run, Source
-from simdb.storage.runs.samples import put_sample
 
 
 def write_staged(
@@ -94,9 +94,7 @@ def _write_sealed(
         table_names=names,
         dead=staging.dead,
     )
-    sample = runs[-1].sample(source) if len(runs) == start + 1 else None
-    if sample is not None:
-        put_sample(number, sample, writer.put)
+    learn(writer, info, staging.dead)
     for run in base.runs[start:]:
         drop_run(writer, run)
     writer.clear(layout.DELTA)

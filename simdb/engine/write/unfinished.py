@@ -7,6 +7,7 @@ A commit does as many steps as are due for the documents that were inserted sinc
 from collections.abc import Sequence
 from dataclasses import replace
 
+from simdb.engine.write.learning import learn
 from simdb.engine.write.writer import DROPPED, Writer, drop_run
 from simdb.errors import CorruptError
 from simdb.plan import compaction
@@ -64,6 +65,7 @@ def carry_on(
         run = merging.write(step, run, runs, source, writer.put, dead)
     if due < len(steps):
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
+    learn(writer, run, dead)
     _drop(writer, runs)
     unmerged = [row for row in manifest.runs if row not in rows]
     every = sorted([*unmerged, run], key=lambda row: row.start)

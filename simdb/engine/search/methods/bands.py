@@ -1,6 +1,6 @@
 """Search of signatures: by bands of MinHash minima (LSH), or by measuring every signature."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import ALL_BITS
 from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
-from simdb.engine.search.method import Method
+from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -16,6 +16,7 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.signatures import COUNTED_MAX
 from simdb.storage import layout
+from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values import Match, Sketches
 
@@ -106,9 +107,9 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     yield couples.chosen(similarities >= np.float32(criterion.similarity))
 
 
-def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return the tables of all bands."""
-    return range(state.keying.table_count)
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the tables of all bands."""
+    return (run.table(number, state.source) for number in range(state.keying.table_count))
 
 
 def measure_all(
@@ -136,5 +137,5 @@ BANDING_METHOD = Method(
     search=search, search_one=search_one, links=links, links_among=links_among, tables=tables
 )
 EXHAUSTIVE_METHOD = Method(
-    search=measure_all, links_among=compare_all, scans_vectors=always, compares_all=True
+    search=measure_all, links_among=compare_all, scans_vectors=always, compares=all_compared
 )

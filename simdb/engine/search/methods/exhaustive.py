@@ -1,6 +1,6 @@
 """Exhaustive search: compares every stored fingerprint or measures every volatility vector."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -8,12 +8,13 @@ import numpy.typing as npt
 from simdb.bits import FINGERPRINT_BITS, bit_counts
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table
 from simdb.engine.search.measure import Candidates, by_candidates, estimates
-from simdb.engine.search.method import Method
+from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.storage import layout
+from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values import Match, Sketches, known
 
@@ -110,9 +111,9 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
         yield couples.chosen(similarities >= np.float32(criterion.similarity))
 
 
-def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return the number of the one table that is compared as a whole."""
-    return range(1)
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the one table that is compared as a whole."""
+    return (run.table(number, state.source) for number in range(1))
 
 
 def _candidates(
@@ -134,5 +135,5 @@ METHOD = Method(
     links_among=links_among,
     tables=tables,
     scans_vectors=scans_vectors,
-    compares_all=True,
+    compares=all_compared,
 )

@@ -1,6 +1,6 @@
 """Search by block permutations (BPHS): looks up the query's header, and flipped ones, in tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,12 +9,14 @@ import numpy.typing as npt
 from simdb.bits import set_bits
 from simdb.engine.search.couples import Couples, measured, sweep_tables, whole_table
 from simdb.engine.search.measure import Candidates, by_candidates
-from simdb.engine.search.method import Method
+from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
 from simdb.values import Sketches
 
 U8 = npt.NDArray[np.uint8]
@@ -37,17 +39,17 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
     return (measured(state, couples, criterion) for couples in swept)
 
 
-def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return the numbers of all tables."""
-    return range(state.keying.table_count)
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield all tables."""
+    return (run.table(number, state.source) for number in range(state.keying.table_count))
 
 
 def find_probe(
-    plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
+    state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
 ) -> Probe | None:
     """Return the probe of the first table whose headers differ in at most `plan.flips` bits."""
-    for table, mask in enumerate(masks):
-        flipped = (query ^ stored) & mask
+    for table, mask in enumerate(state.kind.masks):
+        flipped = (query.bits ^ stored.bits) & mask
         if flipped.bit_count() <= plan.flips:
             return Probe(table, tuple(set_bits(flipped)), None)
     return None

@@ -4,7 +4,7 @@ Documents that the calibration of a plan does not cover are compared one by one,
 of the kernel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from simdb.bits import header_mask, set_bits
 from simdb.engine.search.measure import Candidates, by_candidates, levels_of
-from simdb.engine.search.method import Method
+from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
@@ -20,6 +20,8 @@ from simdb.plan.probing import count_sets
 from simdb.plan.problem import Criterion
 from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
 from simdb.plans import Plan, Probe
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
 from simdb.values import Match, Probing, Sketches
 
 U8 = npt.NDArray[np.uint8]
@@ -66,18 +68,32 @@ def search_one(
     return [Match(state.id_of(ordinal), *measured) for ordinal, *measured in rows]
 
 
-def tables(state: State, plan: Plan) -> Sequence[int]:
-    """Return the numbers of the tables that a plan probes."""
-    return range(plan.tables)
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the tables that a plan probes."""
+    return (run.table(number, state.source) for number in range(plan.tables))
+
+
+def compares(state: State, plan: Plan, ordinal: int) -> bool:
+    """Return whether a plan compares a document because the calibration does not cover it."""
+    return plan.compared > 0 and ordinal >= state.uncovered_from
 
 
 def find_probe(
-    plan: Plan, query: int, stored: int, levels: U8 | None, masks: Sequence[int]
+    state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
 ) -> Probe | None:
-    """Return the first probe that reaches a stored fingerprint, with its rank in the table."""
-    probing = plan.probing
-    if levels is None or probing is None:
+    """Return the first probe that reaches a stored document, with its rank in the table."""
+    if query.levels is None or plan.probing is None:
         return None
+    return probe_of(plan.probing, query.bits, stored.bits, query.levels, state.kind.masks)
+
+
+def probe_of(
+    probing: Probing, query: int, stored: int, levels: U8, masks: Sequence[int]
+) -> Probe | None:
+    """Return the first probe of a fingerprint with these `levels` that reaches a stored one.
+
+    `masks`: the leading bits of each table.
+    """
     pair = SampledPairs(
         np.array([query], np.uint64), levels[None, :], np.array([stored], np.uint64)
     )
@@ -160,5 +176,6 @@ METHOD = Method(
     search_one=search_one,
     links_among=links_among,
     tables=tables,
+    compares=compares,
     find_probe=find_probe,
 )

@@ -1,0 +1,213 @@
+"""Search by cross-polytope tables: looks up the headers that similar documents are likely to have.
+
+Candidates are measured by their stored vectors in the same call of the kernel.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.search.couples import Batches, Couples, searched
+from simdb.engine.search.method import Asked, Method
+from simdb.engine.search.methods.exhaustive import links_among
+from simdb.engine.search.rows import MANY, Rows
+from simdb.engine.state.polytope_tables import polytope_runs, polytopes_of, thresholds_of
+from simdb.engine.state.state import State
+from simdb.plan.polytopes import shares
+from simdb.plan.problem import Criterion
+from simdb.plans import Plan, Probe
+from simdb.storage.records.delta import Delta
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.table import Table
+from simdb.values import Match, Sketches
+
+VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+
+def search(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    after: U32 | None,
+) -> Rows:
+    """Return the matches of every sketch; see `Method`."""
+    vectors = sketches.vectors
+    return _search(state, vectors, criterion, plan, either=False, first=first, after=after)
+
+
+def search_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
+) -> list[Match] | None:
+    """Return the matches of one document with weights, best first; None if there are many."""
+    similarity = criterion.similarity
+    assert similarity is not None
+    share, sign_limit = shares(similarity, criterion.recall)
+    view, source = state.view, state.source
+    found = polytopes_of(view, source).search_one(
+        sketches.vectors[0],
+        thresholds_of(view, source, similarity, share, either=False),
+        similarity,
+        sign_limit,
+        plan.distance,
+        first and criterion.distance is None,
+        MANY,
+    )
+    if found is None:
+        return None
+    if criterion.distance is not None:
+        found = [match for match in found if match[1] <= criterion.distance]
+    return [
+        Match(state.id_of(ordinal), distance, similarity)
+        for ordinal, distance, similarity in found[: 1 if first else limit]
+    ]
+
+
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Yield every matching pair once: each document of a run is looked up in all runs.
+
+    It is enough that one of two documents finds the other, so the thresholds are lower than those
+    of a query.  A pair that both find is left out when the later one finds it.  Documents of the
+    delta are looked up in the runs, and compared with each other.
+    """
+    nothing = Delta(state.delta.stop, state.width, state.keying).view()
+    runs = state.only(state.runs, nothing)
+    stored = searched(runs, is_measured=True).ordinals
+    for queries, rows in _looked_up(runs, criterion, plan, stored, either=True):
+        yield _first_found(runs, queries, rows, criterion)
+    recent = searched(state.only([], state.delta), is_measured=True).ordinals
+    if not len(recent):
+        return
+    for queries, rows in _looked_up(runs, criterion, plan, recent, either=False):
+        yield Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
+    for couples in links_among(state, criterion, plan, recent):
+        yield replace(couples, left=recent[couples.left], right=recent[couples.right])
+
+
+def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
+    """Yield the cross-polytope tables of a run."""
+    return (run.polytope_table(at, state.source) for at in range(plan.tables))
+
+
+def compares(state: State, plan: Plan, ordinal: int) -> bool:
+    """Return whether a document is compared because it is in no run yet."""
+    return ordinal >= state.delta.start
+
+
+def find_probe(
+    state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
+) -> Probe | None:
+    """Return the first probe that reaches a document in a run."""
+    number = bisect_right([run.info.start for run in state.runs], stored.ordinal or 0) - 1
+    if query.vector is None or stored.vector is None or compares(state, plan, stored.ordinal or 0):
+        return None
+    assert criterion.similarity is not None
+    share, _ = shares(criterion.similarity, criterion.recall)
+    limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=False)
+    width = polytope_runs(state.view, state.source)[number].width
+    found = kernel.polytope_probe(
+        query.vector, stored.vector, width, plan.tables, float(limits[number])
+    )
+    if found is None:
+        return None
+    table, _, own, probed = found
+    return Probe(table, (), None, vertices=_differing_vertices(own, probed, width))
+
+
+def _differing_vertices(own: int, probed: int, width: int) -> int:
+    """Return how many vertices of two headers of `width` bits differ."""
+    count, left = 0, width
+    for bits in VERTEX_BITS:
+        left -= bits
+        if left < 0:
+            break
+        count += (own ^ probed) >> left & ((1 << bits) - 1) != 0
+    return count
+
+
+def _search(
+    state: State, vectors: U8, criterion: Criterion, plan: Plan, *, either: bool,
+    first: bool = False, after: U32 | None = None,
+) -> Rows:  # fmt: skip
+    assert criterion.similarity is not None
+    share, limit = shares(criterion.similarity, criterion.recall)
+    found = polytopes_of(state.view, state.source).search(
+        vectors,
+        thresholds=thresholds_of(
+            state.view, state.source, criterion.similarity, share, either=either
+        ),
+        similarity=criterion.similarity,
+        distance=limit,
+        delta_distance=plan.distance,
+        first=first and criterion.distance is None,
+        after=after,
+    )
+    rows = Rows(*found)
+    if criterion.distance is None:
+        return rows
+    return rows.chosen(np.flatnonzero(rows.distances <= criterion.distance))
+
+
+def _looked_up(
+    state: State, criterion: Criterion, plan: Plan, ordinals: U32, *, either: bool
+) -> Iterator[tuple[U32, Rows]]:
+    """Yield the documents `ordinals` in batches, with the matches of each, themselves left out."""
+    batches = Batches(ordinals)
+    for queries in batches:
+        vectors = state.vectors(queries).gather(queries)
+        rows = _search(state, vectors, criterion, plan, either=either)
+        state.check_known(rows.ordinals)
+        rows = rows.chosen(np.flatnonzero(rows.ordinals != queries[rows.queries]))
+        batches.found(len(rows.ordinals))
+        if len(rows.ordinals):
+            yield queries, rows
+
+
+def _first_found(state: State, queries: U32, rows: Rows, criterion: Criterion) -> Couples:
+    """Return the pairs that the earlier document finds, or that only the later one finds."""
+    assert criterion.similarity is not None
+    share, _ = shares(criterion.similarity, criterion.recall)
+    limits = thresholds_of(state.view, state.source, criterion.similarity, share, either=True)
+    asking = queries[rows.queries]
+    is_new = rows.ordinals > asking
+    starts = np.array([run.info.start for run in state.runs], np.int64)
+    runs_of = np.searchsorted(starts, asking, side="right") - 1
+    described = polytope_runs(state.view, state.source)
+    for number, run in enumerate(described):
+        which = np.flatnonzero(~is_new & (runs_of == number))
+        if len(which):
+            # The later document finds the earlier one; would the earlier one find it, too?
+            earlier, later = rows.ordinals[which], asking[which]
+            is_new[which] = ~kernel.polytope_reaches(
+                state.vectors(earlier).gather(earlier),
+                state.vectors(later).gather(later),
+                float(limits[number]),
+                run.width,
+                state.keying.polytopes.table_count,
+            )
+    left, right = np.minimum(asking, rows.ordinals), np.maximum(asking, rows.ordinals)
+    return Couples(left, right, rows.distances, rows.similarities).chosen(is_new)
+
+
+METHOD = Method(
+    search=search,
+    search_one=search_one,
+    links=links,
+    links_among=links_among,
+    tables=tables,
+    compares=compares,
+    find_probe=find_probe,
+)

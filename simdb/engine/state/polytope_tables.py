@@ -1,0 +1,84 @@
+"""Polytope tables: the cross-polytope tables of a view, and how far a search in them must go.
+
+Every run has tables and a sample of its own (`plan/polytope_reach.py`), and so a threshold of its
+own.  Documents that are in no run yet are compared one by one.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.state.view import View
+from simdb.plan.polytope_reach import PolytopeRun, Sample, thresholds
+from simdb.storage import layout
+from simdb.storage.runs.run import Run, Source
+from simdb.values import WEIGHTED
+
+F32 = npt.NDArray[np.float32]
+
+
+def polytopes_of(view: View, source: Source) -> Any:
+    """Return the cross-polytope tables of a view, ready for look-up."""
+    if view.polytopes is None:
+        view.polytopes = _made(view, source)
+    return view.polytopes
+
+
+def thresholds_of(
+    view: View, source: Source, similarity: float, share: float, *, either: bool
+) -> F32:
+    """Return the threshold of each run that finds a share of the matches; see `polytope_reach`."""
+    known = view.sealed.thresholds
+    key = (similarity, share, either)
+    found = known.get(key)
+    if found is None:
+        runs = polytope_runs(view, source)
+        tables = view.kind.keying.polytopes.table_count
+        each = thresholds(runs, similarity, share, tables=tables, either=either)
+        found = known[key] = np.array(each, np.float32)
+    return found
+
+
+def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
+    """Return what the planner must know of the cross-polytope tables of each run."""
+    sealed = view.sealed
+    if sealed.polytope_runs is None:
+        described = []
+        if view.kind.keying.polytopes.table_count:
+            least = view.kind.learnt_similarity
+            described = [_described(run, source, least) for run in view.runs]
+        sealed.polytope_runs = tuple(described)
+    return sealed.polytope_runs
+
+
+def _described(run: Run, source: Source, least: float) -> PolytopeRun:
+    rows = run.sample(source)
+    sample = None if rows is None else Sample(rows, least)
+    width = len(run.polytope_table(0, source).directory).bit_length() - 1
+    return PolytopeRun(run.info.polytope_count, width, sample)
+
+
+def _made(view: View, source: Source) -> Any:
+    tables = range(view.kind.keying.polytopes.table_count)
+    runs = [[_parts(run, table, source) for table in tables] for run in view.runs]
+    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in view.pieces]
+    return kernel.Polytopes(
+        source.width, segments, runs, _weighted_delta(view), view.dead, view.windows
+    )
+
+
+def _parts(run: Run, table: int, source: Source) -> tuple[Any, Any, Any]:
+    part = run.polytope_table(table, source)
+    return part.keys, part.ordinals, part.directory
+
+
+def _weighted_delta(view: View) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Return the fingerprints and ordinals of the documents of the delta that have weights."""
+    delta = view.delta
+    if delta.weighted_count == len(delta.batch):
+        return delta.batch.fingerprints, delta.ordinals
+    chosen = np.flatnonzero(delta.batch.states == WEIGHTED)
+    ordinals = (chosen + delta.start).astype(np.uint32)
+    return np.ascontiguousarray(delta.batch.fingerprints[chosen]), ordinals

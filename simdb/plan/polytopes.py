@@ -1,0 +1,152 @@
+"""Search by cross-polytope tables: plans that look up the likely headers of a query's weights.
+
+See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  A header names the largest coordinates of
+the rotated weights.  The search looks up, in all tables, every header that costs at most one
+threshold (`polytope_reach`).  Each run has a threshold of its own, so a collection can change: what
+was learnt from the documents of one run is used for that run only.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from simdb.bits import FINGERPRINT_BITS
+from simdb.errors import OptionError
+from simdb.options import POLYTOPE
+from simdb.plan.chance import binomial_below
+from simdb.plan.polytope_reach import probe_count, thresholds, universal
+from simdb.plan.problem import Criterion, Population
+from simdb.plan.way import Problem
+from simdb.plans import Plan
+
+METHODS = (POLYTOPE,)
+# The sign bits in a key, by which a candidate is judged before its vector is read.
+KEY_SIGNS = 42
+# The share of the matches that the filter by sign bits can lose, and at most this part of all that
+# may be lost.
+FILTER_LOSS = 0.002
+FILTER_PART = 0.2
+# A probe reads the directory and the first entries of a bucket, partly at the same time.
+PROBE_READS = 1.25
+PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for volatility
+ENTRY_SECONDS = 2e-9
+
+
+def plans(problem: Problem[Population]) -> list[Plan]:
+    """Return the plan with all tables; none if the recall, queries or tables do not allow it."""
+    criterion, population = problem.criterion, problem.population
+    if not population.polytope_tables or not criterion.is_weighted:
+        return []
+    if criterion.similarity is None or criterion.recall >= 1.0:
+        return []
+    table_share, _ = shares(criterion.similarity, criterion.recall)
+    either = population.is_swept
+    found = thresholds(
+        population.polytope_runs, criterion.similarity, table_share,
+        tables=population.polytope_tables, either=either,
+    )  # fmt: skip
+    return [] if math.inf in found else [_plan(problem, found)]
+
+
+def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
+    """Return the plan; OptionError if there is none."""
+    found = plans(problem)
+    if found:
+        return found[0]
+    raise OptionError(f"method='polytope' {_hindrance(problem.criterion, problem.population)}")
+
+
+def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
+    """Return in words why no plan looks up cross-polytope tables; "" if one does."""
+    if criterion.similarity is not None and criterion.recall >= 1.0:
+        return "; cross-polytope tables are never certain"
+    return ""
+
+
+def shares(similarity: float, recall: float) -> tuple[float, int]:
+    """Return the share that the tables must find, and the limit of the filter by sign bits.
+
+    The filter keeps candidates of which at most so many sign bits in the key differ.
+    """
+    loss = min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
+    return recall / (1.0 - loss), _sign_limit(similarity, loss, KEY_SIGNS)
+
+
+def delta_limit(similarity: float, recall: float) -> int:
+    """Return the limit of the same filter for documents that are compared by all 64 sign bits."""
+    loss = min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
+    return _sign_limit(similarity, loss, FINGERPRINT_BITS)
+
+
+def _sign_limit(similarity: float, loss: float, signs: int) -> int:
+    differs = math.acos(min(similarity, 1.0)) / math.pi
+    for limit in range(signs):
+        if 1.0 - binomial_below(signs, differs, limit) <= loss:
+            return limit
+    return signs
+
+
+def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
+    criterion, population, delays = problem.criterion, problem.population, problem.delays
+    assert criterion.similarity is not None
+    runs, tables = population.polytope_runs, population.polytope_tables
+    counts = [
+        tables * probe_count(threshold, run.width)
+        for run, threshold in zip(runs, found, strict=True)
+    ]
+    entries = sum(
+        count * (1 + run.count / (1 << run.width)) for run, count in zip(runs, counts, strict=True)
+    )
+    _, sign_limit = shares(criterion.similarity, criterion.recall)
+    share = binomial_below(KEY_SIGNS, 0.5, sign_limit)
+    seconds = (
+        population.asking_seconds
+        + tables * PREPARE_TIMES * delays.prepare
+        + sum(counts) * PROBE_READS * delays.memory
+        + entries * (ENTRY_SECONDS + share * delays.candidate)
+        + population.delta_count * delays.compare
+    )
+    return Plan(
+        POLYTOPE, tables, 0, round(sum(counts)),
+        delta_limit(criterion.similarity, criterion.recall), criterion.similarity,
+        criterion.recall, seconds, _in_words(problem, found, sum(counts)),
+        header_bits=max((run.width for run in runs), default=0),
+        bytes_per_document=population.bytes_of_polytopes(),
+    )  # fmt: skip
+
+
+def _in_words(problem: Problem[Population], found: Sequence[float], probes: float) -> str:
+    """Return in words what the plan does, and for how many documents its threshold is learnt."""
+    criterion, population = problem.criterion, problem.population
+    assert criterion.similarity is not None
+    runs, tables = population.polytope_runs, population.polytope_tables
+    share, _ = shares(criterion.similarity, criterion.recall)
+    learnt = sum(
+        run.count
+        for run, threshold in zip(runs, found, strict=True)
+        if threshold < universal(
+            criterion.similarity, share, width=run.width, tables=tables, either=population.is_swept
+        )
+    )  # fmt: skip
+    words = (
+        f"about {probes:.1f} headers of {tables} cross-polytope table(s) find {criterion.recall:g}"
+        f" of the documents at similarity {criterion.similarity:g}"
+    )
+    if learnt:
+        return f"{words} or more; learnt from {learnt:,} of {population.count:,} documents"
+    return f"{words}, whatever the documents are"
+
+
+def _hindrance(criterion: Criterion, population: Population) -> str:
+    if not population.polytope_tables:
+        return (
+            "needs cross-polytope tables, and this database has none; make them with compact() or"
+            " rebuild(polytopes=4), or use method='auto'"
+        )
+    if criterion.similarity is None:
+        return "needs similarity=; for a distance use method='bphs'"
+    if not criterion.is_weighted:
+        return "needs queries with weights; give a simdb.Fingerprint with weights or a text"
+    return (
+        f"cannot reach recall {criterion.recall:g} at similarity={criterion.similarity:g}; use"
+        " method='exhaustive'"
+    )

@@ -1,0 +1,137 @@
+"""Write `simdb/plan/polytope_table.py`: how far cross-polytope headers of similar documents are.
+
+    python tools/generate/polytope_table.py
+
+Weights of two documents at cosine s, projected onto the coordinates of a random rotation, are
+jointly normal with correlation s, whatever the documents are.  So one simulation with normal
+vectors serves every collection.  The stored vectors have 4 bits for each weight; the simulated
+pairs are chosen by the cosine of their 4-bit vectors, since that is what a search measures.
+"""
+
+import math
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.vector_form import unpack
+
+TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_table.py"
+WIDTHS = (7, 13, 18, 22)
+SIMILARITIES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
+SHARES = (
+    0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999,
+)  # fmt: skip
+THRESHOLD_STEP = 0.25
+THRESHOLDS = 17
+DIMENSIONS = 128
+PAIRS = 30_000
+# Pairs from this much above a similarity count as pairs at it: a little too easy, by less than
+# the error of the sample.
+BAND = 0.002
+QUERIES = 1_000
+LINE = 98
+
+U8 = npt.NDArray[np.uint8]
+Costs = dict[int, list[npt.NDArray[np.float64]]]
+
+
+def main() -> None:
+    generator = np.random.default_rng(2011)
+    sides = [pairs_at(similarity, generator) for similarity in SIMILARITIES]
+    costs: Costs = {}
+    least: Costs = {}
+    for width in WIDTHS:
+        forward = [kernel.polytope_costs(left, right, width, 1) for left, right in sides]
+        backward = [kernel.polytope_costs(right, left, width, 1) for left, right in sides]
+        both = [np.minimum(*each) for each in zip(forward, backward, strict=True)]
+        costs[width] = [np.quantile(each, SHARES) for each in forward]
+        least[width] = [np.quantile(each, SHARES) for each in both]
+    normal = generator.standard_normal((QUERIES, DIMENSIONS)).astype(np.float32)
+    queries = kernel.quantise(normal)[1]
+    thresholds = [step * THRESHOLD_STEP for step in range(THRESHOLDS)]
+    probes = {
+        width: [
+            float(kernel.polytope_probes(queries, width, each, 1).mean()) for each in thresholds
+        ]
+        for width in WIDTHS
+    }
+    TARGET.write_text(module(costs, least, probes))
+
+
+def pairs_at(similarity: float, generator: np.random.Generator) -> tuple[U8, U8]:
+    """Return the packed vectors of `PAIRS` pairs whose 4-bit cosine is `similarity`."""
+    lefts, rights, count = [], [], 0
+    while count < PAIRS:
+        left = generator.standard_normal((PAIRS, DIMENSIONS))
+        other = generator.standard_normal((PAIRS, DIMENSIONS))
+        # The 4-bit cosine scatters around a value that is a little below the true one.
+        true = np.clip(similarity + generator.uniform(-0.01, 0.03, (PAIRS, 1)), 0, 0.9999)
+        right = true * left + np.sqrt(1 - true**2) * other
+        packed = [kernel.quantise(side.astype(np.float32))[1] for side in (left, right)]
+        cosines = cosine(*(unpack(side).astype(np.float64) for side in packed))
+        chosen = (cosines >= similarity) & (cosines < similarity + BAND)
+        lefts.append(packed[0][chosen])
+        rights.append(packed[1][chosen])
+        count += int(chosen.sum())
+    return np.concatenate(lefts)[:PAIRS], np.concatenate(rights)[:PAIRS]
+
+
+def cosine(
+    left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    norms = (left * left).sum(axis=1) * (right * right).sum(axis=1)
+    return np.asarray((left * right).sum(axis=1) / np.sqrt(norms))
+
+
+def module(costs: Costs, least: Costs, probes: dict[int, list[float]]) -> str:
+    lines = [
+        '"""Costs of the cross-polytope headers of similar documents, by simulation.',
+        "",
+        "Written by tools/generate/polytope_table.py, which says how.  All costs are in standard",
+        "deviations of a rotated coordinate.  `COSTS[t][i]`: in one table with headers of t bits,",
+        "the share `SHARES[j]` of the documents at the similarity `SIMILARITIES[i]` costs at most",
+        "`COSTS[t][i][j]`, as the other document sees it.  `LEAST_COSTS`: the same for the smaller",
+        "cost of the two that two documents see in each other.  `PROBES[t][k]`: the mean number of",
+        "headers of one table that cost at most `k * THRESHOLD_STEP`.",
+        '"""',
+        "",
+        *assigned("SIMILARITIES", SIMILARITIES),
+        *assigned("SHARES", SHARES),
+        f"THRESHOLD_STEP = {THRESHOLD_STEP}",
+        "",
+        "# fmt: off",
+        *quantiles("COSTS", costs),
+        *quantiles("LEAST_COSTS", least),
+        "PROBES = {",
+    ]
+    for width, counts in probes.items():
+        lines.append(f"    {width}:")
+        lines += wrapped([f"{value:.4g}" for value in counts], 8)
+    return "\n".join([*lines, "}", "# fmt: on", ""])
+
+
+def quantiles(name: str, costs: Costs) -> list[str]:
+    lines = [f"{name} = {{"]
+    for width, rows in costs.items():
+        lines.append(f"    {width}: (")
+        for row in rows:
+            lines += wrapped([f"{math.ceil(value * 1000) / 1000:g}" for value in row], 8)
+        lines.append("    ),")
+    return [*lines, "}"]
+
+
+def assigned(name: str, values: tuple[float, ...]) -> list[str]:
+    return textwrap.wrap(f"{name} = {values!r}", LINE, subsequent_indent="    ")
+
+
+def wrapped(words: list[str], indent: int) -> list[str]:
+    text = f"({', '.join(words)}),"
+    space = " " * indent
+    return textwrap.wrap(text, LINE, initial_indent=space, subsequent_indent=space + " ")
+
+
+if __name__ == "__main__":
+    main()
