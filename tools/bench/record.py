@@ -245,8 +245,8 @@ def _machine(load_before: tuple[float, ...], load_after: tuple[float, ...]) -> d
 
 
 def _commit() -> str:
-    """Return the commit that is checked out, with "+" if files differ from it."""
-    here = Path(__file__).parent
+    """Return the commit of simdb that is checked out, with "+" if files differ from it."""
+    here = Path(simdb.__file__).parent
     asked = ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+"]
     try:
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -258,7 +258,7 @@ def _versions() -> dict[str, str]:
     versions = {
         "python": platform.python_version(),
         "simdb": simdb.__version__,
-        "kernel": kernel.variants()[-1] if kernel.IS_COMPILED else "numpy",
+        "kernel": kernel.CHOSEN or (kernel.variants()[-1] if kernel.IS_COMPILED else "numpy"),
     }
     for package in PACKAGES:
         try:
