@@ -93,7 +93,13 @@ uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
     return fingerprint;
 }
 
-double polytope_deviation(const uint8_t *vector, size_t vector_width)
+double polytope_deviation(int32_t norm)
+{
+    return sqrt((double)POLYTOPE_COORDINATES * norm);
+}
+
+/* Return the unit of thresholds for a packed vector. */
+static double deviation_of(const uint8_t *vector, size_t vector_width)
 {
     int32_t norm = 0;
 
@@ -101,7 +107,7 @@ double polytope_deviation(const uint8_t *vector, size_t vector_width)
         int32_t low = 2 * (vector[i] & 15) - 15, high = 2 * (vector[i] >> 4) - 15;
         norm += low * low + high * high;
     }
-    return sqrt(128.0 * norm);
+    return polytope_deviation(norm);
 }
 
 int32_t polytope_cut(double threshold, double deviation)
@@ -192,7 +198,7 @@ void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, siz
             int32_t cost = cost_of(seen + table * POLYTOPE_COORDINATES, slice_count, code);
             least = cost < least ? cost : least;
         }
-        costs[i] = least_threshold(least, polytope_deviation(left, vector_width));
+        costs[i] = least_threshold(least, deviation_of(left, vector_width));
     }
 }
 
@@ -236,7 +242,7 @@ struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right
     _Alignas(64) int16_t seen[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     _Alignas(64) int16_t other[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     unsigned slice_count = polytope_slice_count(width), shift = POLYTOPE_CODE_BITS - width;
-    double deviation = polytope_deviation(left, vector_width);
+    double deviation = deviation_of(left, vector_width);
     int32_t cut = polytope_cut(threshold, deviation);
 
     search_kernel->rotate(left, vector_width, table_count, seen);
@@ -261,7 +267,7 @@ void polytope_probes(const uint8_t *vectors, size_t count, size_t vector_width, 
     uint32_t headers[POLYTOPE_HEADERS_ROOM];
 
     for (size_t i = 0; i < count; i++, vectors += vector_width) {
-        int32_t cut = polytope_cut(threshold, polytope_deviation(vectors, vector_width));
+        int32_t cut = polytope_cut(threshold, deviation_of(vectors, vector_width));
         search_kernel->rotate(vectors, vector_width, table_count, rotated);
         counts[i] = 0;
         for (size_t table = 0; table < table_count; table++)

@@ -57,9 +57,9 @@ unsigned polytope_slice_count(unsigned width);
 /* Return the fingerprint of a packed vector; bits beyond its weights are 0. */
 uint64_t polytope_fingerprint(const uint8_t *vector, size_t width);
 
-/* Return the standard deviation of a rotated coordinate of a packed vector: the unit of
-   thresholds. */
-double polytope_deviation(const uint8_t *vector, size_t vector_width);
+/* Return the standard deviation of a rotated coordinate, which is the unit of thresholds, of a
+   vector whose squared weights have this sum. */
+double polytope_deviation(int32_t norm);
 
 /* Return what a header may cost at most under a threshold, which is at least 0. */
 int32_t polytope_cut(double threshold, double deviation);

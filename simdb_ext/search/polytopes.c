@@ -78,7 +78,7 @@ static void begin_group(struct searching *searching, size_t first)
         group->fingerprints[i] = polytope_fingerprint(query, width);
         group->tags[i] = group->fingerprints[i] << POLYTOPE_CODE_BITS >> POLYTOPE_CODE_BITS;
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
-        group->deviations[i] = polytope_deviation(query, width);
+        group->deviations[i] = polytope_deviation(group->weights[i].norm);
         group->done[i] = 0;
     }
     if (scratch->generation > UINT32_MAX - 2 * GROUP) {
@@ -246,17 +246,20 @@ static void add_probes(struct searching *searching, size_t run, size_t table, un
     }
 }
 
-/* Look up the headers of one query in all tables of a run. */
-static void probe_run(struct searching *searching, size_t run, unsigned query)
+/* Look up the headers of one query in one table of all runs. */
+static void probe_table(struct searching *searching, size_t table, unsigned query)
 {
     struct scratch *scratch = searching->scratch;
-    const struct polytope_run *own = &searching->tables->runs[run];
-    int32_t cut = polytope_cut(searching->request->thresholds[run],
-                               scratch->group.deviations[query]);
+    const struct polytope_run *runs = searching->tables->runs;
+    const float *thresholds = searching->request->thresholds;
+    size_t count = 0;
 
-    for (size_t table = 0; table < searching->tables->table_count; table++) {
-        size_t count = search_kernel->near_headers(scratch->rotated[query][table], own->width,
-                                                   cut, scratch->headers);
+    for (size_t run = 0; run < searching->tables->run_count; run++) {
+        int32_t cut = polytope_cut(thresholds[run], scratch->group.deviations[query]);
+        if (run == 0 || runs[run].width != runs[run - 1].width
+            || thresholds[run] != thresholds[run - 1])
+            count = search_kernel->near_headers(scratch->rotated[query][table], runs[run].width,
+                                                cut, scratch->headers);
         add_probes(searching, run, table, query, scratch->headers, count);
     }
 }
@@ -319,10 +322,10 @@ static void search_group_of(struct searching *searching)
         scan_delta(searching);
     if (searching->request->first)
         probe_own(searching);
-    for (size_t run = 0; run < tables->run_count; run++)
-        for (unsigned query = 0; query < group->count; query++)
+    for (unsigned query = 0; query < group->count; query++)
+        for (size_t table = 0; table < tables->table_count; table++)
             if (!(searching->request->first && group->done[query]) && !searching->is_missing)
-                probe_run(searching, run, query);
+                probe_table(searching, table, query);
     look_up(searching);
 }
 
