@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, bit_counts
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table
-from simdb.engine.search.measure import Candidates, by_candidates, estimates
+from simdb.engine.search.measure import Candidates, by_candidates, one_by_candidates
 from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -16,7 +16,7 @@ from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Match, Sketches, known
+from simdb.values import Match, Sketches
 
 U32 = npt.NDArray[np.uint32]
 
@@ -56,26 +56,7 @@ def search_one(
     """Return the matches of one document with weights, best first; None if vectors are scanned."""
     if scans_vectors(plan):
         return None
-    stops = first and criterion.similarity is None
-    offsets, ordinals, distances = _candidates(state, sketches, plan, stops, None)
-    if not len(ordinals):
-        return []
-    rows = Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))
-    if criterion.similarity is not None:
-        chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.similarity))
-        order = chosen[np.lexsort((ordinals[chosen], -rows.similarities[chosen]))]
-    else:
-        order = np.arange(len(ordinals))
-    ordinals = ordinals[order[: 1 if first else limit]]
-    if not len(ordinals):
-        return []
-    ids = state.identifiers(ordinals).decode(ordinals)
-    return [
-        Match(id, distance, known(similarity))
-        for id, distance, similarity in zip(
-            ids, distances[order].tolist(), rows.similarities[order].tolist(), strict=False
-        )
-    ]
+    return _compare_one(state, sketches, criterion, plan, first, limit)
 
 
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | Rows:
@@ -126,6 +107,7 @@ def _candidates(
 
 
 _compare = by_candidates(_candidates)
+_compare_one = one_by_candidates(_candidates)
 
 METHOD = Method(
     search=search,

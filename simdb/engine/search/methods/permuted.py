@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from simdb.bits import set_bits
 from simdb.engine.search.couples import Couples, measured, sweep_tables, whole_table
-from simdb.engine.search.measure import Candidates, by_candidates
+from simdb.engine.search.measure import Candidates, by_candidates, one_by_candidates
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
@@ -66,6 +66,7 @@ def _candidates(
 
 METHOD = Method(
     search=by_candidates(_candidates),
+    search_one=one_by_candidates(_candidates),
     search_bits=search_bits,
     links=links,
     links_among=links_among,
