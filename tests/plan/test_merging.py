@@ -71,13 +71,20 @@ def test_runs_are_taken_from_the_end_as_far_as_they_fit(lengths, most, start):
 
 
 @pytest.mark.parametrize(
-    ("delta_documents", "new", "most"),
-    [(4, 5, 256), (4, 500, 1000), (4096, 5000, 262_144), (1 << 20, 5000, 262_144)],
+    ("delta_documents", "new", "width", "most"),
+    [
+        (4, 5, 0, 128),
+        (4, 500, 0, 1000),
+        (4096, 5000, 0, 131_072),
+        (4096, 5000, 128, 131_072),
+        (4096, 5000, 512, 32_768),
+        (1 << 20, 5000, 64, 131_072),
+    ],
 )
 def test_what_is_merged_at_once_is_a_number_of_deltas_or_twice_what_is_new(
-    delta_documents, new, most
+    delta_documents, new, width, most
 ):
-    assert merged_at_once(delta_documents, new) == most
+    assert merged_at_once(delta_documents, new, width) == most
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from simdb.engine.write.learning import learn
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.unfinished import begin_merge, carry_on
 from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
-from simdb.options import Options
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
@@ -84,7 +83,7 @@ def _write_sealed(
     names = table_names(store.options)
     store.environment.check_pages(DROPPED.union(names))
     runs = [*base.runs, *staging.sealed]
-    start = _merged_from(runs, len(staging.sealed), manifest, store.options)
+    start = _merged_from(store, runs, len(staging.sealed), manifest)
     number = manifest.next_run
     info = write_run(
         runs[start:],
@@ -109,17 +108,19 @@ def _write_sealed(
     )
 
 
-def _merged_from(runs: Sequence[Run], new: int, manifest: Manifest, options: Options) -> int:
+def _merged_from(store: Store, runs: Sequence[Run], new: int, manifest: Manifest) -> int:
     """Return the position of the first run to merge now; the last `new` runs are sealed now."""
     lengths = [len(run.info) for run in runs]
-    most = compaction.merged_at_once(options.delta_documents, sum(lengths[-new:]))
+    most = compaction.merged_at_once(
+        store.options.delta_documents, sum(lengths[-new:]), store.width
+    )
     busy = 0 if manifest.unfinished is None else manifest.unfinished.run.stop
     first = max(
         compaction.first_within(lengths, most),
         sum(run.info.start < busy for run in runs),
     )
     counts = [run.info.id_count for run in runs[first:]]
-    return first + compaction.merged_from(counts, new, options.growth)
+    return first + compaction.merged_from(counts, new, store.options.growth)
 
 
 def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Manifest:

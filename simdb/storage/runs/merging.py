@@ -111,7 +111,7 @@ class Merging:
                 joined = aligned_segment(runs, source, step.columns, number)
                 put_segment(run.number, number, joined, put, has_vectors=True)
             return run
-        self._take(step.table, runs, source)
+        self._take(step.table, runs)
         self._advance(step, run, runs, source, dead, most=sum(len(each.info) for each in runs))
         assert self._merge is not None
         keys, ordinals, directory = self._merge.merged
@@ -132,14 +132,14 @@ class Merging:
         The first call for a table only takes note of it: if each process commits once, more would
         be in vain.
         """
-        if step.table is not None and not self._take(step.table, runs, source):
+        if step.table is not None and not self._take(step.table, runs):
             self._advance(step, run, runs, source, dead, most=WINDOW_ENTRIES)
 
-    def _take(self, table: bytes, runs: Sequence[Run], source: Source) -> bool:
+    def _take(self, table: bytes, runs: Sequence[Run]) -> bool:
         """Make `table` the one that is merged; returns whether it is new."""
         if self._table == table:
             return False
-        lengths = [len(each.named_table(table, source).keys) for each in runs]
+        lengths = [entry_count(each.info, table) for each in runs]
         self._table, self._merge = table, TableMerge(lengths)
         return True
 

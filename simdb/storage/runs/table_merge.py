@@ -30,11 +30,8 @@ class TableMerge:
 
     @property
     def merged(self) -> Table:
-        """What is merged so far; the directory is left empty."""
-        if self._count == len(self._merged.keys):
-            return self._merged
-        keys, ordinals, directory = self._merged
-        return Table(keys[: self._count], ordinals[: self._count], directory)
+        """The merged table, once it is complete; the directory is left empty."""
+        return self._merged
 
     def advance(self, tables: Sequence[Table], dead: Bitmap | None, most: int) -> None:
         """Merge about `most` more entries of `tables` that are not dead; all if so few are left.
@@ -54,6 +51,10 @@ class TableMerge:
         merge_tables(parts, Table(keys[inside], ordinals[inside], directory))
         self._positions = stops
         self._count += count
+        if self.is_complete and self._count < len(keys):
+            self._merged = empty_table(self._count)
+            self._merged.keys[:] = keys[: self._count]
+            self._merged.ordinals[:] = ordinals[: self._count]
 
     def _stops(self, tables: Sequence[Table], most: int) -> list[int]:
         """Return where the next window ends in each table: all entries up to some key are in it."""
