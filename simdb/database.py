@@ -276,6 +276,7 @@ class Database(Reading):
     def compact(self) -> "Compaction":
         """Merge all runs into one, drop deleted documents, and shrink the file.
 
+        A database of an older version gets cross-polytope tables; older versions then refuse it.
         The file can shrink only while no other process has it open and no snapshot is open; the
         `note` of the result says why it did not.
         """
@@ -289,16 +290,19 @@ class Database(Reading):
         self._check_open()
         maintenance.compaction.copy(self._store, os.fsdecode(path))
 
-    def rebuild(self, *, drop_damaged: bool = False) -> "Rebuild":
+    def rebuild(self, *, drop_damaged: bool = False, polytopes: int | None = None) -> "Rebuild":
         """Make all tables again from the stored columns, if `check` has found them damaged.
 
-        Fingerprints, ids, vectors and metadata are verified as they are read.  If any are damaged,
-        CorruptError names them and nothing changes; with `drop_damaged` their documents are
-        removed, and the report lists the ids.  Unreadable metadata is dropped, and its documents
-        stay.  The result is one run and a small file, as after `compact`.
+        `polytopes`: the number of cross-polytope tables from now on; None keeps it, or does what
+        `compact` does.  All that documents consist of is verified as it is read.  If anything of a
+        document is damaged, CorruptError names it and nothing changes; with `drop_damaged` such
+        documents are removed, and the report lists their ids.  Unreadable metadata is dropped, and
+        its documents stay.  The result is one run and a small file, as after `compact`.
         """
         self._check_writable()
-        return maintenance.rebuild.rebuild(self._store, drop_damaged=drop_damaged)
+        return maintenance.rebuild.rebuild(
+            self._store, drop_damaged=drop_damaged, polytopes=polytopes
+        )
 
     def dump(self, target: Any, progress: Progress | None = None) -> int:
         """Write the whole database, as of now, to a path or a binary stream.

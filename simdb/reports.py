@@ -37,8 +37,9 @@ class Statistics:
     `file_bytes`: the file on disk.  `live_bytes`: its pages in use.  `map_bytes`: the size to which
     the file can grow before the map must grow.
     `section_bytes`: the bytes of stored values by sub-database.  "table/NN" has the keys, the
-    ordinals and the directories of one table.  The directory of a table says where the keys with
-    each header begin; it is the header table that PSM looks up.
+    ordinals and the directories of one table, and "polytope/NN" those of a cross-polytope table.
+    The directory of a table says where the keys with each header begin; it is the header table that
+    PSM looks up.
     `largest_group`: the most documents that share one fingerprint.
     `calibrated_count`: the documents that the calibration covers; the others are compared one by
     one.  None without a calibration.

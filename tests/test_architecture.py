@@ -82,9 +82,9 @@ FOLDERS = {
         "write.commit",
         "write.replace_clusters", "write.claim", "write.write_state",
         "explain.fingerprints", "explain.signatures", "explain.stored",
-        "maintenance.timing", "maintenance.calibration", "maintenance.compaction",
-        "maintenance.inspection", "maintenance.advice", "maintenance.rebuild", "maintenance.dump",
-        "maintenance.load",
+        "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
+        "maintenance.compaction", "maintenance.inspection", "maintenance.advice",
+        "maintenance.rebuild", "maintenance.dump", "maintenance.load",
         "reading", "snapshot", "transaction",
     ],
     "compat": [

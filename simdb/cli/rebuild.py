@@ -18,6 +18,13 @@ def rebuild(
         bool,
         typer.Option("--drop-damaged", help="Remove documents that are damaged beyond repair."),
     ] = False,
+    polytopes: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of cross-polytope tables from now on, 0 for none; if not given, it stays"
+            " the same."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Repair a database: make all its tables again from the stored documents.
@@ -25,7 +32,7 @@ def rebuild(
     Exit code 1 if something was lost, 3 if documents are damaged; then nothing is changed.
     """
     with simdb.open(db, "w") as database:
-        report = database.rebuild(drop_damaged=drop_damaged)
+        report = database.rebuild(drop_damaged=drop_damaged, polytopes=polytopes)
     print_one(asdict(report), as_json=json)
     for each in (*report.losses, *report.notes):
         print(plain(each), file=sys.stderr)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from simdb.decoding import a_map, a_whole, expecting
 from simdb.errors import CorruptError, FormatError
-from simdb.options import Options, decode_options, encode_options
+from simdb.options import POLYTOPES_MAX, Options, decode_options, encode_options
 from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
@@ -95,6 +95,20 @@ def create(
     return True
 
 
+def make_room_for(environment: Environment, options: Options) -> None:
+    """Create the sub-databases that these options need and do not have, in a commit of their own.
+
+    Nothing is in them until the options are stored.
+    """
+    missing = [name for name in all_names(options) if name not in environment.handles]
+    if missing:
+        try:
+            environment.write(lambda writer: environment.create_subdatabases(missing, writer))
+        except BaseException:
+            environment.handles.forget(missing)
+            raise
+
+
 def table_names(options: Options) -> list[bytes]:
     """Name the sub-databases of all tables of keys."""
     return layout.table_names(options.table_count, options.polytope_count)
@@ -116,6 +130,28 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
         layout.OPTIONS_KIND, layout.OPTIONS_KEY, encode_options(options, checksum)
     )
     transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
+
+
+def stored_polytopes(environment: Environment, transaction: Any) -> int | None:
+    """Return the stored number of cross-polytope tables; None in a database never asked for one."""
+    options, _ = _stored_options(environment, transaction)
+    with expecting("the options of the database"):
+        count = options.get("polytopes")
+        return None if count is None else a_whole(count, POLYTOPES_MAX + 1)
+
+
+def replace_polytopes(environment: Environment, transaction: Any, count: int | None) -> bool:
+    """Store another number of cross-polytope tables; return False if it is the stored one."""
+    options, _ = _stored_options(environment, transaction)
+    if options.get("polytopes") == count:
+        return False
+    if count is None:
+        del options["polytopes"]
+    else:
+        options["polytopes"] = count
+    value = codec.encode_object(layout.OPTIONS_KIND, layout.OPTIONS_KEY, options)
+    transaction.put(layout.OPTIONS_KEY, value, db=environment.subdatabase(layout.META))
+    return True
 
 
 def attach(environment: Environment) -> Options:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.errors import CorruptError, FormatError
 from simdb.storage import codec, layout
-from simdb.storage.contents import read_manifest
+from simdb.storage.contents import read_manifest, stored_polytopes
 from simdb.storage.environment.environment import Environment
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo
@@ -70,7 +70,7 @@ def salvage(environment: Environment, source: Source) -> Salvage:
         manifest = read_manifest(environment, source.transaction)
         found = Salvage(manifest, manifest.next_ordinal)
     except (CorruptError, FormatError) as error:
-        found = Salvage(_guessed_manifest(source))
+        found = Salvage(_guessed_manifest(environment, source))
         found.notes.append(f"{error}; the runs were found by their columns")
     for info in found.manifest.runs:
         _look_at_run(found, Run(info), source)
@@ -217,7 +217,7 @@ def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
     return entries
 
 
-def _guessed_manifest(source: Source) -> Manifest:
+def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
     """Make a manifest from the stored columns; CorruptError if they do not tell enough."""
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
@@ -245,6 +245,7 @@ def _guessed_manifest(source: Source) -> Manifest:
         raise CorruptError(f"the runs have {at} documents, more than {ORDINALS_MAX}")
     # No stored counter exceeds the number of commits, so readers see that these have changed.
     commits = int(source.transaction.id()) + 1
+    has_number = stored_polytopes(environment, source.transaction) is not None
     return replace(
         Manifest(),
         runs=tuple(rows),
@@ -254,6 +255,7 @@ def _guessed_manifest(source: Source) -> Manifest:
         delta_version=commits,
         deleted_version=commits,
         calibration=commits,
+        options_version=commits if has_number else 0,
     )
 
 

@@ -1,296 +1,327 @@
-"""Search by cross-polytope tables: finds what their thresholds reach, and nothing else."""
+"""Databases of older versions get cross-polytope tables, and their number can be changed."""
 
-import numpy as np
+import io
+import subprocess
+import sys
+
+import older
+import polytope_tables
 import pytest
+from soundness import TINY, everything
 
 import simdb
-from simdb import kernel
-from simdb.plan.polytope_reach import universal
-from simdb.plan.polytopes import delta_limit, shares
-from simdb.vector_form import fingerprints_of
+from simdb.storage import layout
 
-TABLES = 3
-DIMENSIONS = 128
-
-
-def weights_of(count, *, seed=1, groups=4, noise=0.4):
-    """Return float32[count, 128]: documents in groups of similar ones, shuffled."""
-    generator = np.random.default_rng(seed)
-    centres = generator.standard_normal((-(-count // groups), DIMENSIONS))
-    weights = np.repeat(centres, groups, axis=0)[:count]
-    weights = weights + noise * generator.uniform(0, 1.3, (count, 1)) * generator.standard_normal(
-        weights.shape
-    )
-    return generator.permutation(weights).astype(np.float32)
-
-
-def fingerprints(weights):
-    return simdb.Fingerprints(fingerprints_of(weights), weights)
+TEXTS = [f"red green blue number {at} of {at * at % 7}" for at in range(30)]
+UPGRADES = {
+    "compact": lambda database: database.compact(),
+    "rebuild": lambda database: database.rebuild(),
+}
 
 
 @pytest.fixture
-def made(open_database):
-    """Return a function that makes a database of documents 0 .. n in runs and a delta."""
-
-    def make(weights, *, delta_documents=16, growth=2, **options):
-        options = {"polytopes": TABLES, "delta_documents": delta_documents, **options}
-        database = open_database(options=simdb.Options(growth=growth, **options))
-        for start in range(0, len(weights), 50):
-            part = weights[start : start + 50]
-            database.insert_many(range(start, start + len(part)), fingerprints(part))
-        return database
-
-    return make
+def path(tmp_path):
+    """A database that an older version has made, with texts, ready and empty documents."""
+    older.create(tmp_path / "old", TINY)
+    with simdb.open(tmp_path / "old") as database:
+        fill(database, "old")
+    return tmp_path / "old"
 
 
-def similarities_of(weights):
-    """Return the similarity of every two documents by their packed vectors: float32[n, n]."""
-    _, vectors = kernel.quantise(weights)
-    every = kernel.Vectors(vectors.shape[1], [(0, vectors)])
-    numbers = np.arange(len(weights), dtype=np.uint32)
-    count = len(weights)
-    offsets = np.arange(count + 1, dtype=np.int64) * count
-    return every.similarity(vectors, offsets, np.tile(numbers, count)).reshape(count, count)
+def fill(database, prefix):
+    database.insert_many([f"{prefix} text {at}" for at in range(30)], TEXTS)
+    for at in range(10):
+        database.insert(f"{prefix} bits {at}", 7919 * at)
+        database.insert(f"{prefix} empty {at}", "")
+    database.delete_many([f"{prefix} text 3", f"{prefix} bits 5", f"{prefix} empty 7"])
 
 
-def rows_of(matches):
-    """Return {(query, ordinal)} of matches."""
-    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-    return set(zip(queries.tolist(), matches.ordinals.tolist(), strict=True))
+def answers(database):
+    return {name: each for name, each in everything(database).items() if name != "options"}
 
 
-def pairs_of(pairs):
-    return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+def assert_tables(database, count):
+    """Assert that every weighted document has its keys in `count` tables."""
+    assert database.options.polytope_count == count
+    assert len(polytope_tables.stored_values(database)) == count
+    assert polytope_tables.stored(database) == polytope_tables.expected(database)
 
 
-@pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
-def test_a_query_finds_the_matches_that_its_threshold_reaches(made, recall):
-    weights = weights_of(350)
-    database = made(weights, delta_documents=60)  # 50 documents stay in the delta
-    similar = similarities_of(weights) >= np.float32(0.88)
-    _, vectors = kernel.quantise(weights)
-    share, limit = shares(0.88, recall)
-    threshold = universal(0.88, share, width=7, tables=TABLES, either=False)
-    bits = fingerprints_of(weights).tolist()
-    tag = (1 << 42) - 1
+def test_a_database_of_an_older_version_stays_as_it_is_until_then(path, open_database):
+    database = open_database(path, "w")
+    database.insert_many(range(9), TEXTS[:9])
+    database.delete(3)
 
-    found = rows_of(database.query_many(fingerprints(weights), method="polytope", recall=recall))
+    sections = database.stats().section_bytes
 
-    expected = set()
-    for query, stored in zip(*np.nonzero(similar), strict=True):
-        differing = bits[query] ^ bits[stored]
-        pair = vectors[query : query + 1], vectors[stored : stored + 1]
-        if stored >= 300:
-            is_found = differing.bit_count() <= delta_limit(0.88, recall)
-        else:
-            is_found = kernel.polytope_costs(*pair, 7, TABLES)[0] <= np.float32(threshold)
-            is_found &= (differing & tag).bit_count() <= limit
-        if is_found:
-            expected.add((int(query), int(stored)))
-    assert found == expected
-    assert len(expected) > 300
+    assert database.options.polytopes is None
+    assert not [name for name in sections if name.startswith("polytope/")]
+    assert not older.has_number(database)
 
 
-def test_results_are_ordered_measured_and_cut_as_by_exhaustive_search(made):
-    weights = weights_of(300)
-    database = made(weights)
-    exact = database.query_many(fingerprints(weights), method="exhaustive", recall=1.0)
+@pytest.mark.parametrize("verb", UPGRADES)
+def test_it_gets_the_tables(path, open_database, verb):
+    database = open_database(path, "w")
+    wanted = answers(database)
+    UPGRADES[verb](database)
 
-    found = database.query_many(fingerprints(weights), method="polytope", recall=0.999)
-
-    both = rows_of(exact) & rows_of(found)
-    assert rows_of(found) <= rows_of(exact)
-    # Each of some 900 matches is missed with probability .001 or less; 30 or more with 1e-20.
-    assert len(both) >= len(exact.ordinals) - 30
-    known = {
-        key: (distance, similarity)
-        for key, distance, similarity in zip(sorted(rows_of(exact)), *by_key(exact), strict=True)
-    }
-    for key, distance, similarity in zip(sorted(rows_of(found)), *by_key(found), strict=True):
-        assert known[key] == (distance, similarity)
-    for query in range(len(found)):
-        one = found.similarities[found.offsets[query] : found.offsets[query + 1]]
-        assert (np.diff(one) <= 0).all()
+    assert_tables(database, 4)
+    assert answers(database) == wanted
+    database.close()
+    with open_database(path) as again:
+        assert_tables(again, 4)
+        assert answers(again) == wanted
 
 
-def by_key(matches):
-    """Return the distances and similarities in the order of (query, ordinal)."""
-    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-    order = np.lexsort((matches.ordinals, queries))
-    return matches.distances[order].tolist(), matches.similarities[order].tolist()
+@pytest.mark.parametrize("verb", UPGRADES)
+def test_documents_inserted_after_it_have_entries(path, open_database, verb):
+    database = open_database(path, "w")
+    UPGRADES[verb](database)
+    fill(database, "new")
+
+    assert len(database.stats().runs) > 1
+    assert_tables(database, 4)
 
 
-def test_one_query_finds_what_a_batch_finds(made):
-    weights = weights_of(200)
-    database = made(weights)
-    batch = database.query_many(fingerprints(weights), method="polytope")
-
-    for query in range(200):
-        one = database.query(fingerprints(weights)[query], method="polytope")
-
-        assert one == batch[query]
-
-
-def test_a_limit_and_the_first_match_are_the_best(made):
-    weights = weights_of(200, noise=0.2)
-    database = made(weights)
-
-    for query in range(0, 200, 7):
-        document = fingerprints(weights)[query]
-        every = database.query(document, method="polytope")
-
-        assert database.query(document, method="polytope", limit=2) == every[:2]
-        assert database.first(document, method="polytope") in every
-
-
-def test_a_distance_besides_the_similarity_must_hold_too(made):
-    weights = weights_of(200)
-    database = made(weights)
-    every = database.query_many(fingerprints(weights), method="polytope", similarity=0.88)
-
-    near = database.query_many(
-        fingerprints(weights), method="polytope", similarity=0.88, distance=4
-    )
-
-    expected = {
-        key
-        for key, distance in zip(sorted(rows_of(every)), by_key(every)[0], strict=True)
-        if distance <= 4
-    }
-    assert rows_of(near) == expected
-    assert 200 <= len(expected) < len(every.ordinals)
-
-
-@pytest.mark.parametrize("memory_limit", [1, 5_000, 100_000])
-def test_a_search_in_parts_finds_the_same(made, memory_limit):
-    weights = weights_of(300)
-    database = made(weights)
-    whole = database.query_many(fingerprints(weights), method="polytope")
-
-    parts = database.query_many(fingerprints(weights), method="polytope", memory_limit=memory_limit)
-
-    assert rows_of(parts) == rows_of(whole)
-    assert by_key(parts) == by_key(whole)
-
-
-def test_deleted_documents_and_those_without_weights_are_not_found(made):
-    weights = weights_of(200, noise=0.2)
-    database = made(weights)
-    database.insert_many(range(1000, 1040), fingerprints_of(weights[:40]))
-    database.insert("empty", "")
-    database.delete_many(range(0, 200, 2))
-
-    found = database.query_many(fingerprints(weights), method="polytope")
-
-    assert set(found.ids) <= set(range(1, 200, 2))
-    assert len(found.ids) >= 100
-
-
-def test_inside_a_transaction_what_was_staged_is_found(made):
-    weights = weights_of(100, noise=0.1)
-    database = made(weights[:50])
-
-    with database.write() as transaction:
-        transaction.insert_many(range(50, 100), fingerprints(weights[50:]))
-        found = transaction.query_many(fingerprints(weights), method="polytope")
-
-    assert {(at, at) for at in range(100)} <= rows_of(found)
-
-
-def test_every_pair_is_found_once_if_either_document_finds_the_other(made):
-    weights = weights_of(400)
-    database = made(weights)
-    exact = set(pairs_of(database.find_all(method="exhaustive", recall=1.0)))
-
-    found = pairs_of(database.find_all(method="polytope", recall=0.99))
-
-    assert len(found) == len(set(found))
-    assert set(found) <= exact
-    # Some 500 pairs, in groups of four, are missed with .01 or less each; 40 with 1e-9 or less.
-    assert len(found) >= len(exact) - 40
-    assert len(exact) > 300
-
-
-def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
-    weights = weights_of(400)
-    database = made(weights)
-    low = pairs_of(database.find_all(method="polytope", recall=0.5))
-    high = set(pairs_of(database.find_all(method="polytope", recall=0.99)))
-
-    assert len(low) == len(set(low))
-    assert set(low) <= high
-    assert 0.5 * len(high) <= len(low) < len(high)
-
-
-def test_clusters_are_those_of_the_pairs(made):
-    weights = weights_of(300)
-    database = made(weights)
-    forest = kernel.Forest(300)
-    pairs = database.find_all(method="polytope", recall=0.9)
-    forest.join(pairs.left.astype(np.uint32), pairs.right.astype(np.uint32))
-    labels = forest.labels()
-
-    clusters = database.find_clusters(method="polytope", recall=0.9)
-
-    expected = {
-        tuple(np.flatnonzero(labels == label).tolist())
-        for label in np.unique(labels)
-        if (labels == label).sum() > 1
-    }
-    assert {tuple(sorted(each)) for each in clusters} == expected
-
-
-def test_a_larger_collection_has_wider_headers(open_database):
-    weights = weights_of(4000)
-    database = open_database(options=simdb.Options(polytopes=TABLES))
-    database.insert_many(range(4000), fingerprints(weights))
+def test_a_compact_database_gets_them_once(path, open_database):
+    database = open_database(path, "w")
+    database.rebuild(polytopes=0)
+    older.forget_number(database)
+    database.close()
+    database = open_database(path, "w")
+    before = database.stats().runs[0].run
     database.compact()
-    exact = rows_of(
-        database.query_many(fingerprints(weights[:300]), method="exhaustive", recall=1.0)
-    )
+    upgraded = database.stats().runs[0].run
+    database.compact()
 
-    found = rows_of(database.query_many(fingerprints(weights[:300]), method="polytope"))
-
-    assert database.plan(method="polytope").header_bits == 13
-    assert found <= exact
-    # Some 600 matches in 300 groups: below .9 with a chance under 1e-4 if each is found with .95.
-    assert len(found) >= 0.9 * len(exact)
+    assert upgraded > before
+    assert database.stats().runs[0].run == upgraded
+    assert_tables(database, 4)
 
 
-def test_an_explanation_names_the_table_that_finds_a_match(made):
-    weights = weights_of(200)
-    database = made(weights)
-    tables, vertices = set(), set()
+def test_an_empty_database_gets_them(tmp_path, open_database):
+    older.create(tmp_path / "db", TINY)
+    database = open_database()
+    database.compact()
+    fill(database, "new")
 
-    for query in range(0, 100, 3):
-        for match in database.query(id=query, method="polytope"):
-            told = database.explain(query, match.id, method="polytope")
-
-            assert told.is_found
-            if told.probe is not None:
-                tables.add(told.probe.table)
-                vertices.add(told.probe.vertices)
-                assert f"in table {told.probe.table} " in told.reason
-
-    assert tables <= set(range(TABLES))
-    assert len(tables) > 1
-    assert vertices == {0, 1}
+    assert_tables(database, 4)
 
 
-def test_without_tables_the_method_names_the_remedy(open_database):
-    database = open_database(options=simdb.Options(polytopes=0))
-    database.insert("a", "some text that is stored")
+@pytest.mark.parametrize("count", [1, 2, 16])
+def test_rebuilding_changes_their_number(database, count):
+    fill(database, "old")
+    wanted = answers(database)
+    database.rebuild(polytopes=count)
 
-    with pytest.raises(simdb.OptionError, match=r"no cross-polytope tables|has none"):
-        database.query("some text", method="polytope")
+    assert_tables(database, count)
+    assert answers(database) == wanted
+    fill(database, "new")
+    assert_tables(database, count)
+
+
+def test_rebuilding_removes_them_for_good(database, open_database):
+    fill(database, "old")
+    database.rebuild(polytopes=0)
+    database.compact()
+    database.rebuild()
+    fill(database, "new")
+    database.compact()
+    database.close()
+
+    with open_database() as again:
+        assert again.options.polytopes == 0
+        assert not [name for name in again.stats().section_bytes if "polytope" in name]
+
+
+def test_tables_that_were_removed_can_come_back(database):
+    fill(database, "old")
+    database.rebuild(polytopes=0)
+    fill(database, "new")
+    database.rebuild(polytopes=3)
+
+    assert_tables(database, 3)
+
+
+@pytest.mark.parametrize("count", [-1, 17, 1.5, "4", True])
+def test_an_impossible_number_changes_nothing(database, count):
+    fill(database, "old")
+
+    with pytest.raises(simdb.OptionError, match="polytopes must be"):
+        database.rebuild(polytopes=count)
+
+    assert_tables(database, 4)
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
-    [({"distance": 3}, "needs similarity="), ({"recall": 1.0}, "cannot reach recall 1")],
+    "sketch",
+    [simdb.Minhash(permutations=16), simdb.Simhash(store_volatility=False)],
+    ids=["signatures", "no vectors"],
 )
-def test_a_question_that_the_tables_cannot_answer_names_the_remedy(made, asked, words):
-    database = made(weights_of(50))
+def test_a_database_without_vectors_of_weights_never_has_them(open_database, sketch):
+    database = open_database(options=simdb.Options(sketch=sketch, delta_documents=4, growth=2))
+    database.insert_many(range(20), TEXTS[:20])
+    database.compact()
+    database.rebuild()
 
-    with pytest.raises(simdb.OptionError, match=words):
-        database.query(fingerprints(weights_of(50))[0], method="polytope", **asked)
+    with pytest.raises(simdb.OptionError, match="polytopes=2 works only with a Simhash"):
+        database.rebuild(polytopes=2)
+
+    assert database.options.polytopes is None
+    assert not older.has_number(database)
+    database.rebuild(polytopes=0)
+    assert not older.has_number(database)
+
+
+def test_another_database_object_follows_the_change(path, open_database):
+    database, other = open_database(path, "w"), open_database(path, "w")
+    other.insert("before", "some text before")
+    database.compact()
+    fill(other, "new")
+
+    assert_tables(other, 4)
+    assert_tables(database, 4)
+
+
+def test_a_writer_in_another_process_follows_the_change(path, open_database):
+    program = (
+        "import sys, simdb\n"
+        "database = simdb.open(sys.argv[1], 'w')\n"
+        "print('open', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "database.insert_many(range(100, 120), [f'text {at} of many' for at in range(20)])\n"
+        "database.close()\n"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "open\n"
+        database = open_database(path, "w")
+        database.compact()
+        child.communicate("\n", timeout=60)
+
+    assert child.returncode == 0
+    assert list(range(100, 120)) == [id for id in database if isinstance(id, int)]
+    assert_tables(database, 4)
+
+
+def test_a_reader_and_a_snapshot_go_on_through_the_change(path, open_database):
+    reader, database = open_database(path, "r"), open_database(path, "w")
+    wanted = answers(database)
+    with database.read() as snapshot:
+        database.compact()
+        seen = [snapshot.query(text, similarity=0.9) for text in TEXTS]
+        ids = list(snapshot)
+
+    assert ids == [id for _, id in wanted["ids"]]
+    assert seen == [database.query(text, similarity=0.9) for text in TEXTS]
+    assert answers(reader) == wanted
+    assert_tables(reader, 4)
+
+
+def test_options_given_at_opening_are_compared(path, open_database):
+    open_database(path, "w", options=TINY)
+    open_database(path, "w", options=simdb.Options(delta_documents=4, growth=2, polytopes=0))
+
+    with pytest.raises(simdb.OptionError, match="polytopes is 0, not 2"):
+        simdb.open(path, "w", options=simdb.Options(delta_documents=4, growth=2, polytopes=2))
+
+
+def test_a_loaded_dump_of_an_older_version_gets_them(path, open_database, tmp_path):
+    with open_database(path) as database:
+        wanted = answers(database)
+        stream = io.BytesIO()
+        database.dump(stream)
+
+    assert b"polytopes" not in stream.getvalue()
+    simdb.load(io.BytesIO(stream.getvalue()), tmp_path / "loaded")
+    loaded = open_database(tmp_path / "loaded")
+    assert answers(loaded) == wanted
+    assert_tables(loaded, 4)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_dump_keeps_their_number(open_database, tmp_path, count):
+    database = open_database(options=simdb.Options(polytopes=count, delta_documents=4, growth=2))
+    fill(database, "old")
+    database.dump(tmp_path / "dump")
+    simdb.load(tmp_path / "dump", tmp_path / "loaded")
+
+    loaded = open_database(tmp_path / "loaded")
+
+    assert loaded.options == database.options
+    assert_tables(loaded, count)
+
+
+def test_a_small_map_grows_for_the_tables(tmp_path, open_database):
+    older.create(tmp_path / "db", TINY)
+    database = open_database(map_size=1 << 20)
+    for start in range(0, 3000, 500):
+        database.insert_many(
+            range(start, start + 500), [f"words {at} and {at % 91}" for at in range(500)]
+        )
+    database.compact()
+
+    assert database.stats().map_bytes > 1 << 20
+    assert_tables(database, 4)
+
+
+def test_an_idf_table_set_later_leaves_their_number(tmp_path, open_database):
+    sketch = simdb.Simhash(shingle=1, weighting="tf-idf")
+    older.create(tmp_path / "db", simdb.Options(sketch=sketch))
+    database, other = open_database(), open_database()
+    database.compact()
+    other.fit_idf(TEXTS)
+
+    with open_database() as again:
+        assert again.options.polytopes == 4
+        assert again.options.sketch.idf is not None
+
+
+def drop_manifest(database):
+    environment = database._store.environment
+    handle = environment.subdatabase(layout.MANIFEST)
+    environment.write(lambda writer: writer.delete(layout.MANIFEST_KEY, db=handle))
+
+
+def test_a_rebuild_without_a_manifest_gives_them(path, open_database):
+    database, other = open_database(path, "w"), open_database(path, "w")
+    drop_manifest(database)
+    database.rebuild()
+    fill(other, "new")
+
+    assert_tables(database, 4)
+    assert_tables(other, 4)
+
+
+def test_a_rebuild_without_a_manifest_keeps_them(database, open_database):
+    other = open_database()
+    fill(database, "old")
+    database.rebuild(polytopes=3)
+    database.rebuild(polytopes=2)
+    fill(other, "between")
+    database.rebuild()
+    drop_manifest(database)
+    database.rebuild()
+    fill(other, "new")
+
+    assert_tables(database, 2)
+    assert_tables(other, 2)
+
+
+def test_a_manifest_older_than_its_options_is_refused(tmp_path):
+    older.create(tmp_path / "db", TINY)
+    with simdb.open(tmp_path / "db") as database:
+        before = database._store.environment
+        handle = before.subdatabase(layout.MANIFEST)
+        with before.reading() as transaction:
+            manifest = bytes(transaction.get(layout.MANIFEST_KEY, db=handle))
+        database.compact()
+        database.insert("a", "text")
+        environment = database._store.environment
+        handle = environment.subdatabase(layout.MANIFEST)
+        environment.write(lambda writer: writer.put(layout.MANIFEST_KEY, manifest, db=handle))
+
+        with pytest.raises(simdb.CorruptError, match="older than its options"):
+            list(database)

@@ -30,6 +30,9 @@ OPTIONS = simdb.Options(
 STORED = {
     f"v{FORMAT_VERSION}": OPTIONS,
     f"v{FORMAT_VERSION}-clusters": replace(OPTIONS, keep_clusters="distance"),
+    f"v{FORMAT_VERSION}-polytopes": replace(
+        OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=128), polytopes=3
+    ),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2, permutations=32, stored_bits=8, seed=7, normalisation="nfkc"

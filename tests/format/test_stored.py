@@ -4,6 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+import older
+import polytope_tables
 import pytest
 import stored
 from soundness import assert_sound
@@ -47,6 +49,37 @@ def test_a_stored_database_can_be_written_and_compacted(version):
 
         assert plain(stored.answers(database)) == answers
     assert_sound(path)
+
+
+@pytest.mark.parametrize("verb", ["compact", "rebuild"])
+def test_a_stored_database_of_fingerprints_gets_cross_polytope_tables(version, verb):
+    path, answers = version
+    with simdb.open(path, "w") as database:
+        if database.options.is_minhash:
+            pytest.skip("signatures have no such tables")
+        before = database.options.polytopes
+        getattr(database, verb)()
+
+        assert database.options.polytopes == before or before is None
+        assert database.options.polytope_count >= 3
+        assert polytope_tables.stored(database) == polytope_tables.expected(database)
+        assert plain(stored.answers(database)) == answers
+    assert_sound(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("v1", None), ("v1-clusters", None), ("v1-minhash", None), ("v1-polytopes", 3)],
+)
+def test_reading_a_stored_database_leaves_the_number_of_its_tables(name, count, tmp_path):
+    shutil.copyfile(HERE / name / "data.mdb", tmp_path / "data.mdb")
+    with simdb.open(tmp_path, "w") as database:
+        database.insert("new", "x")
+        number = database.options.polytopes
+        is_named = older.has_number(database)
+
+    assert number == count
+    assert is_named == (count is not None)
 
 
 def test_a_stored_database_can_be_calibrated(version):

@@ -9,8 +9,10 @@ from simdb.vector_form import pack
 
 
 def expected(database):
-    """Return {id: its keys in all tables} of the live documents with weights, in no run's words."""
+    """Return {id: its keys in all tables} of the live documents with weights; {} without tables."""
     keys = {}
+    if not database.options.polytope_count:
+        return keys
     for id in database:
         weights = database.get(id).fingerprint.weights
         if weights is not None:
@@ -28,13 +30,13 @@ def stored(reading):
         count = state.keying.polytopes.table_count
         live = state.live()
         keys = {}
-        for run in state.runs:
+        for run in state.runs if count else ():
             tables = [run.polytope_table(number, state.source) for number in range(count)]
             for table in tables:
                 assert_sorted(table)
             for ordinal in np.intersect1d(tables[0].ordinals, live).tolist():
                 keys[state.id_of(ordinal)] = [key_of(table, ordinal) for table in tables]
-        for ordinal in state.delta.ordinals.tolist():
+        for ordinal in state.delta.ordinals.tolist() if count else ():
             at = ordinal - state.delta.start
             is_weighted = state.delta.batch.states[at] == WEIGHTED
             if is_weighted and ordinal in live:

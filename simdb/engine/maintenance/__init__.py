@@ -14,6 +14,7 @@ __all__ = [
     "dump",
     "inspection",
     "load",
+    "one_run",
     "rebuild",
     "timing",
 ]
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         dump,
         inspection,
         load,
+        one_run,
         rebuild,
         timing,
     )

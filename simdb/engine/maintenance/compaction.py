@@ -14,15 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.maintenance.calibration import covered_of, covering
+from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
+from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.store import Store
 from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.learning import learn
 from simdb.engine.write.unfinished import drop_unfinished
 from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
+from simdb.index.defaults import settled
+from simdb.options import Options
 from simdb.reports import Compaction
 from simdb.storage import layout
-from simdb.storage.contents import Contents, table_names
+from simdb.storage.contents import Contents, make_room_for, table_names
 from simdb.storage.environment.reading import statistics_of
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.names import COPY_FILE, DATA_FILE
@@ -32,11 +36,14 @@ from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.records.metadata import encode_blocks, read_all
 from simdb.storage.records.tombstones import live_ordinals
 from simdb.storage.runs.merge import write_run
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.run import Source, as_segment
 from simdb.storage.runs.seal import seal
+from simdb.storage.salvage import Part
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096
+
+U32 = npt.NDArray[np.uint32]
 
 
 def compact(store: Store) -> Compaction:
@@ -44,6 +51,7 @@ def compact(store: Store) -> Compaction:
     with store.begin_write() as right:
         before = file_bytes(store)
         store.with_room(lambda: _rewrite(store), right, before)
+        store.take_options()
         note = shrink(store, right)
         return Compaction(before, file_bytes(store), note)
 
@@ -120,33 +128,30 @@ def _rewrite(store: Store) -> None:
         is_compact = (
             len(base.runs) <= 1 and not len(base.delta.batch) and not base.manifest.deleted_count
         )
-        if not is_compact:
+        options = settled(store.options)
+        if not is_compact or options != store.options:
+            make_room_for(store.environment, options)
             store.environment.write(
-                lambda transaction: _write_one_run(Writer(store, transaction), base, source)
+                lambda transaction: _write_all(Writer(store, transaction), options, base, source)
             )
 
 
-def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
+def _write_all(writer: Writer, options: Options, base: Contents, source: Source) -> None:
     store = writer.store
     store.environment.check_pages()
     manifest = base.manifest
-    runs = list(base.runs)
-    if len(base.delta.batch):
-        runs.append(seal(base.delta, store.keying, -1, store.options.header_offset))
+    if not manifest.next_run and not manifest.next_ordinal:
+        # Nothing was ever inserted, so that an IDF table can still be set.
+        writer.put_manifest(store_polytopes(writer, manifest, options))
+        return
     kept = live_ordinals(base.dead, 0, manifest.next_ordinal)
     rows: tuple[RunInfo, ...] = ()
     if len(kept):
-        info = write_run(
-            runs,
-            manifest.next_run,
-            writer.put,
-            source,
-            table_names=table_names(store.options),
-            dead=base.dead,
-            renumber=True,
-        )
-        learn(writer, info, None)
-        rows = (info,)
+        if options == store.options:
+            rows = (_merge_runs(writer, base, source),)
+        else:
+            rows = (_make_tables(writer, options, base, source, kept),)
+        learn(writer, rows[0], None, options)
     for run in base.runs:
         drop_run(writer, run)
     drop_unfinished(writer, manifest.unfinished)
@@ -162,7 +167,43 @@ def _write_one_run(writer: Writer, base: Contents, source: Source) -> None:
     if base.calibration is not None:
         covered = int(np.searchsorted(kept, covered_of(base.calibration, base.manifest)))
         manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
-    writer.put_manifest(manifest)
+    writer.put_manifest(store_polytopes(writer, manifest, options))
+
+
+def _merge_runs(writer: Writer, base: Contents, source: Source) -> RunInfo:
+    """Write one run merged from all runs and the delta."""
+    store, runs = writer.store, list(base.runs)
+    if len(base.delta.batch):
+        runs.append(seal(base.delta, store.keying, -1, store.options.header_offset))
+    return write_run(
+        runs,
+        base.manifest.next_run,
+        writer.put,
+        source,
+        table_names=table_names(store.options),
+        dead=base.dead,
+        renumber=True,
+    )
+
+
+def _make_tables(
+    writer: Writer, options: Options, base: Contents, source: Source, kept: U32
+) -> RunInfo:
+    """Write one run with the tables of `options`, some of which the runs do not have."""
+    segments = [
+        run.segment(number, source) for run in base.runs for number in range(run.segment_count)
+    ]
+    if len(base.delta.batch):
+        segments.append(as_segment(base.delta.start, base.delta.batch))
+    info, _ = write_one_run(
+        [Part(each.start, each.start + len(each), each) for each in segments],
+        kept,
+        base.manifest.next_run,
+        writer.put,
+        keying=kind_of(options).keying,
+        header_offset=options.header_offset,
+    )
+    return info
 
 
 def _renumber_clusters(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -72,6 +73,8 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
     `deep` reads every byte; without it, only sizes, counts, small values and the IDF table are
     checked.
     """
+    with suppress(CorruptError, FormatError):
+        store.take_options()
     source = store.source()
     transaction = source.transaction
     try:

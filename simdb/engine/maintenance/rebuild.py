@@ -9,24 +9,28 @@ before it is committed, so no reader ever sees documents without their clusters.
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.maintenance.calibration import covered_of, covering, problem_of
 from simdb.engine.maintenance.compaction import file_bytes, renumber_metadata, shrink
+from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.search.question import of_maintained
+from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.state.view import View
+from simdb.engine.state.view import Kind, View
 from simdb.engine.write.learning import learn
 from simdb.engine.write.replace_clusters import write_anew
 from simdb.engine.write.writer import Writer
 from simdb.errors import CorruptError, Error, FormatError
+from simdb.index.defaults import settled
+from simdb.options import Options
 from simdb.plan.calibration import decode_calibration
 from simdb.reports import Rebuild
 from simdb.storage import codec, contents, layout
@@ -34,29 +38,32 @@ from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
-from simdb.storage.records.delta import Delta, Keying
+from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
-from simdb.storage.runs.merge import joined, taken
-from simdb.storage.runs.run import Run, Segment, Source, put_segment
-from simdb.storage.runs.table import directory_bits, make_table, put_table, run_info
-from simdb.storage.salvage import Part, Salvage, ids_of, salvage, sound_metadata
-from simdb.storage.transfer.documents import parts_of
-from simdb.values import BARE, EMPTY, WEIGHTED
+from simdb.storage.runs.run import Run, Source
+from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata
+from simdb.values import BARE, EMPTY
 
 SHOWN_LOSSES = 3
-HASHED_DOCUMENTS = 1 << 16
 
 U32 = npt.NDArray[np.uint32]
 
 
-def rebuild(store: Store, *, drop_damaged: bool) -> Rebuild:
-    """Make all tables again; CorruptError, and nothing changes, if documents would be lost."""
+def rebuild(store: Store, *, drop_damaged: bool, polytopes: int | None) -> Rebuild:
+    """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
+
+    `polytopes`: the number of cross-polytope tables from now on; None for the number that the
+    database has, or gets when it is compacted.
+    """
     with store.begin_write() as right:
+        with suppress(CorruptError):
+            store.take_options()
+        options = _wanted(store.options, polytopes)
         before = file_bytes(store)
         store.forget_views()
         store.membership = None
-        made = store.with_room(lambda: _try_to_rebuild(store, drop_damaged), right, before)
-        store.forget_views()
+        made = store.with_room(lambda: _try_to_rebuild(store, options, drop_damaged), right, before)
+        store.take_options()
         note = _shrink(store, right)
         return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
 
@@ -69,7 +76,12 @@ def _shrink(store: Store, right: WriteRight) -> str:
         return str(error)
 
 
-def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
+def _wanted(options: Options, polytopes: int | None) -> Options:
+    """Return the options to rebuild for; OptionError if they cannot have such tables."""
+    return settled(options if polytopes is None else replace(options, polytopes=polytopes))
+
+
+def _try_to_rebuild(store: Store, options: Options, drop_damaged: bool) -> Rebuild:
     """Rebuild and return the report; `MapFull` if the map has no space for it."""
     source = store.source()
     try:
@@ -79,8 +91,9 @@ def _try_to_rebuild(store: Store, drop_damaged: bool) -> Rebuild:
         found.notes += _other_damage(store, source)
         kept = _kept(found)
         dropped, unknown = _dropped(found, kept)
+        contents.make_room_for(store.environment, options)
         store.environment.write(
-            lambda transaction: _write(Writer(store, transaction), source, found, kept)
+            lambda transaction: _write(Writer(store, transaction), options, source, found, kept)
         )
         return Rebuild(
             document_count=len(kept),
@@ -163,24 +176,32 @@ def _dropped(found: Salvage, kept: U32) -> tuple[list[Any], int]:
     return ids, int(np.count_nonzero(is_lost))
 
 
-def _write(writer: Writer, source: Source, found: Salvage, kept: U32) -> None:
-    store = writer.store
+def _write(writer: Writer, options: Options, source: Source, found: Salvage, kept: U32) -> None:
+    store, kind = writer.store, kind_of(options)
     store.environment.check_pages()
     manifest = found.manifest
     numbers = _readable_clusters(store, source, found, kept)
-    for name in contents.all_names(store.options):
+    for name in {*contents.all_names(store.options), *contents.all_names(options)}:
         if name not in (layout.META, layout.MANIFEST, layout.METADATA):
             writer.clear(name)
     states = np.empty(0, np.uint8)
     rows: tuple[RunInfo, ...] = ()
     if len(kept):
-        info, states = _write_run(writer, found, kept)
-        learn(writer, info, None)
+        info, states = write_one_run(
+            found.parts,
+            kept,
+            manifest.next_run,
+            writer.put,
+            keying=kind.keying,
+            header_offset=options.header_offset,
+        )
+        learn(writer, info, None, options)
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)
     manifest = _keep_calibration(writer, source, manifest, kept)
-    count = _write_clusters(writer, manifest, rows, numbers) if store.options.keeps_clusters else 0
+    manifest = store_polytopes(writer, manifest, options)
+    count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
     writer.put_manifest(
         replace(
             renumbered(manifest, rows, len(kept)),
@@ -191,84 +212,6 @@ def _write(writer: Writer, source: Source, found: Salvage, kept: U32) -> None:
             last_cluster=count,
         )
     )
-
-
-def _write_run(writer: Writer, found: Salvage, kept: U32) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
-    """Write one run of the documents `kept`; returns its row and the states of all documents."""
-    number = found.manifest.next_run
-    weighted_count = _weighted_count(found.parts, kept)
-    store = writer.store
-    polytopes = store.keying.polytopes
-    columns: dict[str, list[npt.NDArray[Any]]] = {"searchable": [], "states": [], "hashes": []}
-    weighted_keys: list[npt.NDArray[np.uint64]] = []
-    for at, segment in enumerate(_segments(found.parts, kept)):
-        put_segment(number, at, segment, writer.put, has_vectors=weighted_count > 0)
-        columns["searchable"].append(_searchable(segment, store.keying))
-        columns["states"].append(segment.columns[layout.STATE])
-        columns["hashes"] += _hashes(segment)
-        is_weighted = segment.columns[layout.STATE] == WEIGHTED
-        weighted_keys.append(polytopes.keys(segment.columns[layout.VECTOR][is_weighted]))
-    searchable, states, hashes = (np.concatenate(parts) for parts in columns.values())
-    counts: dict[bytes, int] = {}
-
-    def put(name: bytes, keys: npt.NDArray[np.uint64], ordinals: U32) -> None:
-        bits = directory_bits(name, len(keys), store.options.header_offset)
-        put_table(name, number, make_table(keys, _copied(ordinals), bits), writer.put)
-        counts[name] = len(keys)
-
-    ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
-    for table in range(store.keying.table_count):
-        keys = codec.allocate(np.uint64, len(ordinals))
-        store.keying.write_keys(searchable, keys, table)
-        put(layout.table_name(table), keys, ordinals)
-    weighted = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
-    for table in range(polytopes.table_count):
-        keys = np.concatenate([each[table] for each in weighted_keys])
-        put(layout.polytope_name(table), _copied(keys), weighted)
-    put(layout.IDS, _copied(hashes), np.arange(len(kept), dtype=np.uint32))
-    return run_info(number, 0, len(kept), counts, weighted_count), states
-
-
-def _searchable(segment: Segment, keying: Keying) -> npt.NDArray[np.uint64]:
-    """Return the values that the keys of documents with features are made of."""
-    has_features = segment.columns[layout.STATE] != EMPTY
-    return keying.searchable(
-        segment.columns[layout.FINGERPRINT][has_features],
-        segment.columns[layout.VECTOR][has_features],
-    )
-
-
-def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
-    """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
-    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
-        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
-        found = []
-        for part in parts:
-            low, high = np.searchsorted(chosen, [part.start, part.stop])
-            if low < high:
-                found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
-        yield joined(found, first)
-
-
-def _weighted_count(parts: Sequence[Part], kept: U32) -> int:
-    count = 0
-    for part in parts:
-        low, high = np.searchsorted(kept, [part.start, part.stop])
-        states = part.segment.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
-        count += int(np.count_nonzero(states == WEIGHTED))
-    return count
-
-
-def _hashes(segment: Segment) -> Iterator[npt.NDArray[np.uint64]]:
-    """Yield hashes of the ids, some thousands at a time, as each id becomes an object."""
-    for part in parts_of(segment, HASHED_DOCUMENTS):
-        yield kernel.encode_ids(ids_of(part))[2]
-
-
-def _copied(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array = codec.allocate(values.dtype, len(values))
-    array[...] = values
-    return array
 
 
 def _keep_calibration(writer: Writer, source: Source, manifest: Manifest, kept: U32) -> Manifest:
@@ -308,7 +251,7 @@ def _readable_clusters(store: Store, source: Source, found: Salvage, kept: U32) 
 
 
 def _write_clusters(
-    writer: Writer, manifest: Manifest, rows: Sequence[RunInfo], numbers: U32 | None
+    writer: Writer, kind: Kind, manifest: Manifest, rows: Sequence[RunInfo], numbers: U32 | None
 ) -> int:
     """Store the clusters of the new run; returns their number.
 
@@ -319,10 +262,10 @@ def _write_clusters(
     written = store.source(inside=writer.transaction)
     if numbers is None:
         count = rows[0].stop if rows else 0
-        delta = Delta(count, store.width, store.keying).view()
+        delta = Delta(count, store.width, kind.keying).view()
         stored = _sound_calibration(written)
         calibration = None if stored is None else decode_calibration(stored)
-        view = View([Run(info) for info in rows], delta, None, store.kind, calibration)
+        view = View([Run(info) for info in rows], delta, None, kind, calibration)
         labels = connected_labels(State(view, written, manifest), of_maintained(store.options))
         sizes = np.bincount(labels, minlength=len(labels))
         numbers = np.where(sizes[labels] > 1, labels + 1, 0).astype(np.uint32)

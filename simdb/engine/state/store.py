@@ -9,12 +9,13 @@ freed pages from being used again.
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, Kept, View
-from simdb.errors import ClosedError
+from simdb.errors import ClosedError, CorruptError
 from simdb.options import Options, Simhash
 from simdb.plan.calibration import Calibration, decode_calibration
 from simdb.resources import Resources
@@ -34,6 +35,8 @@ from simdb.storage.translation import MapFull
 
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
+# Options are replaced by compacting or rebuilding, so no reader can meet this many in a row.
+TAKEN_MAX = 20
 
 Result = TypeVar("Result")
 # Transaction number and generation of the map; the contents stored then; the view of them.
@@ -70,6 +73,7 @@ class Store:
         self.allowed = allowed
         self.kind = kind_of(options)
         self.keying = self.kind.keying
+        self._options_version = 0  # of the manifest with which the options were read
         self._resources = resources
         self._sketcher = self._make_sketcher(options)
         self.takes_bits = self.kind.stores == FINGERPRINTS  # whether a query can be an int
@@ -139,16 +143,46 @@ class Store:
         """Return the state of the last commit, for a `with` statement."""
         if self._is_closed:
             raise ClosedError(f"{self.environment.path} is closed")
-        source = Source(self.environment, self.width, self.options.header_offset)
-        try:
-            transaction, latest = source.transaction, self._latest
-            stamp = (transaction.id(), self.environment.generation)
-            if latest is None or latest[0] != stamp:
-                latest = self._refreshed(transaction)
-            return State(latest[2], source, latest[1].manifest)
-        except BaseException:
+        for _ in range(TAKEN_MAX):
+            source = Source(self.environment, self.width, self.options.header_offset)
+            try:
+                transaction, latest = source.transaction, self._latest
+                stamp = (transaction.id(), self.environment.generation)
+                if latest is None or latest[0] != stamp:
+                    latest = self._refreshed(transaction)
+                manifest, view = latest[1].manifest, latest[2]
+                if manifest.options_version == self._options_version and view.kind is self.kind:
+                    return State(view, source, manifest)
+            except BaseException:
+                source.end()
+                raise
+            # A transaction cannot see sub-databases that are opened after it began.
             source.end()
-            raise
+            self.take_options()
+        raise CorruptError(
+            f"{self.environment.path} has a manifest that is older than its options;"
+            " build it again from the stored columns: rebuild(), simdb rebuild"
+        )
+
+    def take_options(self) -> None:
+        """Take over the stored options if they were replaced after the database was opened.
+
+        CorruptError if the manifest cannot be read.  While the caller has the write lock, they stay
+        the same.
+        """
+        with self.environment.reading() as transaction:
+            version = stored.read_manifest(self.environment, transaction).options_version
+            polytopes = stored.stored_polytopes(self.environment, transaction)
+        taken = replace(self.options, polytopes=polytopes)
+        self.environment.attach(stored.all_names(taken))
+        with self._lock:
+            # Another thread may have read later ones.
+            if version > self._options_version:
+                self.options = replace(self.options, polytopes=polytopes)
+                self.kind = kind_of(self.options)
+                self.keying = self.kind.keying
+                self._options_version = version
+            self._latest = None
 
     def source(self, *, inside: Any = None) -> Source:
         """Return a source that sees the last commit, or the writes of the transaction `inside`.

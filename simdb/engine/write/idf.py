@@ -101,7 +101,8 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
             )
         return
     _check_unused(store, transaction)
-    contents.put_options(environment, transaction, wanted)
+    # The other options may have been replaced since the database was opened.
+    contents.put_options(environment, transaction, replace(stored, sketch=wanted.sketch))
 
 
 def _check_unused(store: Store, transaction: Any) -> None:

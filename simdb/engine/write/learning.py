@@ -19,7 +19,7 @@ from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.run import Run, Source
-from simdb.storage.runs.samples import put_sample
+from simdb.storage.runs.samples import SAMPLED_PAIRS_MAX, put_sample
 from simdb.values import WEIGHTED
 
 # One document in so many is looked up, but not fewer and not more than these.
@@ -37,11 +37,11 @@ U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
 
-def learn(writer: Writer, info: RunInfo, dead: Bitmap | None) -> None:
-    """Store the sample of a run that the transaction has written."""
-    store = writer.store
+def learn(writer: Writer, info: RunInfo, dead: Bitmap | None, options: Options) -> None:
+    """Store the sample of a run that the transaction has written with these options."""
     if info.polytope_count:
-        sample = sample_of(Run(info), store.source(inside=writer.transaction), store.options, dead)
+        source = writer.store.source(inside=writer.transaction)
+        sample = sample_of(Run(info), source, options, dead)
         if len(sample):
             put_sample(info.number, sample, writer.put)
 
@@ -101,7 +101,7 @@ def sample_of(run: Run, source: Source, options: Options, dead: Bitmap | None) -
         found.append(rows[np.isfinite(rows).all(axis=1)])
         if total > MATCHES_MOST:
             break
-    return np.concatenate(found)
+    return np.concatenate(found)[:SAMPLED_PAIRS_MAX]
 
 
 def _asked(run: Run, source: Source, dead: Bitmap | None) -> U32:

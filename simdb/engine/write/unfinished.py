@@ -65,7 +65,7 @@ def carry_on(
         run = merging.write(step, run, runs, source, writer.put, dead)
     if due < len(steps):
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
-    learn(writer, run, dead)
+    learn(writer, run, dead, writer.store.options)
     _drop(writer, runs)
     unmerged = [row for row in manifest.runs if row not in rows]
     every = sorted([*unmerged, run], key=lambda row: row.start)

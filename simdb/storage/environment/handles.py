@@ -1,7 +1,7 @@
 """Handles: LMDB's numbers for named sub-databases, valid until the environment is closed."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import lmdb
@@ -22,6 +22,10 @@ class Handles:
     def every(self) -> list[Any]:
         """Return all handles."""
         return list(self._named.values())
+
+    def __contains__(self, name: bytes) -> bool:
+        """Whether the sub-database `name` is open."""
+        return name in self._named
 
     def __getitem__(self, name: bytes) -> Any:
         """Return the handle of the sub-database `name`."""
@@ -54,9 +58,10 @@ class Handles:
         for name in names:
             self._named[name] = environment.open_db(name, txn=transaction, create=True)
 
-    def forget(self) -> None:
-        """Drop all handles: the environment was closed, or the transaction did not commit."""
-        self._named = {}
+    def forget(self, names: Collection[bytes] | None = None) -> None:
+        """Drop the handles in `names`, or all: the environment was closed, or did not commit."""
+        dropped = self._named if names is None else names
+        self._named = {name: each for name, each in self._named.items() if name not in dropped}
 
     def _opened(self, environment: Any, names: list[bytes]) -> dict[bytes, Any]:
         """Open sub-databases and return their handles, which are valid at once.

@@ -59,7 +59,7 @@ class Manifest:
     use.  `document_count`, `empty_count` and `bare_count` count live documents.  `calibration`
     changes when a calibration is stored; it is 0 before the first.  `cluster_count` clusters are
     maintained, and the next one gets the number `last_cluster` + 1.  At most one merge is
-    unfinished.
+    unfinished.  `options_version` changes when other options are stored.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -76,6 +76,7 @@ class Manifest:
     cluster_count: int = 0
     last_cluster: int = 0
     unfinished: Unfinished | None = None
+    options_version: int = 0
 
     @property
     def is_unmoved(self) -> bool:
@@ -87,7 +88,7 @@ class Manifest:
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only if they are not 0 or None.
-YOUNGER = ("cluster_count", "last_cluster", "unfinished")
+YOUNGER = ("cluster_count", "last_cluster", "unfinished", "options_version")
 
 
 def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:

@@ -52,7 +52,7 @@ class TableMerge:
         self._positions = stops
         self._count += count
         if self.is_complete and self._count < len(keys):
-            self._merged = empty_table(self._count)
+            self._merged = table_with_room(self._count)
             self._merged.keys[:] = keys[: self._count]
             self._merged.ordinals[:] = ordinals[: self._count]
 

@@ -1,0 +1,141 @@
+"""One run: documents written as one run with new ordinals, and every table made anew.
+
+The tables are made from the columns alone.  So they can be made after the old ones were damaged, or
+for options that ask for other tables than are stored.  In memory are the keys of all documents: 8
+bytes each for the block permutations and for each cross-polytope table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.engine.write.commit import Writer
+from simdb.options import Options
+from simdb.storage import codec, contents, layout
+from simdb.storage.records.delta import Keying
+from simdb.storage.records.manifest import Manifest, RunInfo
+from simdb.storage.runs.merge import joined, taken
+from simdb.storage.runs.run import Segment, put_segment
+from simdb.storage.runs.table import Put, directory_bits, make_table, put_table, run_info
+from simdb.storage.salvage import Part, ids_of
+from simdb.storage.transfer.documents import parts_of
+from simdb.values import EMPTY, WEIGHTED
+
+HASHED_DOCUMENTS = 1 << 16
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+# The sub-database of a table, the keys of its entries, and their ordinals.
+Keyed = tuple[bytes, U64, U32]
+
+
+def write_one_run(
+    parts: Sequence[Part],
+    kept: U32,
+    number: int,
+    put: Put,
+    *,
+    keying: Keying,
+    header_offset: int,
+) -> tuple[RunInfo, npt.NDArray[np.uint8]]:
+    """Write run `number` of the documents `kept`; return its row and the states of its documents.
+
+    `parts` hold at least the documents `kept`, which are ordinals in ascending order.
+    """
+    weighted_count = _weighted_count(parts, kept)
+    columns = _Columns(keying)
+    for at, segment in enumerate(_segments(parts, kept)):
+        put_segment(number, at, segment, put, has_vectors=weighted_count > 0)
+        columns.add(segment)
+    states = np.concatenate(columns.states)
+    counts = {}
+    for name, keys, ordinals in columns.keyed(states):
+        table = make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
+        put_table(name, number, table, put)
+        counts[name] = len(keys)
+    return run_info(number, 0, len(kept), counts, weighted_count), states
+
+
+def store_polytopes(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
+    """Store the number of cross-polytope tables of `options`, if the stored one is another.
+
+    Returns the manifest, which tells every process that has the database open to read the options
+    again.
+    """
+    environment = writer.store.environment
+    if not contents.replace_polytopes(environment, writer.transaction, options.polytopes):
+        return manifest
+    return replace(manifest, options_version=manifest.options_version + 1)
+
+
+class _Columns:
+    """What the tables of documents are made from, segment by segment."""
+
+    def __init__(self, keying: Keying) -> None:
+        self._keying = keying
+        self.states: list[npt.NDArray[np.uint8]] = []
+        self._searchable: list[U64] = []
+        self._weighted: list[U64] = []
+        self._hashes: list[U64] = []
+
+    def add(self, segment: Segment) -> None:
+        """Add the next documents."""
+        states, vectors = segment.columns[layout.STATE], segment.columns[layout.VECTOR]
+        fingerprints = segment.columns[layout.FINGERPRINT]
+        chosen = states != EMPTY
+        self._searchable.append(self._keying.searchable(fingerprints[chosen], vectors[chosen]))
+        self._weighted.append(self._keying.polytopes.keys(vectors[states == WEIGHTED]))
+        self._hashes += _hashes(segment)
+        self.states.append(states)
+
+    def keyed(self, states: npt.NDArray[np.uint8]) -> Iterator[Keyed]:
+        """Yield the keys of each table, not yet sorted; `states` of all documents."""
+        searchable = np.concatenate(self._searchable)
+        ordinals = np.flatnonzero(states != EMPTY).astype(np.uint32)
+        for table in range(self._keying.table_count):
+            keys = codec.allocate(np.uint64, len(ordinals))
+            self._keying.write_keys(searchable, keys, table)
+            yield layout.table_name(table), keys, _copied(ordinals)
+        ordinals = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
+        for table in range(self._keying.polytopes.table_count):
+            keys = np.concatenate([each[table] for each in self._weighted])
+            yield layout.polytope_name(table), _copied(keys), _copied(ordinals)
+        every = np.arange(len(states), dtype=np.uint32)
+        yield layout.IDS, _copied(np.concatenate(self._hashes)), _copied(every)
+
+
+def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
+    """Yield the documents `kept`, renumbered from 0, in segments as they are stored."""
+    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
+        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
+        found = []
+        for part in parts:
+            low, high = np.searchsorted(chosen, [part.start, part.stop])
+            if low < high:
+                found.append(taken(part.segment, chosen[low:high] - np.uint32(part.start)))
+        yield joined(found, first)
+
+
+def _weighted_count(parts: Sequence[Part], kept: U32) -> int:
+    count = 0
+    for part in parts:
+        low, high = np.searchsorted(kept, [part.start, part.stop])
+        states = part.segment.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
+        count += int(np.count_nonzero(states == WEIGHTED))
+    return count
+
+
+def _hashes(segment: Segment) -> Iterator[U64]:
+    """Yield hashes of the ids, some thousands at a time, as each id becomes an object."""
+    for part in parts_of(segment, HASHED_DOCUMENTS):
+        yield kernel.encode_ids(ids_of(part))[2]
+
+
+def _copied(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array = codec.allocate(values.dtype, len(values))
+    array[...] = values
+    return array
