@@ -8,7 +8,7 @@ in their old order.
 """
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 
 import numpy as np
@@ -67,6 +67,16 @@ def distance_served(blocks: int, leading: int, flips: int) -> int:
 def flip_count(header_bits: int, flips: int) -> int:
     """Count the ways to flip at most `flips` of `header_bits` bits."""
     return sum(comb(header_bits, count) for count in range(min(flips, header_bits) + 1))
+
+
+def flip_sets(mask: int, flips: int) -> Iterator[int]:
+    """Give every set of at most `flips` of the bits in `mask`, as a mask; the smaller sets first.
+
+    There is none if `flips` is below 0.
+    """
+    bits = [1 << position for position in set_bits(mask)]
+    sizes = range(min(flips, len(bits)) + 1)
+    return map(sum, chain.from_iterable(combinations(bits, size) for size in sizes))
 
 
 def set_bits(mask: int) -> Iterator[int]:

@@ -16,6 +16,8 @@ cdef extern from "kernel.h" nogil:
 
     struct search_kernel_type "search_kernel":
         const char *name
+        void (*permute)(const uint64_t *fingerprints, size_t count, uint64_t mask,
+                        uint64_t *keys) noexcept nogil
         void (*level_floats)(const float *weights, size_t count, size_t dimensions,
                              uint8_t *levels) noexcept nogil
         void (*level_wholes)(const int32_t *weights, size_t count, size_t dimensions,
@@ -73,7 +75,7 @@ cdef extern from "lookup.h" nogil:
         size_t count
         const uint32_t *after
         unsigned distance
-        unsigned flips
+        const int8_t *flips
         int first
 
     struct search_scratch:
@@ -127,7 +129,10 @@ cdef extern from "sweep.h" nogil:
         const uint32_t *ordinals
         uint64_t count
         const uint64_t *masks
+        const int8_t *flips
         size_t table
+        unsigned width
+        uint64_t flipped
         unsigned distance
         uint64_t i
         uint64_t j

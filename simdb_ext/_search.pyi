@@ -78,11 +78,18 @@ class Tables:
         """
 
     def lookup(
-        self, queries: U64, *, distance: int, flips: int, first: bool, after: U32 | None
+        self,
+        queries: U64,
+        *,
+        distance: int,
+        flips: int | Sequence[int],
+        first: bool,
+        after: U32 | None,
     ) -> Found:
         """Return stored fingerprints within `distance` whose header is reached in some table.
 
-        Table t reaches a fingerprint that differs from the query in at most `flips` of the bits
+        `flips`: a number for every table, or one number for each; -1: the table is not read.  Table
+        t reaches a fingerprint that differs from the query in at most flips[t] of the bits
         masks[t].  (With flips = 0 and distance <= blocks - leading the result is exact: BPHS.)  The
         delta is always reached.  Each match is returned once, however many tables reach it.
         `first`: at most one match for each query, any of its matches, found as fast as possible.
@@ -90,7 +97,7 @@ class Tables:
         """
 
     def lookup_one(
-        self, query: int, distance: int, flips: int, first: bool, most: int = ...
+        self, query: int, distance: int, flips: int | Sequence[int], first: bool, most: int = ...
     ) -> list[tuple[int, int]] | None:
         """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
 
@@ -180,11 +187,19 @@ def sweep(
     left: U32,
     right: U32,
     distances: U8,
+    flips: int | Sequence[int] = 0,
+    flipped: int = 0,
+    width: int | None = None,
 ) -> tuple[int, int, int]:
-    """Write the pairs within `distance` that agree on the bits masks[table], from one sorted table.
+    """Write the pairs within `distance` whose headers differ in `flipped`, from one sorted table.
 
-    `keys` are permuted by masks[table] and sorted.  A pair that agrees on all bits of an earlier
-    mask is left out: it belongs to the table of that mask.  With an empty mask every two entries
+    `keys` are permuted by masks[table] and sorted.  A header is the first `width` (0 to 64) bits of
+    a key; None: as many as masks[table] has.  The headers of a pair differ in the bits `flipped` of
+    the fingerprints, and in no others.  Table t reaches a pair that differs in at most flips[t] of
+    the bits masks[t].  `flips`: a number for every table, or one number for each; -1: the table
+    reaches nothing.  A pair that the table does not reach, or that an earlier table reaches, is
+    left out.  So with flips = 0 and no `flipped` these are the pairs that agree on masks[table] and
+    on no earlier mask.  With an empty mask every two entries
     are measured.  Writes at most len(left) pairs, left[i] < right[i] by ordinal, in the order of
     positions (i, j), i < j, from `cursor` = (i, j) on; begin with (0, 1).  Returns the number
     written and the cursor to continue from, the first pair without room; its first member is

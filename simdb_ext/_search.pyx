@@ -40,6 +40,7 @@ cdef enum:
     ONE_ROOM = 64
     ONE_CAP = 256
     ONE_COLUMNS = 64
+    ONE_TABLES = 64
     BLOCK_SETS = 4096
     GATHERED_QUERIES_MIN = 1024  # with fewer, the same header is rarely asked for twice
     LIMITS_MAX = 1 << 24
@@ -115,11 +116,13 @@ def levels_of_vectors(vectors):
     return result
 
 
-def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances):
-    """Write the pairs within `distance` that agree on the bits masks[table], from one table."""
+def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances,
+          flips=0, uint64_t flipped=0, width=None):
+    """Write the pairs within `distance` whose headers differ in `flipped`, from one table."""
     cdef Views views = Views(5)
-    cdef Memory memory = Memory(8 * len(masks))
+    cdef Memory memory = Memory(9 * len(masks))
     cdef uint64_t *own_masks = <uint64_t *> memory.start
+    cdef int8_t *own_flips = <int8_t *> (own_masks + len(masks))
     cdef search_sweep_type state
     cdef uint32_t *lefts
     cdef uint32_t *rights
@@ -129,12 +132,19 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
         own_masks[i] = masks[i]
     if table >= <size_t> len(masks):
         raise ValueError(f"table is {table}, but there are {len(masks)} masks")
+    take_flips_of_tables(flips, own_flips, len(masks))
+    state.width = <unsigned> bin(masks[table]).count("1")
+    if width is not None:
+        state.width = checked_distance(width, "width")
+    search_kernel.permute(&flipped, 1, own_masks[table], &state.flipped)
+    if state.width < 64 and state.flipped << state.width != 0:
+        raise ValueError(f"flipped is {flipped:#x}, not in the first {state.width} bits of a key")
     state.count = views.uint64(keys, &state.keys)
     if <uint64_t> views.uint32(ordinals, &state.ordinals) != state.count:
         raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
     if state.count > <uint64_t> 1 << 32:
         raise ValueError(f"there are {len(keys)} keys, over 2**32")
-    state.masks, state.table = own_masks, table
+    state.masks, state.flips, state.table = own_masks, own_flips, table
     state.distance = checked_distance(distance, "distance")
     state.i, state.j = cursor
     if state.i >= state.j:

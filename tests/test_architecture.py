@@ -20,7 +20,7 @@ FLOORS = [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",
         "numpy_kernel.text", "numpy_kernel.vocabulary", "numpy_kernel.bags", "numpy_kernel.moz",
         "numpy_kernel.sketch", "numpy_kernel.vectors", "numpy_kernel.columns", "numpy_kernel.keys",
-        "numpy_kernel.sweep", "numpy_kernel.flips", "numpy_kernel.polytope",
+        "numpy_kernel.reach", "numpy_kernel.sweep", "numpy_kernel.flips", "numpy_kernel.polytope",
         "numpy_kernel.polytopes", "numpy_kernel.search", "numpy_kernel.arrange",
     ],
     ["kernel"],

@@ -4,9 +4,7 @@
 by bit: each bit is added to every earlier set whose cost stays within the limit.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -143,10 +141,3 @@ def _check(values: Any, name: str, shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"{name} must be contiguous uint8{list(shape)}, not {values.dtype}{list(values.shape)}"
         )
-
-
-def flip_sets(width: int, flips: int) -> Iterator[int]:
-    """Yield every set of at most `flips` of the top `width` bits, the smaller sets first."""
-    bits = [1 << (FINGERPRINT_BITS - 1 - position) for position in range(width)]
-    for size in range(min(flips, width) + 1):
-        yield from (sum(chosen) for chosen in combinations(bits, size))

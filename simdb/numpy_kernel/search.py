@@ -12,7 +12,7 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
+from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets
 from simdb.numpy_kernel.columns import (
     Column,
     Window,
@@ -21,7 +21,7 @@ from simdb.numpy_kernel.columns import (
     header_width,
     is_inside,
 )
-from simdb.numpy_kernel.flips import Flips, flip_sets, flips_of, levels, levels_of_vectors
+from simdb.numpy_kernel.flips import Flips, flips_of, levels, levels_of_vectors
 from simdb.numpy_kernel.keys import (
     is_first,
     key_ranges,
@@ -38,6 +38,7 @@ from simdb.numpy_kernel.polytope import (
     polytope_reaches,
 )
 from simdb.numpy_kernel.polytopes import Polytopes
+from simdb.numpy_kernel.reach import TableFlips, flips_of_tables, is_reached
 from simdb.numpy_kernel.sweep import sweep
 from simdb.numpy_kernel.vectors import SLICE, Vectors, array, marked
 
@@ -102,19 +103,22 @@ class Tables:
         return other
 
     def lookup(
-        self, queries: U64, *, distance: int, flips: int, first: bool, after: U32 | None
+        self, queries: U64, *, distance: int, flips: TableFlips, first: bool, after: U32 | None
     ) -> Found:
-        """Find stored fingerprints within `distance` that some table reaches with `flips` flips."""
-        _check_query(queries, distance, flips, after)
+        """Find stored fingerprints within `distance` that some table reaches with its flips."""
+        _check_query(queries, distance, after)
+        limits = flips_of_tables(flips, len(self._masks))
         found = list(self._scan_delta(queries, distance))
         for table, mask in enumerate(self._masks):
+            if limits[table] < 0:
+                continue
             permuted = permute(queries, mask)
             for run, window in zip(self._runs, self._windows, strict=True):
-                found += self._probe(run[table], window, permuted, table, distance, flips)
+                found += self._probe(run[table], window, permuted, table, distance, limits)
         return self._collected(found, len(queries), first, after)
 
     def lookup_one(
-        self, query: int, distance: int, flips: int, first: bool, most: int = sys.maxsize
+        self, query: int, distance: int, flips: TableFlips, first: bool, most: int = sys.maxsize
     ) -> list[tuple[int, int]] | None:
         """Do `lookup` for one query; return (ordinal, distance) of each match in the same order."""
         queries = np.array([query], np.uint64)
@@ -136,7 +140,7 @@ class Tables:
         header_bits: int | None = None,
     ) -> Found:
         """Find stored fingerprints within `distance` whose header is a likely one for the query."""
-        _check_query(queries, distance, 0, after)
+        _check_query(queries, distance, after)
         flips = flips_of(levels, costs, theta, cap, len(queries))
         found = list(self._scan_delta(queries, distance))
         # The theta of every query, by table and header width.
@@ -204,7 +208,7 @@ class Tables:
 
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
         """Find all stored fingerprints within `distance`, by comparing with every one."""
-        _check_query(queries, distance, 0, after)
+        _check_query(queries, distance, after)
         found = list(self._scan_delta(queries, distance))
         permuted = permute(queries, self._masks[0])
         for run, window in zip(self._runs, self._windows, strict=True):
@@ -232,21 +236,20 @@ class Tables:
         queries: U64,
         table: int,
         distance: int,
-        flips: int,
+        flips: list[int],
     ) -> Iterator[Matches]:
         """Yield matches in one table of one run that no earlier table reaches."""
         keys, ordinals, directory = column
-        mask = self._masks[table]
-        width = min(header_width(column), mask.bit_count())
-        leading = np.uint64(leading_bits(mask.bit_count()))
-        for flipped in flip_sets(width, flips):
+        leading = leading_bits(self._masks[table].bit_count())
+        width = min(header_width(column), leading.bit_count())
+        for flipped in flip_sets(leading_bits(width), flips[table]):
             starts, stops = _buckets(directory, window, len(keys), queries, flipped, width)
             for numbers, positions in key_ranges(starts, stops):
                 difference: U64 = keys[positions] ^ queries[numbers]
                 distances = bit_counts(difference)
-                reached = (distances <= distance) & (bit_counts(difference & leading) <= flips)
-                for earlier in self._earlier[table]:
-                    reached &= bit_counts(difference & np.uint64(earlier)) > flips
+                reached = (distances <= distance) & is_reached(difference, leading, flips[table])
+                for earlier, most in zip(self._earlier[table], flips, strict=False):
+                    reached &= ~is_reached(difference, earlier, most)
                 yield numbers[reached], ordinals[positions[reached]], distances[reached]
 
     def _first_reached(
@@ -362,10 +365,10 @@ def _offsets(numbers: I64, count: int) -> I64:
     return np.searchsorted(numbers, np.arange(count + 1)).astype(np.int64)
 
 
-def _check_query(queries: U64, distance: int, flips: int, after: U32 | None) -> None:
+def _check_query(queries: U64, distance: int, after: U32 | None) -> None:
     """Raise ValueError for arguments of a search that are out of range."""
     array(queries, np.uint64)
-    if not 0 <= distance <= FINGERPRINT_BITS or not 0 <= flips <= FINGERPRINT_BITS:
-        raise ValueError(f"distance {distance} or flips {flips} is not 0 to 64")
+    if not 0 <= distance <= FINGERPRINT_BITS:
+        raise ValueError(f"distance {distance} is not 0 to 64")
     if after is not None and len(array(after, np.uint32)) != len(queries):
         raise ValueError("after needs one ordinal for each query")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts
 from simdb.numpy_kernel.keys import key_ranges, leading_bits, permuted_one
+from simdb.numpy_kernel.reach import TableFlips, flips_of_tables, is_reached
 from simdb.numpy_kernel.vectors import array
 
 U8 = npt.NDArray[np.uint8]
@@ -27,31 +28,42 @@ def sweep(
     left: U32,
     right: U32,
     distances: U8,
+    flips: TableFlips = 0,
+    flipped: int = 0,
+    width: int | None = None,
 ) -> tuple[int, int, int]:
-    """Write the pairs of one sorted table within `distance` that agree in the bits masks[table].
+    """Write the pairs of one sorted table within `distance` whose headers differ in `flipped`.
 
     Return how many were written, and the cursor to continue from.
     """
     _check_sweep(keys, ordinals, masks, table, distance, cursor)
+    limits = flips_of_tables(flips, len(masks))
+    header = leading_bits(masks[table].bit_count() if width is None else width)
+    turned = permuted_one(flipped, masks[table])
+    if turned & ~header or (width is not None and not 0 <= width <= FINGERPRINT_BITS):
+        raise ValueError(f"no header of {width} bits, or flipped {flipped:#x} is not in it")
     capacity = len(array(left, np.uint32))
     lengths = {capacity, len(array(right, np.uint32)), len(array(distances, np.uint8))}
     if capacity == 0 or len(lengths) > 1:
         raise ValueError("the three outputs need one length, at least 1")
     earlier = [permuted_one(mask, masks[table]) for mask in masks[:table]]
     first, start = cursor
-    groups = keys & leading_bits(masks[table].bit_count())
+    own = leading_bits(masks[table].bit_count())
+    groups = keys & np.uint64(header)
     written = 0
     while first < len(keys):
         block = np.arange(first, min(first + 4096, len(keys)))
         starts = block + 1
         starts[0] = start
-        stops = np.searchsorted(groups, groups[block], side="right")
+        wanted = groups[block] ^ np.uint64(turned)
+        starts = np.maximum(starts, np.searchsorted(groups, wanted))
+        stops = np.searchsorted(groups, wanted, side="right")
         for numbers, positions in key_ranges(starts, np.maximum(stops, starts)):
             difference = keys[positions] ^ keys[block[numbers]]
             measured = bit_counts(difference)
-            is_pair = measured <= distance
-            for mask in earlier:
-                is_pair &= (difference & mask) != 0
+            is_pair = (measured <= distance) & is_reached(difference, own, limits[table])
+            for mask, most in zip(earlier, limits, strict=False):
+                is_pair &= ~is_reached(difference, mask, most)
             one, other = block[numbers[is_pair]], positions[is_pair]
             fits = min(len(one), capacity - written)
             window = slice(written, written + fits)

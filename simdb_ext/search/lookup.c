@@ -3,6 +3,7 @@
 #include "kernel.h"
 #include "partition.h"
 #include "probing.h"
+#include "reach.h"
 
 enum {
     SORTED_MIN = 1024, /* queries from which on sorting may pay, */
@@ -47,43 +48,43 @@ void search_prepare_window(struct search_column *column, uint64_t start, uint64_
         column->window.last = column->directory[stop];
 }
 
-static int has_at_most(uint64_t word, unsigned bits)
-{
-    for (; word != 0; word &= word - 1)
-        if (bits-- == 0)
-            return 0;
-    return 1;
-}
-
-/* Return whether `column` reaches the key and no earlier table does.  A table reaches a key if at
-   most `flips` of the table's leading bits differ. */
+/* Return whether `column` reaches the key and no earlier table does.  A table reaches a key if no
+   more of the table's leading bits differ than may be flipped in it. */
 static int is_reached_first(const struct search_probing *probing,
                             const struct search_column *column, uint32_t query,
                             uint64_t difference)
 {
     const uint64_t *masks = probing->tables->masks;
-    unsigned flips = probing->request->flips;
+    const int8_t *flips = probing->request->flips;
     uint64_t original = search_kernel->restore(difference, masks[column->table]);
 
     (void)query;
     for (size_t table = 0; table < column->table; table++)
-        if (has_at_most(original & masks[table], flips))
+        if (search_is_reached(original, masks[table], flips[table]))
             return 0;
-    return has_at_most(original & masks[column->table], flips);
+    return search_is_reached(original, masks[column->table], flips[column->table]);
 }
 
-/* Return the directory entry where the keys begin whose leading bits are those of `header`. */
-static inline uint64_t first_entry(const struct search_column *column, uint64_t header)
+/* The directory entries of one header: `shift` brings a key down to the bits that tell headers
+   apart, and a header has 2**spread entries. */
+struct headers {
+    uint32_t shift, spread;
+};
+
+/* Return the headers that are looked up.  They are the leading bits of the table, as far as the
+   directory tells them apart.  Equal fingerprints agree in all bits of the directory. */
+static inline struct headers headers_of(const struct search_probing *probing,
+                                        const struct search_column *column)
 {
-    return (column->shift < 64 ? header >> column->shift : 0) << column->spread;
+    if (probing->request->distance == 0)
+        return (struct headers){64 - column->width, 0};
+    return (struct headers){column->shift, column->spread};
 }
 
-/* Probe for the keys whose leading bits are those of `header`, which is `key` with some bits
-   flipped. */
-static inline void add_probe(struct search_probing *probing, const struct search_column *column,
-                             uint64_t header, uint64_t key, uint32_t query)
+/* Return the directory entry where the keys begin whose header is that of `key`. */
+static inline uint64_t first_entry(struct headers headers, uint64_t key)
 {
-    search_add_probe(probing, column, first_entry(column, header), column->spread, key, query);
+    return (headers.shift < 64 ? key >> headers.shift : 0) << headers.spread;
 }
 
 /* Return the next larger word with as many bits set, or 0 if there is none. */
@@ -94,44 +95,76 @@ static uint64_t next_flip_set(uint64_t set)
     return carried == 0 ? 0 : carried | (set ^ carried) >> 2 >> __builtin_ctzll(set);
 }
 
-/* Probe for all headers with at most the requested number of bits flipped, the fewest flips
-   first. */
+/* The sets of header bits that are flipped in one table, the smaller sets first. */
+struct flip_sets {
+    uint64_t set; /* the current set, as low bits of a word */
+    unsigned size, size_max, width;
+};
+
+/* Begin with the empty set.  A key with more flipped bits than the distance is too far anyway. */
+static struct flip_sets first_set(const struct search_probing *probing, size_t table,
+                                  unsigned width)
+{
+    unsigned most = (unsigned)probing->request->flips[table];
+
+    if (most > probing->request->distance)
+        most = probing->request->distance;
+    return (struct flip_sets){0, 0, most < width ? most : width, width};
+}
+
+/* Go on to the next set; return 0 after the last. */
+static int next_set(struct flip_sets *sets)
+{
+    if (sets->size > 0) {
+        sets->set = next_flip_set(sets->set);
+        if (sets->set != 0 && sets->set >> (sets->width - 1) <= 1)
+            return 1;
+    }
+    if (sets->size == sets->size_max)
+        return 0;
+    sets->size++;
+    sets->set = ~(uint64_t)0 >> (64 - sets->size);
+    return 1;
+}
+
+/* Probe for all headers of one key. */
 static void add_probes(struct search_probing *probing, const struct search_column *column,
                        uint64_t key, uint32_t query)
 {
-    unsigned width = 64 - column->shift, flips = probing->request->flips;
+    struct headers headers = headers_of(probing, column);
+    struct flip_sets sets = first_set(probing, column->table, 64 - headers.shift);
 
-    add_probe(probing, column, key, key, query);
-    for (unsigned size = 1; size <= flips && size <= width; size++) {
-        uint64_t set = ~(uint64_t)0 >> (64 - size);
-        while (set != 0 && set >> (width - 1) <= 1 && !search_is_done(probing, query)) {
-            add_probe(probing, column, key ^ set << column->shift, key, query);
-            set = next_flip_set(set);
-        }
-    }
+    do {
+        uint64_t header = sets.size > 0 ? key ^ sets.set << headers.shift : key;
+        uint64_t first = first_entry(headers, header);
+        search_add_probe(probing, column, first, headers.spread, key, query);
+    } while (next_set(&sets) && !search_is_done(probing, query));
 }
 
-static inline struct search_range bucket_of(const struct search_column *column, uint64_t key)
+static inline struct search_range bucket_of(const struct search_column *column,
+                                            struct headers headers, uint64_t key)
 {
-    uint64_t first = first_entry(column, key);
+    uint64_t first = first_entry(headers, key);
 
     if (!search_is_inside(column, first))
         return (struct search_range){0, 0};
-    return search_range_at(column, first, column->spread);
+    return search_range_at(column, first, headers.spread);
 }
 
-/* Probe for the headers of sorted keys.  Their directory entries and buckets follow each other in
-   memory, so only the buckets are requested in advance. */
-static void probe_sorted(struct search_probing *probing, const struct search_column *column,
-                         const uint64_t *keys, const uint32_t *numbers, size_t count)
+/* Probe for one header of each of the sorted keys, with the bits `flipped` flipped.  The directory
+   entries and the buckets nearly follow each other in memory, so only the buckets are requested in
+   advance. */
+static void probe_flipped(struct search_probing *probing, const struct search_column *column,
+                          const uint64_t *keys, const uint32_t *numbers, size_t count,
+                          uint64_t flipped)
 {
+    struct headers headers = headers_of(probing, column);
     uint64_t fetched = UINT64_MAX;
 
-    search_finish(probing);
     for (size_t i = 0; i < count; i++) {
-        struct search_range range = bucket_of(column, keys[i]);
+        struct search_range range = bucket_of(column, headers, keys[i] ^ flipped);
         if (i + AHEAD < count) {
-            struct search_range later = bucket_of(column, keys[i + AHEAD]);
+            struct search_range later = bucket_of(column, headers, keys[i + AHEAD] ^ flipped);
             if (later.start < later.stop)
                 search_fetch(column, later, &fetched);
         }
@@ -144,6 +177,19 @@ static void probe_sorted(struct search_probing *probing, const struct search_col
     search_measure(probing);
 }
 
+/* Probe for all headers of sorted keys, one set of flipped bits after the other. */
+static void probe_sorted(struct search_probing *probing, const struct search_column *column,
+                         const uint64_t *keys, const uint32_t *numbers, size_t count)
+{
+    unsigned shift = headers_of(probing, column).shift;
+    struct flip_sets sets = first_set(probing, column->table, 64 - shift);
+
+    search_finish(probing);
+    do
+        probe_flipped(probing, column, keys, numbers, count, shift < 64 ? sets.set << shift : 0);
+    while (next_set(&sets));
+}
+
 static void probe_table(struct search_probing *probing, size_t table, const uint64_t *keys,
                         const uint32_t *numbers, size_t count)
 {
@@ -151,24 +197,25 @@ static void probe_table(struct search_probing *probing, size_t table, const uint
 
     for (size_t run = 0; run < tables->run_count; run++) {
         const struct search_column *column = &tables->columns[run * tables->table_count + table];
-        if (numbers != NULL && probing->request->flips == 0) {
+        if (numbers != NULL) {
             probe_sorted(probing, column, keys, numbers, count);
             continue;
         }
-        for (size_t i = 0; i < count; i++) {
-            uint32_t query = numbers != NULL ? numbers[i] : (uint32_t)i;
-            if (!search_is_done(probing, query))
-                add_probes(probing, column, keys[i], query);
-        }
+        for (size_t i = 0; i < count; i++)
+            if (!search_is_done(probing, (uint32_t)i))
+                add_probes(probing, column, keys[i], (uint32_t)i);
     }
 }
 
 /* Return whether `count` queries will probably share cache lines of the table once they are
    sorted. */
-static int is_worth_sorting(const struct search_tables *tables, size_t table, size_t count)
+static int is_worth_sorting(const struct search_probing *probing, size_t table, size_t count)
 {
+    const struct search_tables *tables = probing->tables;
+
     for (size_t run = 0; run < tables->run_count; run++) {
-        unsigned width = 64 - tables->columns[run * tables->table_count + table].shift;
+        const struct search_column *column = &tables->columns[run * tables->table_count + table];
+        unsigned width = 64 - headers_of(probing, column).shift;
         if (count >= SORTED_MIN && count * SHARING >> width > 0)
             return 1;
     }
@@ -185,8 +232,10 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
     probing.is_returned = is_reached_first;
     search_scan_column(&probing, &tables->delta, request->queries, count);
     for (size_t table = 0; table < tables->table_count; table++) {
+        if (request->flips[table] < 0)
+            continue;
         search_kernel->permute(request->queries, count, tables->masks[table], scratch->keys);
-        if (is_worth_sorting(tables, table, count)) {
+        if (is_worth_sorting(&probing, table, count)) {
             search_partition(scratch->keys, count, scratch->sorted, scratch->numbers,
                              scratch->places);
             probe_table(&probing, table, scratch->sorted, scratch->numbers, count);

@@ -2,7 +2,7 @@
 
    Probes become buckets, and the keys of buckets are measured.  A near key is accepted unless its
    document is dead, its ordinal is too low, its table does not reach it, or an earlier table
-   does. */
+   does.  Each table has its own number of bits that may be flipped. */
 #ifndef SIMDB_SEARCH_LOOKUP_H
 #define SIMDB_SEARCH_LOOKUP_H
 
@@ -48,7 +48,7 @@ struct search_request {
     size_t count;
     const uint32_t *after; /* NULL: any ordinal */
     unsigned distance;
-    unsigned flips;
+    const int8_t *flips; /* leading bits that may differ in each table; -1: it is not read */
     int first;
 };
 

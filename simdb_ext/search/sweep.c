@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include "kernel.h"
+#include "reach.h"
 
 enum { GROUP = 64, HITS = 256 };
 
@@ -12,28 +13,36 @@ struct pairs {
     size_t capacity;
 };
 
-static uint64_t leading_bits(uint64_t mask)
-{
-    unsigned width = (unsigned)__builtin_popcountll(mask);
+/* The groups of keys with equal headers that are compared with each other. */
+struct groups {
+    uint64_t header; /* which bits of a key are its header */
+    uint64_t stop;    /* where the group of the current position ends */
+    uint64_t partner, partner_stop; /* the group with which it is compared */
+};
 
-    return width == 0 ? 0 : ~(uint64_t)0 << (64 - width);
+static inline uint64_t header_at(const struct search_sweep *sweep, const struct groups *groups,
+                                 uint64_t position)
+{
+    return sweep->keys[position] & groups->header;
 }
 
-/* Return where the group of the key at `position` ends, with doubling steps and then halving
-   ones. */
-static uint64_t group_stop(const struct search_sweep *sweep, uint64_t position, uint64_t leading)
+/* Return the first position from `start` on whose header is above `header`, with doubling steps and
+   then halving ones. */
+static uint64_t first_above(const struct search_sweep *sweep, const struct groups *groups,
+                            uint64_t start, uint64_t header)
 {
-    uint64_t header = sweep->keys[position] & leading, step = 1;
-    uint64_t start = position, stop;
+    uint64_t stop, step = 1;
 
-    while (step < sweep->count - start && (sweep->keys[start + step] & leading) == header) {
+    if (start >= sweep->count || header_at(sweep, groups, start) > header)
+        return start;
+    while (step < sweep->count - start && header_at(sweep, groups, start + step) <= header) {
         start += step;
         step *= 2;
     }
     stop = step < sweep->count - start ? start + step : sweep->count;
     while (stop - start > 1) {
         uint64_t middle = start + (stop - start) / 2;
-        if ((sweep->keys[middle] & leading) == header)
+        if (header_at(sweep, groups, middle) <= header)
             start = middle;
         else
             stop = middle;
@@ -41,17 +50,44 @@ static uint64_t group_stop(const struct search_sweep *sweep, uint64_t position, 
     return stop;
 }
 
-static int is_left_to_earlier(const struct search_sweep *sweep, uint64_t difference)
+/* Find the group that begins at `position`, or goes on there, and its partner.  Partners lie behind
+   their groups, so that each pair of groups is compared once. */
+static void enter_group(const struct search_sweep *sweep, struct groups *groups, uint64_t position)
 {
-    uint64_t original;
+    uint64_t header = header_at(sweep, groups, position);
+    uint64_t wanted = header ^ sweep->flipped, start;
 
-    if (sweep->table == 0)
-        return 0;
-    original = search_kernel->restore(difference, sweep->masks[sweep->table]);
+    groups->stop = first_above(sweep, groups, position, header);
+    if (sweep->flipped == 0) {
+        groups->partner = position;
+        groups->partner_stop = groups->stop;
+        return;
+    }
+    start = groups->partner_stop;
+    if (wanted < header || start < groups->stop ||
+        header_at(sweep, groups, start - 1) >= wanted)
+        start = groups->stop;
+    if (wanted > header)
+        start = first_above(sweep, groups, start, wanted - 1);
+    groups->partner = groups->partner_stop = start;
+    if (wanted > header && start < sweep->count && header_at(sweep, groups, start) == wanted)
+        groups->partner_stop = first_above(sweep, groups, start, wanted);
+}
+
+/* Return whether the table reaches a pair whose keys differ so, and no earlier table does. */
+static int is_reached_first(const struct search_sweep *sweep, uint64_t difference)
+{
+    uint64_t mask = sweep->masks[sweep->table], original;
+    int flips = sweep->flips[sweep->table];
+    int is_sure = sweep->flipped == 0 && sweep->width >= (unsigned)__builtin_popcountll(mask);
+
+    if (sweep->table == 0 && is_sure && flips >= 0)
+        return 1;
+    original = search_kernel->restore(difference, mask);
     for (size_t table = 0; table < sweep->table; table++)
-        if ((original & sweep->masks[table]) == 0)
-            return 1;
-    return 0;
+        if (search_is_reached(original, sweep->masks[table], sweep->flips[table]))
+            return 0;
+    return search_is_reached(original, mask, flips);
 }
 
 /* Write the pairs of some hits.  Return 1 if all had room; else record the first without room in
@@ -64,7 +100,7 @@ static int write_pairs(struct search_sweep *sweep, const struct search_bucket *b
         const struct search_bucket *bucket = &buckets[hit->bucket];
         uint32_t one = sweep->ordinals[bucket->query];
         uint32_t other = sweep->ordinals[hit->place - sweep->keys];
-        if (is_left_to_earlier(sweep, *hit->place ^ bucket->key))
+        if (!is_reached_first(sweep, *hit->place ^ bucket->key))
             continue;
         if (pairs->count == pairs->capacity) {
             sweep->i = bucket->query;
@@ -99,17 +135,26 @@ size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
 {
     struct pairs pairs = {left, right, distances, 0, capacity};
     struct search_bucket buckets[GROUP];
-    uint64_t leading = leading_bits(sweep->masks[sweep->table]);
-    uint64_t i = sweep->i, j = sweep->j, stop = 0, count = sweep->count;
+    struct groups groups = {
+        sweep->width == 0 ? 0 : ~(uint64_t)0 << (64 - sweep->width), 0, 0, 0,
+    };
+    uint64_t i = sweep->i, j = sweep->j, count = sweep->count;
 
     while (i < count) {
         size_t some = 0;
         for (; i < count && some < GROUP; i++, j = i + 1) {
-            if (i >= stop)
-                stop = group_stop(sweep, i, leading);
-            if (j < stop)
+            if (i >= groups.stop)
+                enter_group(sweep, &groups, i);
+            if (groups.partner >= groups.partner_stop) {
+                i = groups.stop - 1;
+                continue;
+            }
+            if (j < groups.partner)
+                j = groups.partner;
+            if (j < groups.partner_stop)
                 buckets[some++] = (struct search_bucket){
-                    sweep->keys + j, sweep->keys + stop, sweep->keys[i], NULL, (uint32_t)i,
+                    sweep->keys + j, sweep->keys + groups.partner_stop, sweep->keys[i], NULL,
+                    (uint32_t)i,
                 };
         }
         if (!measure(sweep, buckets, some, &pairs))

@@ -1,7 +1,7 @@
-/* Pairs of near keys with equal leading bits in one sorted table.
+/* Pairs of near keys in one sorted table whose headers are equal, or differ in given bits.
 
-   Pairs come in the order of their positions i < j.  A pair that agrees on the leading bits of an
-   earlier table is left to that table. */
+   Pairs come in the order of their positions i < j.  A pair belongs to the first table that reaches
+   it, and is left out of the others. */
 #ifndef SIMDB_SEARCH_SWEEP_H
 #define SIMDB_SEARCH_SWEEP_H
 
@@ -13,7 +13,10 @@ struct search_sweep {
     const uint32_t *ordinals;
     uint64_t count;
     const uint64_t *masks;
+    const int8_t *flips; /* leading bits in which pairs of each table can differ; -1: no pairs */
     size_t table;
+    unsigned width;   /* bits of a header */
+    uint64_t flipped; /* bits of the header in which pairs differ, as bits of a key */
     unsigned distance;
     uint64_t i, j; /* the first pair to look at; afterwards, the first without room */
 };

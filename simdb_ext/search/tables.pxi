@@ -7,6 +7,28 @@ cdef unsigned checked_distance(object distance, str name) except? 0:
     return distance
 
 
+cdef int take_flips_of_tables(object flips, int8_t *own, size_t count) except -1:
+    """Write the flips of each table to `own`, and return the most flips of any table."""
+    cdef size_t table = 0
+    cdef int most = 0
+    if isinstance(flips, int):
+        most = checked_distance(flips, "flips")
+        for table in range(count):
+            own[table] = <int8_t> most
+        return most
+    if <size_t> len(flips) != count:
+        raise ValueError(f"flips are given for {len(flips)} tables, but there are {count}")
+    for each in flips:
+        if not -1 <= each <= 64:
+            raise ValueError(f"flips of table {table} are {each}, not from -1 to 64")
+        if table == count:
+            raise ValueError(f"flips are given for more than {count} tables")
+        own[table] = each
+        most = max(most, own[table])
+        table += 1
+    return most
+
+
 cdef int grow(search_found *found, void *memory) except -1:
     """Make room for all matches in `memory`, which has 20 bytes for each."""
     found.ranks = <uint64_t *> memory
@@ -280,8 +302,11 @@ cdef class Tables:
         cdef const uint64_t *all_queries
         cdef const uint32_t *all_after
         cdef size_t total, start = 0, size, group
+        cdef Memory table_flips
         request.distance = checked_distance(distance, "distance")
-        request.flips = checked_distance(flips, "flips")
+        table_flips = Memory(self.tables.table_count)
+        take_flips_of_tables(flips, <int8_t *> table_flips.start, self.tables.table_count)
+        request.flips = <const int8_t *> table_flips.start
         request.first = first
         total = views.uint64(queries, &all_queries)
         views.after(after, total, &all_after)
@@ -309,7 +334,7 @@ cdef class Tables:
             size = search_group_size(&matches.found, request.count, group)
         return matches.result()
 
-    def lookup_one(self, uint64_t query, unsigned distance, unsigned flips, bint first,
+    def lookup_one(self, uint64_t query, unsigned distance, flips, bint first,
                    Py_ssize_t most=PY_SSIZE_T_MAX):
         """Return (ordinal, distance) of each match of one query, sorted.  Fast to call."""
         cdef uint64_t key
@@ -319,15 +344,22 @@ cdef class Tables:
         cdef search_found found
         cdef search_request request
         cdef search_scratch scratch
-        cdef Memory memory
-        if distance > 64 or flips > 64:
-            raise ValueError(f"distance {distance} or flips {flips} is not from 0 to 64")
+        cdef Memory memory, flip_memory
+        cdef int8_t table_flips[ONE_TABLES]
+        cdef int8_t *own = table_flips
+        cdef int most_flips
+        if distance > 64:
+            raise ValueError(f"distance is {distance}, not from 0 to 64")
+        if self.tables.table_count > ONE_TABLES:
+            flip_memory = Memory(self.tables.table_count)
+            own = <int8_t *> flip_memory.start
+        most_flips = take_flips_of_tables(flips, own, self.tables.table_count)
         request.queries, request.count, request.after = &query, 1, NULL
-        request.distance, request.flips, request.first = distance, flips, first
+        request.distance, request.flips, request.first = distance, own, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         scratch.keys = &key
         scratch.done = &done if first else NULL
-        if self.is_small and flips == 0:
+        if self.is_small and most_flips == 0:
             # Releasing the GIL would take as long as the lookup.
             search_lookup(&self.tables, &request, &scratch, &found)
         else:

@@ -67,17 +67,28 @@ def neighbourhood(seed, count, centres, spread):
 
 
 def matches(query, stored, delta, masks, *, distance_max, flips, dead=(), after=-1):
-    """Return (ordinal, distance) of each match of a look-up; masks None compares with all."""
+    """Return (ordinal, distance) of each match of a look-up; masks None compares with all.
+
+    `flips`: one number for all masks, or a list of one for each.
+    """
+    limits = flips if isinstance(flips, list) else [flips] * len(masks or ())
     found = []
     for is_in_delta, entries in ((False, stored), (True, delta)):
         for fingerprint, ordinal in entries:
             difference = query ^ fingerprint
             reached = is_in_delta or masks is None
-            reached = reached or any(distance(difference & m, 0) <= flips for m in masks)
+            reached = reached or is_reached(difference, masks, limits)
             measured = distance(query, fingerprint)
             if reached and measured <= distance_max and ordinal not in dead and ordinal > after:
                 found.append((measured, ordinal))
     return [(ordinal, measured) for measured, ordinal in sorted(found)]
+
+
+def is_reached(difference, masks, flips):
+    """Return whether some table reaches a fingerprint with this difference."""
+    return any(
+        distance(difference & mask, 0) <= most for mask, most in zip(masks, flips, strict=True)
+    )
 
 
 def rows(found):
@@ -108,6 +119,22 @@ def remembered_pairs(entries, masks, table, distance_max):
             measured = distance(left, right)
             agrees = [difference & mask == 0 for mask in masks[: table + 1]]
             if measured <= distance_max and agrees[table] and not any(agrees[:table]):
+                found.append((min(one, other), max(one, other), measured))
+    return found
+
+
+def flipped_pairs(entries, masks, table, distance_max, flips, flipped, width):
+    """Return what a sweep with flips writes: headers differ in the bits `flipped` exactly."""
+    ordered = sorted((permute(f, masks[table]), ordinal, f) for f, ordinal in entries)
+    found = []
+    for i, (_, one, left) in enumerate(ordered):
+        for _, other, right in ordered[i + 1 :]:
+            difference = left ^ right
+            measured = distance(left, right)
+            header = permute(difference ^ flipped, masks[table]) >> (64 - width)
+            is_first = is_reached(difference, masks[: table + 1], flips[: table + 1])
+            is_first &= not is_reached(difference, masks[:table], flips[:table])
+            if measured <= distance_max and not header and is_first:
                 found.append((min(one, other), max(one, other), measured))
     return found
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import search_oracle as oracle
 
-from simdb.bits import leading_masks
+from simdb.bits import flip_sets, header_mask, leading_masks
 
 
-def swept(search, entries, masks, table, distance, capacity):
+def swept(search, entries, masks, table, distance, capacity, *more):
     """Return all pairs, and the cursors between calls that write at most `capacity` each."""
     keys, ordinals, _ = oracle.column(entries, masks[table], 0)
     left, right = np.zeros(capacity, np.uint32), np.zeros(capacity, np.uint32)
@@ -17,7 +17,7 @@ def swept(search, entries, masks, table, distance, capacity):
     cursor, found, cursors = (0, 1), [], []
     while cursor[0] < len(keys):
         written, *place = search.sweep(
-            keys, ordinals, masks, table, distance, cursor, left, right, distances
+            keys, ordinals, masks, table, distance, cursor, left, right, distances, *more
         )
         cursor = tuple(place)
         cursors.append(cursor)
@@ -40,6 +40,46 @@ def test_a_sweep_writes_the_pairs_of_a_double_loop(search, blocks, leading, capa
         found, _ = swept(search, entries, masks, table, 5, capacity)
 
         assert found == oracle.pairs(entries, masks, table, 5)
+
+
+@pytest.mark.parametrize("table", [0, 1, 3])
+@pytest.mark.parametrize("flipped", [0, 0b1, 0b1001, 0b100110])
+@pytest.mark.parametrize("width", [0, 5, 16, 30])
+@pytest.mark.parametrize("capacity", [1, 4096])
+def test_a_sweep_with_flips_writes_the_pairs_of_a_double_loop(
+    search, table, flipped, width, capacity
+):
+    masks = leading_masks(4, 1)
+    entries = shuffled([*oracle.neighbourhood(6, 60, 3, 5), 0, 0, 5, 2**64 - 1], 6)
+    flips = [1, 2, -1, 3]
+    # The lowest bits of the header; none if the header has no bits.
+    shift = 64 - 16 * table - min(width, 16)
+    bits = (flipped << shift) & header_mask(masks[table], width)
+
+    found, _ = swept(search, entries, masks, table, 6, capacity, flips, bits, width)
+
+    assert found == oracle.flipped_pairs(entries, masks, table, 6, flips, bits, width)
+
+
+@pytest.mark.parametrize("flips", [(0, 0, 0, 0), (1, 0, 0, 0), (1, 1, -1, 1), (2, -1, -1, 1)])
+@pytest.mark.parametrize("width", [4, 16])
+def test_the_tables_write_each_pair_that_they_reach_once(search, flips, width):
+    masks = leading_masks(4, 1)
+    entries = shuffled(oracle.neighbourhood(8, 120, 6, 3), 8)
+
+    found = [
+        pair
+        for table in range(4)
+        for flipped in flip_sets(header_mask(masks[table], width), flips[table])
+        for pair in swept(search, entries, masks, table, 4, 50, flips, flipped, width)[0]
+    ]
+
+    assert sorted(found) == sorted(
+        (min(one, other), max(one, other), oracle.distance(left, right))
+        for at, (left, one) in enumerate(entries)
+        for right, other in entries[at + 1 :]
+        if oracle.distance(left, right) <= 4 and oracle.is_reached(left ^ right, masks, flips)
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 63, 64, 65, 130])
@@ -110,7 +150,7 @@ def test_columns_may_lie_at_any_address(search, offset):
 def test_wrong_arguments_are_refused(search):
     keys, ordinals = np.zeros(4, np.uint64), np.arange(4, dtype=np.uint32)
     left, right, distances = np.zeros(3, np.uint32), np.zeros(3, np.uint32), np.zeros(3, np.uint8)
-    right_way = [keys, ordinals, [1], 0, 3, (0, 1), left, right, distances]
+    right_way = [keys, ordinals, [1], 0, 3, (0, 1), left, right, distances, [0], 0, 1]
 
     wrong = {
         0: [keys[:3], keys.astype(np.int64), [0, 0]],
@@ -121,6 +161,9 @@ def test_wrong_arguments_are_refused(search):
         5: [(0, 0), (-1, 1), (3, 2)],
         6: [left[:0], left[:2], right.astype(np.uint8)],
         8: [distances[:2], left],
+        9: [[0, 0], -1, 65, [-2]],
+        10: [2, 1 << 64, -1],
+        11: [-1, 65],
     }
     for position, values in wrong.items():
         for value in values:

@@ -60,6 +60,60 @@ def test_a_lookup_finds_what_a_double_loop_finds(search, blocks, leading, flips,
     assert [tables.lookup_one(query, 7, flips, False) for query in queries[:4]] == expected[:4]
 
 
+@pytest.mark.parametrize("flips", [[1, 0, -1, 2], [-1, -1, 0, -1], [-1] * 4, [0, 1, 1, 0]])
+@pytest.mark.parametrize("header_bits", [0, 3, 9, 18])
+@pytest.mark.parametrize("distance_max", [0, 2, 7])
+def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
+    *runs, delta = split(oracle.neighbourhood(3, 160, 6, 6), 3, 4)
+    stored = [entry for run in runs for entry in run]
+    masks = leading_masks(4, 1)
+    queries = oracle.neighbourhood(3, 30, 6, 4)
+    tables = build(search, masks, runs, delta, header_bits=header_bits)
+
+    found = tables.lookup(
+        np.array(queries, np.uint64), distance=distance_max, flips=flips, first=False, after=None
+    )
+    one_each = [tables.lookup_one(query, distance_max, tuple(flips), False) for query in queries]
+
+    assert oracle.rows(found) == one_each
+    assert one_each == [
+        oracle.matches(query, stored, delta, masks, distance_max=distance_max, flips=flips)
+        for query in queries
+    ]
+
+
+@pytest.mark.parametrize("flips", [[2, 1, 0, -1], [0, 0, 0, 0], [1, 1, 1, 1]])
+def test_a_large_batch_is_answered_like_its_parts(search, flips):
+    # So many queries are sorted by their keys before they are looked up.
+    stored = list(zip(oracle.neighbourhood(5, 400, 9, 7), range(400), strict=True))
+    queries = np.array(oracle.neighbourhood(5, 1500, 9, 7), np.uint64)
+    tables = build(search, leading_masks(4, 1), [stored])
+    asked = {"distance": 6, "flips": flips, "after": None}
+
+    whole = oracle.rows(tables.lookup(queries, first=False, **asked))
+    parts = [
+        row
+        for start in range(0, 1500, 500)
+        for row in oracle.rows(tables.lookup(queries[start : start + 500], first=False, **asked))
+    ]
+    first = oracle.rows(tables.lookup(queries, first=True, **asked))
+
+    assert whole == parts
+    assert [len(row) for row in first] == [min(len(row), 1) for row in whole]
+    assert all(row[0] in every for row, every in zip(first, whole, strict=True) if row)
+
+
+def test_wrong_flips_are_refused(search):
+    tables = build(search, leading_masks(4, 1), [[(5, 0)]])
+    query = np.array([5], np.uint64)
+
+    for flips in ([0, 0, 0], [0] * 5, [0, 0, 0, -2], [0, 0, 65, 0], -1, 65, None, 0.5):
+        with pytest.raises((ValueError, TypeError)):
+            tables.lookup(query, distance=3, flips=flips, first=False, after=None)
+        with pytest.raises((ValueError, TypeError)):
+            tables.lookup_one(5, 3, flips, False)
+
+
 @pytest.mark.parametrize("header_bits", range(21))
 def test_any_width_of_directory_gives_the_same_answer(search, header_bits):
     fingerprints = oracle.neighbourhood(1, 70, 3, 4)

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from simdb import kernel
-from simdb.bits import leading_masks
+from simdb.bits import header_mask, leading_masks
 from taking import Taking
 
 WIDTH = 32
@@ -57,6 +57,7 @@ def ask(found, taking):
     shared = {"distance": taking.number(65), "first": taking.flag()}
     flipping = {"costs": costs, "theta": taking.number(1 << 16), "tables": None}
     found.lookup(queries, flips=taking.number(3), after=after, **shared)
+    found.lookup(queries, flips=[taking.number(4) - 1 for _ in range(3)], after=after, **shared)
     found.scan(queries, after=after, **shared)
     found.probe(queries, levels, cap=1 + taking.number(300), after=after, **shared, **flipping)
     found.lookup_one(int(queries[0]), shared["distance"], 0, shared["first"])
@@ -71,10 +72,13 @@ def sweep(taking, table, masks):
     left, right = np.empty(16, np.uint32), np.empty(16, np.uint32)
     distances = np.empty(16, np.uint8)
     cursor = (0, 1)
+    width = taking.number(65)
+    flipped = header_mask(masks[0], width) & taking.number(1 << 64)
     for _ in range(20):
         written, *cursor = kernel.sweep(
-            keys, ordinals, masks, 0, taking.number(65), tuple(cursor), left, right, distances
-        )
+            keys, ordinals, masks, 0, taking.number(65), tuple(cursor), left, right, distances,
+            taking.number(3), flipped, width,
+        )  # fmt: skip
         if not written:
             return
 
