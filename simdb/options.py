@@ -131,7 +131,7 @@ class Options:
     works only with fingerprints.
     `blocks`, `leading` (4 and 1), only with fingerprints: one sorted table for each of the
     C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
-    `blocks - leading` needs one look-up in each table.
+    `blocks - leading` needs at most one look-up in each table.
     `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
     minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
     documents at `similarity`.

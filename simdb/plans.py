@@ -12,7 +12,9 @@ class Plan:
 
     `method`:
     "exhaustive" compares every document.
-    "bphs" looks up `tables` tables, with up to `flips` flipped header bits in each.
+    "bphs" looks up `tables` tables, with up to `flips` flipped header bits.  `table_flips` has the
+    most flipped bits of each table of the database; -1: the table is not read.  By the general
+    pigeonhole principle some tables need fewer flips than others, or none need be read.
     "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
     weights of the query; see docs/ALGORITHMS.md.
     "psm" looks up one table, "multiprobe" several tables: all headers whose flipped bits have costs
@@ -52,6 +54,7 @@ class Plan:
     header_bits: int = 0
     bytes_per_document: float = 0.0
     compared: int = 0
+    table_flips: tuple[int, ...] = ()
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
 

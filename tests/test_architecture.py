@@ -46,8 +46,8 @@ FOLDERS = {
     ],
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "polytope_table",
-        "polytope_reach", "problem", "way", "exhaustive", "tables", "probing", "polytopes",
-        "rotation", "bands", "arrangement", "planner", "compaction",
+        "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing",
+        "polytopes", "rotation", "bands", "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "translation",

@@ -148,6 +148,7 @@ def _way_row(plan: simdb.Plan) -> Row:
         "method": plan.method,
         "tables": plan.tables,
         "flips": plan.flips,
+        "table_flips": list(plan.table_flips),
         "header_bits": plan.header_bits,
         "theta": plan.theta,
         "probes": plan.probes,

@@ -252,7 +252,7 @@ class Reading(Protocol):
         with self._state() as state:
             of = of_pairs if pairs else of_any
             criterion = of(self._store.options, state.counts, question)
-            population = state.population(is_swept=pairs)
+            population = state.population(criterion, is_swept=pairs)
             return planned(self._store.options, criterion, population, state.calibration, n)
 
     def find_all(

@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, Protocol
 
+from simdb import bits
 from simdb.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.polytope_reach import PolytopeRun
@@ -49,6 +51,7 @@ class Population:
     vector_bytes: int = 0  # of one volatility vector
     crowding: float = 1.0  # entries beside a document under its header, over the mean of headers
     unseen: int = 0  # documents that the calibration does not cover
+    crowds: tuple[float, ...] = ()  # the crowding of each table; () for `crowding` in all
     polytope_tables: int = 0
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
@@ -86,6 +89,16 @@ class Population:
         return 1 + self.crowding * self.count / (1 << header_bits)
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of header bits that each table tells apart."""
+        return header_widths(self.blocks, self.leading, max(self.directory_bits, 1))
+
+    def entries_of_table(self, table: int, header_bits: int) -> float:
+        """Return the mean number of entries of one table that a probe compares."""
+        crowding = self.crowds[table] if self.crowds else self.crowding
+        return 1 + crowding * self.count / (1 << header_bits)
+
+    @property
     def asking_seconds(self) -> float:
         """Seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
@@ -102,6 +115,12 @@ class Population:
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         vectors = self.vector_bytes if is_measured else 0
         return tables * (entry + has_headers * headers) + vectors
+
+
+@lru_cache(64)
+def header_widths(blocks: int, leading: int, most: int) -> tuple[int, ...]:
+    """Return the number of leading bits of each table, at most `most`."""
+    return tuple(min(mask.bit_count(), most) for mask in bits.leading_masks(blocks, leading))
 
 
 class Curve(Protocol):

@@ -1,10 +1,11 @@
-"""Search by tables (BPHS): plans that look up the query's header, and flipped ones, in each table.
+"""Search by tables (BPHS): plans that look up the query's header, and flipped ones, in the tables.
 
-By the pigeonhole principle the tables are certain to find all fingerprints within some distance
-(`bits.distance_served`).  For a similarity, the share of matches that they find follows from the
-angle between the documents.
+By the pigeonhole principle, some flips of each table are certain to find all fingerprints within a
+distance; `pigeonhole.py` chooses the cheapest.  For a similarity every table gets the same flips,
+and the share of matches that they find follows from the angle between the documents.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from simdb import bits
@@ -12,22 +13,29 @@ from simdb.errors import OptionError
 from simdb.options import BPHS
 from simdb.plan.chance import reach, share_of_reached, share_within
 from simdb.plan.exhaustive import SWEPT_SECONDS
+from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan
 
 METHODS = (BPHS,)
 SORTED_SECONDS = 15e-9  # sorting one document into a table and finding its header's group
+VISITED_SECONDS = (
+    12e-9  # comparing one document with the group of a flipped header, beside SWEPT_SECONDS
+)
 FLIPS_MAX = 4
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return a plan for each number of flips and each distance limit for candidates."""
-    return [
-        _by_tables(problem, limit, flips)
+    """Return the plan that is certain, and one for each number of flips and distance limit."""
+    found = [
+        _even(problem, limit, flips)
         for limit in candidate_distances(problem.criterion)
         for flips in range(FLIPS_MAX + 1)
+        if not _is_certain(problem, flips)
     ]
+    exact = _exact(problem)
+    return found if exact is None else [exact, *found]
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
@@ -44,9 +52,12 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
             f" create the database with blocks={criterion.distance + population.leading}, or use"
             " method='auto' or 'exhaustive'"
         )
+    exact = _exact(problem)
+    if exact is not None:
+        return exact
     plans = [
-        _by_tables(problem, limit, flips)
-        for flips in range(FLIPS_MAX + 1 if criterion.distance is None else 1)
+        _even(problem, limit, flips)
+        for flips in range(FLIPS_MAX + 1)
         for limit in candidate_distances(criterion)
     ]
     able = [plan for plan in plans if plan.recall >= criterion.recall]
@@ -65,37 +76,101 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def _by_tables(problem: Problem[Population], limit: int, flips: int) -> Plan:
-    """Return the plan with up to `flips` flips for candidates within the distance `limit`."""
-    criterion, population, delays = problem.criterion, problem.population, problem.delays
-    known_bits = min(population.header_bits, max(population.directory_bits, 1))
-    probes = population.tables * bits.flip_count(known_bits, flips)
-    compared = probes * population.entries_of(known_bits)
-    share = share_of_reached(known_bits, flips, limit)
-    cost = probes * delays.memory + compared * (delays.compare + share * delays.candidate)
-    cost += population.asking_seconds
-    if population.is_swept and flips == 0:
-        cost = probes * SORTED_SECONDS + compared / 2 * SWEPT_SECONDS
+def _exact(problem: Problem[Population]) -> Plan | None:
+    """Return the cheapest plan that finds all within the distance; None if no flips are enough."""
+    distance, population, delays = problem.criterion.distance, problem.population, problem.delays
+    if distance is None:
+        return None
+    entries = [_entries(population, table, distance) for table in range(population.tables)]
+    probe_costs = [delays.memory + each * delays.compare for each in entries]
+    if population.is_swept:
+        probe_costs = [(VISITED_SECONDS + each * SWEPT_SECONDS) / 2 for each in entries]
+    flips = cheapest_flips(
+        population.blocks, population.leading, distance,
+        widths=population.widths, probe_costs=probe_costs,
+        table_cost=SORTED_SECONDS if population.is_swept else 0.0, flips_max=FLIPS_MAX,
+    )  # fmt: skip
+    if flips is None:
+        return None
+    read = sum(each != NOT_READ for each in flips)
+    why = f"{_tables(read)} find{'s' if read == 1 else ''} all within distance {distance}"
+    return _plan(problem, flips, distance, 1.0, f"{why} for certain{_in_words(flips)}")
+
+
+def _even(problem: Problem[Population], limit: int, flips: int) -> Plan:
+    """Return the plan with the same flips in every table, which can miss matches."""
+    criterion, population = problem.criterion, problem.population
+    recall = 0.0
     served = bits.distance_served(population.blocks, population.leading, flips)
-    if criterion.distance is not None and criterion.distance <= served:
-        recall = 1.0
-        why = f"{population.tables} tables find all within distance {served} for certain"
-    elif criterion.similarity is not None and criterion.recall < 1.0:
+    why = f"{population.tables} tables serve distances up to {served} only"
+    if criterion.similarity is not None and criterion.recall < 1.0:
         recall = reach(criterion.similarity, population.blocks, population.leading, flips)
         recall *= share_within(criterion.similarity, criterion.distance, limit)
         why = (
             f"{population.tables} tables reach {recall:.3f} of the documents at similarity"
             f" {criterion.similarity:g}"
         )
-    else:
-        recall = 0.0
-        why = f"{population.tables} tables serve distances up to {served} only"
-    if flips:
-        why += f" with up to {flips} flipped header bits"
+    of_tables = (flips,) * population.tables
+    return _plan(problem, of_tables, limit, recall, f"{why}{_in_words(of_tables)}")
+
+
+def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float, why: str) -> Plan:
+    """Return the plan with these flips of each table, for candidates within `limit`."""
+    criterion, population = problem.criterion, problem.population
+    tables = [table for table, each in enumerate(flips) if each != NOT_READ]
+    probes = sum(bits.flip_count(population.widths[table], flips[table]) for table in tables)
+    known_bits = min(_known_bits(population, table, limit) for table in tables)
     return Plan(
-        BPHS, population.tables, flips, probes, limit, criterion.similarity, recall, cost, why,
+        BPHS, len(tables), max(flips), probes, limit, criterion.similarity, recall,
+        sum(_seconds(problem, table, flips[table], limit) for table in tables), why,
         header_bits=min(known_bits, population.directory_bits),
         bytes_per_document=population.bytes_of(
-            population.tables, has_headers=True, is_measured=criterion.similarity is not None
+            len(tables), has_headers=True, is_measured=criterion.similarity is not None
         ),
+        table_flips=flips,
     )  # fmt: skip
+
+
+def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -> float:
+    """Return the seconds that one table takes for a query."""
+    population, delays = problem.population, problem.delays
+    width = population.widths[table]
+    probes = bits.flip_count(width, flips)
+    compared = probes * _entries(population, table, limit)
+    candidates = delays.candidate * share_of_reached(width, flips, limit)
+    if population.is_swept:
+        walking = SORTED_SECONDS + (probes - 1) / 2 * VISITED_SECONDS
+        return walking + compared / 2 * (SWEPT_SECONDS + candidates)
+    return probes * delays.memory + compared * (delays.compare + candidates)
+
+
+def _entries(population: Population, table: int, limit: int) -> float:
+    """Return the entries of a table that are compared for each header."""
+    return population.entries_of_table(table, _known_bits(population, table, limit))
+
+
+def _known_bits(population: Population, table: int, limit: int) -> int:
+    """Return how many bits of a header the directory tells apart.
+
+    Equal fingerprints agree in all bits of the directory, not only in the leading bits.
+    """
+    return population.widths[table] if limit else max(population.directory_bits, 1)
+
+
+def _is_certain(problem: Problem[Population], flips: int) -> bool:
+    """Return whether the same flips in every table find all within the distance asked."""
+    population, distance = problem.population, problem.criterion.distance
+    if distance is None:
+        return False
+    return bits.distance_served(population.blocks, population.leading, flips) >= distance
+
+
+def _in_words(flips: Flips) -> str:
+    """Return how many header bits are flipped in how many tables; "" if there are none."""
+    counts = Counter(each for each in flips if each > 0)
+    parts = [f"{each} in {_tables(counts[each])}" for each in sorted(counts, reverse=True)]
+    return f", with flipped header bits: up to {' and '.join(parts)}" if parts else ""
+
+
+def _tables(count: int) -> str:
+    return f"{count} table" if count == 1 else f"{count} tables"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.write.commit import Writer
+from simdb.engine.write.writer import Writer
 from simdb.options import Options
 from simdb.storage import codec, contents, layout
 from simdb.storage.records.delta import Keying

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS, flip_sets, header_mask
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.plan.problem import Criterion
@@ -86,30 +87,45 @@ class Batches:
 
 
 def sweep_tables(
-    table: Callable[[int], Table], masks: Sequence[int], distance: int
+    table: Callable[[int], Table],
+    masks: Sequence[int],
+    distance: int,
+    flips: Sequence[int] | None = None,
 ) -> Iterator[Couples]:
-    """Yield the pairs within `distance` that share a header, table by table."""
+    """Yield the pairs within `distance` that some table reaches, table by table.
+
+    `flips`: in how many of the leading bits `masks` the pairs of each table can differ; -1 leaves a
+    table out.  None: in no bit of any table.
+    """
     for number in range(len(masks)):
-        yield from sweep_table(table(number), masks, distance, number)
+        if flips is None or flips[number] >= 0:
+            yield from sweep_table(table(number), masks, distance, number, flips)
 
 
 def sweep_table(
-    table: Table, masks: Sequence[int], distance: int, number: int = 0
+    table: Table,
+    masks: Sequence[int],
+    distance: int,
+    number: int = 0,
+    flips: Sequence[int] | None = None,
 ) -> Iterator[Couples]:
-    """Yield the pairs within `distance` whose first shared header is in table `number`."""
+    """Yield the pairs within `distance` that table `number` is the first to reach."""
     left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
     distances = np.empty(CHUNK_PAIRS, np.uint8)
-    row, column = 0, 1
-    while row < len(table.keys):
-        count, row, column = kernel.sweep(
-            table.keys, table.ordinals, masks, number, distance, (row, column),
-            left, right, distances,
-        )  # fmt: skip
-        if count:
-            unknown = np.full(count, np.nan, np.float32)
-            yield Couples(
-                left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
-            )
+    of_tables = 0 if flips is None else flips
+    width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
+    for flipped in sets:
+        row, column = 0, 1
+        while row < len(table.keys):
+            count, row, column = kernel.sweep(
+                table.keys, table.ordinals, masks, number, distance, (row, column),
+                left, right, distances, of_tables, flipped, width,
+            )  # fmt: skip
+            if count:
+                unknown = np.full(count, np.nan, np.float32)
+                yield Couples(
+                    left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
+                )
 
 
 def searched(state: State, *, is_measured: bool) -> Searched:
@@ -186,3 +202,17 @@ def estimated(state: State, couples: Couples) -> Couples:
     for ordinals in (couples.left, couples.right):
         similarities[state.lack_weights(ordinals)] = np.nan
     return Couples(couples.left, couples.right, couples.distances, similarities)
+
+
+def _headers(
+    mask: int, distance: int, flips: Sequence[int] | None, number: int, count: int
+) -> tuple[int, Iterator[int]]:
+    """Return the width of the headers to group `count` keys by, and the bits to flip in them."""
+    if distance == 0 and mask:  # a table without leading bits is not sorted
+        return FINGERPRINT_BITS, iter([0])
+    most = 0 if flips is None else flips[number]
+    if most == 0:
+        return mask.bit_count(), iter([0])
+    # Bits that do not tell the keys apart would only add to the sets of bits to flip.
+    width = min(mask.bit_count(), max(count.bit_length() - 1, 1))
+    return width, flip_sets(header_mask(mask, width), most)

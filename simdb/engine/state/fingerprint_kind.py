@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS
 from simdb.engine.state.polytope_tables import polytope_runs
 from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
 from simdb.index.permutation import Permutations
 from simdb.options import METHODS, Options
-from simdb.plan.problem import Population
+from simdb.plan.problem import Criterion, Population
 from simdb.signatures import Signature
 from simdb.storage.runs.run import Run, Source
 from simdb.storage.runs.table import Table, header_bits
@@ -21,6 +23,7 @@ from simdb.vector_form import unpack
 
 # A delta without documents, for `kernel.Tables`.
 NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
+CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
 
 
 class FingerprintKind:
@@ -35,6 +38,8 @@ class FingerprintKind:
         self.keying = Permutations(options.blocks, options.leading, options.polytope_count)
         self.masks = self.keying.masks
         self._options = options
+        # Runs never change, and most of them are in many views.
+        self._crowds_of_runs: WeakKeyDictionary[Run, tuple[float, ...]] = WeakKeyDictionary()
 
     @property
     def learnt_similarity(self) -> float:
@@ -68,7 +73,9 @@ class FingerprintKind:
             sealed.covered_tables = (first, tables)
         return tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
-    def population(self, view: View, source: Source, *, is_swept: bool) -> Population:
+    def population(
+        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
+    ) -> Population:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return Population(
@@ -82,6 +89,7 @@ class FingerprintKind:
             source.width,
             self._crowding(view, source) if is_swept else 1.0,
             view.unseen,
+            () if criterion.distance is None else self._crowds(view, source),
             self.keying.polytopes.table_count,
             polytope_runs(view, source),
             len(view.delta.ordinals),
@@ -123,6 +131,25 @@ class FingerprintKind:
         parts = [run.table(table, source) for table in range(len(self.masks))]
         return [(part.keys, part.ordinals, part.directory) for part in parts]
 
+    def _crowds(self, view: View, source: Source) -> tuple[float, ...]:
+        """Return how crowded the headers of each table are; see `Population.crowds`."""
+        total = sum(run.info.entry_count for run in view.runs)
+        sums = [0.0] * self.keying.table_count
+        for run in view.runs:
+            crowds = self._crowds_of_runs.get(run)
+            if crowds is None:
+                crowds = self._crowds_of_runs[run] = self._crowds_of(run, source)
+            share = run.info.entry_count / max(total, 1)
+            sums = [sum + share * crowd for sum, crowd in zip(sums, crowds, strict=True)]
+        return tuple(sums) if total else ()
+
+    def _crowds_of(self, run: Run, source: Source) -> tuple[float, ...]:
+        found = []
+        for number, mask in enumerate(self.masks):
+            found.append(_crowd(run.table(number, source), mask))
+            run.give_back()  # the first read of a table touches all of its pages
+        return tuple(found)
+
     def _crowding(self, view: View, source: Source) -> float:
         """Return the other entries under a document's header, divided by the mean of all headers.
 
@@ -155,3 +182,25 @@ def _of_first_table(table: Table, table_count: int) -> list[tuple[Any, Any, Any]
     """Return the tables of a run with entries in the first only, all compared with each query."""
     nothing = (table.keys[:0], table.ordinals[:0], np.zeros(2, np.uint32))
     return [(table.keys, table.ordinals, table.directory), *[nothing] * (table_count - 1)]
+
+
+def _crowd(table: Table, mask: int) -> float:
+    """Return the entries beside a document under its leading bits, over the mean of all headers.
+
+    A sample of the documents decides.  The result is about 1 if they are spread evenly, and never
+    less.
+    """
+    count = len(table.keys)
+    if not count:
+        return 1.0
+    directory_bits = (len(table.directory) - 1).bit_length() - 1
+    width = min(mask.bit_count(), directory_bits)
+    if width == 0:
+        return 1.0
+    step = np.uint64(directory_bits - width)
+    sampled = np.arange(0, count, -(-count // CROWD_SAMPLE))
+    headers = table.keys[sampled] >> np.uint64(FINGERPRINT_BITS - width)
+    starts = table.directory[headers << step].astype(np.float64)
+    stops = table.directory[(headers + np.uint64(1)) << step].astype(np.float64)
+    beside = np.clip(stops - starts, 1, count) - 1
+    return max(float(beside.mean()) * (1 << width) / count, 1.0)

@@ -12,7 +12,7 @@ from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.engine.state.view import SIGNATURES, View
 from simdb.index.bands import bands_of
 from simdb.options import MINHASH_METHODS, Options
-from simdb.plan.problem import BandedPopulation
+from simdb.plan.problem import BandedPopulation, Criterion
 from simdb.signatures import Signature
 from simdb.storage.runs.run import Source
 from simdb.storage.runs.table import header_bits
@@ -59,7 +59,9 @@ class SignatureKind:
         """Return the same tables, since bands need no calibration."""
         return self.make_tables(view, source)
 
-    def population(self, view: View, source: Source, *, is_swept: bool) -> BandedPopulation:
+    def population(
+        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
+    ) -> BandedPopulation:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return BandedPopulation(

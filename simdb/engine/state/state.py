@@ -314,7 +314,7 @@ class State:
         plans = view.swept_plans if is_swept else view.plans.of_criteria
         plan = plans.get(criterion)
         if plan is None:
-            population = self.population(is_swept=is_swept)
+            population = self.population(criterion, is_swept=is_swept)
             plan = choose(criterion, population, view.calibration, delays_of(view.calibration))
             if is_swept:
                 view.swept_plans[criterion] = plan
@@ -322,9 +322,11 @@ class State:
                 view.plans.keep(criterion, plan)
         return plan
 
-    def population(self, *, is_swept: bool = False) -> Population | BandedPopulation:
+    def population(
+        self, criterion: Criterion, *, is_swept: bool = False
+    ) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
-        return self.view.kind.population(self.view, self.source, is_swept=is_swept)
+        return self.view.kind.population(self.view, self.source, criterion, is_swept=is_swept)
 
     def _unweighted_positions(self) -> npt.NDArray[np.int64]:
         view = self.view

@@ -189,7 +189,7 @@ class Kind(Protocol):
         """Return tables that compare each document the calibration does not cover."""
 
     def population(
-        self, view: View, source: Source, *, is_swept: bool
+        self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
     ) -> Population | BandedPopulation:
         """Return what the planner must know of a view; `is_swept`: to find all pairs."""
 

@@ -1,4 +1,7 @@
-"""Search by block permutations (BPHS): looks up the query's header, and flipped ones, in tables."""
+"""Search by block permutations (BPHS): looks up the query's header, and flipped ones, in tables.
+
+Each table has its own number of header bits that may be flipped; some tables need not be read.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +16,7 @@ from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
+from simdb.plan.pigeonhole import NOT_READ
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
@@ -26,31 +30,32 @@ U32 = npt.NDArray[np.uint32]
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
     """Return ordinals and distances of the matches of one fingerprint; None if there are many."""
     found: list[tuple[int, int]] | None = state.tables().lookup_one(
-        bits, plan.distance, plan.flips, first, MANY
+        bits, plan.distance, plan.table_flips, first, MANY
     )
     return found
 
 
-def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
-    """Return all matching pairs by walking each table once; None if headers must be flipped."""
-    if plan.flips:
-        return None
-    swept = sweep_tables(partial(whole_table, state), state.kind.masks, plan.distance)
+def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Return all matching pairs by walking each table that the plan reads."""
+    swept = sweep_tables(
+        partial(whole_table, state), state.kind.masks, plan.distance, plan.table_flips
+    )
     return (measured(state, couples, criterion) for couples in swept)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield all tables."""
-    return (run.table(number, state.source) for number in range(state.keying.table_count))
+    """Yield the tables that a plan reads."""
+    read = [table for table, flips in enumerate(plan.table_flips) if flips != NOT_READ]
+    return (run.table(number, state.source) for number in read)
 
 
 def find_probe(
     state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
 ) -> Probe | None:
-    """Return the probe of the first table whose headers differ in at most `plan.flips` bits."""
-    for table, mask in enumerate(state.kind.masks):
+    """Return the probe of the first table whose headers differ in no more bits than it flips."""
+    for table, (mask, flips) in enumerate(zip(state.kind.masks, plan.table_flips, strict=True)):
         flipped = (query.bits ^ stored.bits) & mask
-        if flipped.bit_count() <= plan.flips:
+        if flipped.bit_count() <= flips:
             return Probe(table, tuple(set_bits(flipped)), None)
     return None
 
@@ -59,7 +64,7 @@ def _candidates(
     state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
 ) -> Candidates:
     found: Candidates = state.tables().lookup(
-        sketches.bits, distance=plan.distance, flips=plan.flips, first=first, after=after
+        sketches.bits, distance=plan.distance, flips=plan.table_flips, first=first, after=after
     )
     return found
 

@@ -1,0 +1,182 @@
+"""Pigeonhole: chooses how many header bits each table flips, so that no match is missed.
+
+However the differing bits of a match are spread over the blocks, few of them are among the leading
+bits of some table.  Not every table needs as many flips as the others: with one leading block, a
+match within distance h is certain to be found if the sum of r + 1 over all tables is more than h,
+where r is the flips of a table and -1 leaves the table unread (the general pigeonhole principle,
+Qin et al. 2018).  With more leading blocks the tables overlap, and all spreads of the differing
+bits over the blocks are tried.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import bits
+
+NOT_READ = -1
+REMEMBERED = 1024
+# Costs are rounded to powers of the fourth root of 2, so that few choices are made twice.
+STEPS_OF_DOUBLING = 4
+# More spreads than this, times tables, are not tried; every table gets the same flips then.
+SUMS_MAX = 400_000
+# More flips than a table has header bits cost nothing.
+LEAST_COST = 1e-9
+
+I8 = npt.NDArray[np.int8]
+Flips = tuple[int, ...]
+
+
+def cheapest_flips(
+    blocks: int,
+    leading: int,
+    distance: int,
+    *,
+    widths: Sequence[int],
+    probe_costs: Sequence[float],
+    table_cost: float,
+    flips_max: int,
+) -> Flips | None:
+    """Return the flips of each table that find all matches within `distance` at the least cost.
+
+    `widths`: the header bits of each table, any of which can be flipped.  A table costs
+    `table_cost`, and its `probe_costs` for every header that is looked up.  None if not even
+    `flips_max` flips in every table are enough.
+    """
+    unit = min(probe_costs)
+    relative = tuple(_rounded(cost / unit) for cost in probe_costs)
+    return _cheapest(
+        blocks, leading, distance, tuple(widths), relative, _rounded(table_cost / unit), flips_max
+    )
+
+
+def serves(blocks: int, leading: int, flips: Sequence[int], distance: int) -> bool:
+    """Return whether the tables find all matches within `distance` with these flips of each."""
+    sums = sums_of_spreads(blocks, leading, distance)
+    return bool((sums <= np.array(flips, np.int8)).any(axis=1).all())
+
+
+@lru_cache(64)
+def sums_of_spreads(blocks: int, leading: int, distance: int) -> I8:
+    """Return how many differing bits each table has among its leading bits: int8[spreads, tables].
+
+    A spread says how many of `distance` differing bits are in each block.  A match with fewer
+    differing bits is reached by every table that reaches a match with these and some more.
+    """
+    # A spread is a row of `distance` stars with a bar between any two blocks.
+    places = distance + blocks - 1
+    bars = np.array(list(combinations(range(places), blocks - 1)), np.int16)
+    ends = np.full((len(bars), 1), places, np.int16)
+    spreads = np.diff(np.hstack([np.full_like(ends, -1), bars, ends]), axis=1) - 1
+    tables = list(combinations(range(blocks), leading))
+    return np.stack([spreads[:, chosen].sum(axis=1) for chosen in tables], axis=1).astype(np.int8)
+
+
+@lru_cache(REMEMBERED)
+def _cheapest(
+    blocks: int,
+    leading: int,
+    distance: int,
+    widths: tuple[int, ...],
+    probe_costs: tuple[float, ...],
+    table_cost: float,
+    flips_max: int,
+) -> Flips | None:
+    costs = [
+        [table_cost + each * bits.flip_count(width, flips) for flips in range(flips_max + 1)]
+        for width, each in zip(widths, probe_costs, strict=True)
+    ]
+    if leading == 1:
+        return _of_disjoint(distance, costs)
+    even = _even(blocks, leading, distance, flips_max)
+    spreads = math.comb(distance + blocks - 1, blocks - 1)
+    if even is None or spreads * len(widths) > SUMS_MAX:
+        return even
+    sums = sums_of_spreads(blocks, leading, distance)
+    found = [_trimmed(flips, sums, costs) for flips in (_covering(sums, costs), even)]
+    return min(found, key=lambda flips: _cost(flips, costs))
+
+
+def _rounded(ratio: float) -> float:
+    """Return a ratio of costs, rounded; 0 stays 0."""
+    if ratio <= 0:
+        return 0.0
+    return float(2.0 ** (round(math.log2(ratio) * STEPS_OF_DOUBLING) / STEPS_OF_DOUBLING))
+
+
+def _even(blocks: int, leading: int, distance: int, flips_max: int) -> Flips | None:
+    """Return the fewest flips, the same in every table, that serve a distance."""
+    tables = math.comb(blocks, leading)
+    for flips in range(flips_max + 1):
+        if bits.distance_served(blocks, leading, flips) >= distance:
+            return (flips,) * tables
+    return None
+
+
+def _of_disjoint(distance: int, costs: list[list[float]]) -> Flips | None:
+    """Return the cheapest flips of tables with one leading block each; None if there are none.
+
+    Of equal costs, flips of the first tables are chosen.
+    """
+    # By the sum of flips + 1 over the last tables, at most distance + 1: cost and flips.
+    best: dict[int, tuple[float, Flips]] = {0: (0.0, ())}
+    for of_table in reversed(costs):
+        updated: dict[int, tuple[float, Flips]] = {}
+        for total, (spent, chosen) in best.items():
+            for flips, cost in enumerate((0.0, *of_table), NOT_READ):
+                reached = min(total + flips + 1, distance + 1)
+                known = updated.get(reached)
+                if known is None or spent + cost < known[0]:
+                    updated[reached] = (spent + cost, (flips, *chosen))
+        best = updated
+    return best[distance + 1][1] if distance + 1 in best else None
+
+
+def _covering(sums: I8, costs: list[list[float]]) -> Flips:
+    """Return flips that serve every spread, chosen by the spreads that they newly serve per cost.
+
+    Some flips up to the most in `costs` serve every spread.
+    """
+    tables = len(costs)
+    flips = [NOT_READ] * tables
+    unserved = sums
+    while len(unserved):
+        best, best_rate = (0, 0), -1.0
+        for table in range(tables):
+            served = np.cumsum(np.bincount(unserved[:, table]))
+            before = 0.0 if flips[table] == NOT_READ else costs[table][flips[table]]
+            for more in range(flips[table] + 1, len(costs[table])):
+                dearer = max(costs[table][more] - before, LEAST_COST)
+                rate = float(served[min(more, len(served) - 1)]) / dearer
+                if rate > best_rate:
+                    best, best_rate = (table, more), rate
+        table, more = best
+        flips[table] = more
+        unserved = unserved[unserved[:, table] > more]
+    return tuple(flips)
+
+
+def _trimmed(flips: Flips, sums: I8, costs: list[list[float]]) -> Flips:
+    """Return the flips without those that no spread needs, the dearest left out first."""
+    left = np.array(flips, np.int8)
+    counts = (sums <= left).sum(axis=1)
+    order = sorted(range(len(costs)), key=lambda table: -costs[table][max(flips[table], 0)])
+    for table in order:
+        while left[table] > NOT_READ:
+            lost = sums[:, table] == left[table]
+            if (counts[lost] < 2).any():
+                break
+            counts[lost] -= 1
+            left[table] -= 1
+    return tuple(left.tolist())
+
+
+def _cost(flips: Flips, costs: list[list[float]]) -> float:
+    """Return the cost of all tables that are read."""
+    return sum(
+        of_table[most] for most, of_table in zip(flips, costs, strict=True) if most != NOT_READ
+    )

@@ -1,0 +1,125 @@
+"""Flips of each table: no spread of differing bits over the blocks may be missed."""
+
+from itertools import combinations
+
+import pytest
+
+from simdb import bits
+from simdb.plan.pigeonhole import cheapest_flips, serves
+
+SHAPES = [(1, 1), (2, 1), (3, 2), (4, 1), (4, 3), (5, 2), (5, 3), (6, 1), (6, 2), (6, 3), (8, 1)]
+
+
+def spreads(blocks, distance):
+    """Yield every way to spread `distance` differing bits over the blocks."""
+    if blocks == 1:
+        yield (distance,)
+        return
+    for first in range(distance + 1):
+        for others in spreads(blocks - 1, distance - first):
+            yield (first, *others)
+
+
+def missed(blocks, leading, flips, distance):
+    """Return the spreads of at most `distance` bits that no table reaches, by a double loop."""
+    tables = list(combinations(range(blocks), leading))
+    return [
+        spread
+        for differing in range(distance + 1)
+        for spread in spreads(blocks, differing)
+        if not any(
+            sum(spread[block] for block in chosen) <= most
+            for chosen, most in zip(tables, flips, strict=True)
+        )
+    ]
+
+
+def chosen(blocks, leading, distance, *, probe_costs=None, table_cost=0.0, flips_max=4):
+    widths = [min(mask.bit_count(), 20) for mask in bits.leading_masks(blocks, leading)]
+    return cheapest_flips(
+        blocks,
+        leading,
+        distance,
+        widths=widths,
+        probe_costs=probe_costs or [1.0] * len(widths),
+        table_cost=table_cost,
+        flips_max=flips_max,
+    )
+
+
+def uneven_costs(blocks, leading):
+    return [1.0 + number**2 for number in range(len(bits.leading_masks(blocks, leading)))]
+
+
+@pytest.mark.parametrize("distance", range(13))
+@pytest.mark.parametrize(("blocks", "leading"), SHAPES)
+def test_no_spread_of_differing_bits_is_missed(blocks, leading, distance):
+    even = chosen(blocks, leading, distance, flips_max=12)
+    uneven = chosen(
+        blocks, leading, distance, flips_max=12, probe_costs=uneven_costs(blocks, leading)
+    )
+    walked = chosen(blocks, leading, distance, flips_max=12, table_cost=30.0)
+
+    assert missed(blocks, leading, even, distance) == []
+    assert missed(blocks, leading, uneven, distance) == []
+    assert missed(blocks, leading, walked, distance) == []
+
+
+@pytest.mark.parametrize("distance", range(7))
+@pytest.mark.parametrize(("blocks", "leading"), SHAPES)
+@pytest.mark.parametrize("flips", range(3))
+def test_flips_serve_a_distance_exactly_if_no_spread_is_missed(blocks, leading, distance, flips):
+    every = (flips,) * len(bits.leading_masks(blocks, leading))
+    fewer = (flips - 1, *every[1:])
+
+    assert serves(blocks, leading, every, distance) == (
+        bits.distance_served(blocks, leading, flips) >= distance
+    )
+    assert serves(blocks, leading, fewer, distance) == (
+        not missed(blocks, leading, fewer, distance)
+    )
+
+
+@pytest.mark.parametrize("distance", range(20))
+def test_separate_blocks_get_no_more_flips_than_the_pigeonhole_principle_demands(distance):
+    flips = chosen(4, 1, distance)
+
+    assert sum(each + 1 for each in flips) == distance + 1
+    assert max(flips) - min(flips) <= 1
+    assert list(flips) == sorted(flips, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tables"),
+    [((5, 2), [1, 2, 4, 10]), ((6, 2), [1, 2, 3, 7, 15]), ((8, 2), [1, 2, 3, 4, 8, 12, 28])],
+)
+def test_without_flips_few_of_the_overlapping_tables_are_read(shape, tables):
+    read = [
+        sum(flips != -1 for flips in chosen(*shape, distance)) for distance in range(len(tables))
+    ]
+
+    assert read == tables
+
+
+def test_a_table_with_crowded_headers_gets_fewer_flips_or_is_not_read():
+    assert chosen(4, 1, 3, probe_costs=[1.0, 1.0, 1000.0, 1.0]) == (1, 0, -1, 0)
+    assert chosen(4, 1, 4, probe_costs=[1.0, 1.0, 8.0, 1.0]) == (1, 0, 0, 0)
+    assert chosen(4, 1, 4, probe_costs=[8.0, 1.0, 1.0, 1.0]) == (0, 1, 0, 0)
+
+
+def test_a_distance_beyond_all_flips_has_no_answer():
+    assert chosen(4, 1, 19) == (4, 4, 4, 4)
+    assert chosen(4, 1, 20) is None
+    assert chosen(3, 2, 8, flips_max=2) is None
+
+
+def test_too_many_spreads_to_try_get_the_same_flips_in_every_table():
+    flips = chosen(64, 63, 5)
+
+    assert flips == (4,) * 64
+
+
+def test_nearly_equal_costs_are_one_choice():
+    costs = [1.0, 1.02, 0.99, 1.01]
+
+    assert chosen(4, 1, 5, probe_costs=costs) == chosen(4, 1, 5)
