@@ -80,7 +80,7 @@ def stored_offsets(offsets: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.
     return offsets.astype(np.uint32)
 
 
-def encode_batch(key: bytes, batch: Batch) -> Any:
+def encode_batch(key: bytes, batch: Batch) -> npt.NDArray[np.uint8]:
     """Return the value of the delta for `batch`."""
     counts = _COUNTS.pack(len(batch), batch.vectors.shape[1])
     parts: list[Any] = [
@@ -93,7 +93,8 @@ def encode_batch(key: bytes, batch: Batch) -> Any:
     ]
     if len(batch) <= FEW_DOCUMENTS:
         payload = b"".join([counts, *[part.tobytes() for part in parts]])
-        return codec.encode_bytes(layout.DELTA_KIND, key, len(payload), payload)
+        stored = codec.encode_bytes(layout.DELTA_KIND, key, len(payload), payload)
+        return np.frombuffer(stored, np.uint8)
     parts.insert(0, np.frombuffer(counts, np.uint8))
     flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
     whole = codec.allocate(np.uint8, sum(len(part) for part in flat))
