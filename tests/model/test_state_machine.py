@@ -186,6 +186,14 @@ class DatabaseMachine(RuleBasedStateMachine):
         assert len(stats.runs) <= 1
         assert bool(report.note) == bool(self.snapshots)
 
+    @rule(polytopes=st.sampled_from([None, 0, 1, 3]))
+    @precondition(lambda self: self.sketch.store_volatility)
+    def rebuild(self, polytopes):
+        report = self.database.rebuild(polytopes=polytopes)
+
+        assert report.dropped == report.losses == ()
+        assert polytopes in (None, self.database.options.polytopes)
+
     @rule()
     def reopen(self):
         self.close_snapshots()

@@ -47,6 +47,8 @@ def some_options(chance):
         chosen |= {"blocks": blocks, "leading": leading, "distance": chance.randint(0, 9)}
         if chance.random() < 0.4:
             chosen["keep_clusters"] = "distance"
+        if sketch.vector_bytes:
+            chosen["polytopes"] = chance.choice([None, None, 0, 1, 2, 16])
     return simdb.Options(**chosen)
 
 

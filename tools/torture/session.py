@@ -175,9 +175,13 @@ class Session:
         return "compact"
 
     def rebuild(self):
-        report = self.database.rebuild()
+        has_weights = not self.options.is_minhash and self.options.sketch.vector_bytes
+        number = self.chance.choice([None, 0, 1, 3, 16]) if has_weights else None
+        report = self.database.rebuild(polytopes=number)
         assert not report.dropped
-        return "rebuild"
+        self.options = self.database.options
+        assert number in (None, self.options.polytopes)
+        return f"rebuild for {number}"
 
     def reopen(self):
         self.close()
