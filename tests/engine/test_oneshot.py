@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.bits import block_masks
+from simdb.engine.clusters import arrays
+from simdb.plan.arrangement import Arrangement
 
 COPIES = 20_000
 
@@ -59,6 +62,23 @@ def test_pairs_and_clusters_are_those_of_comparing_every_two(blocks, distance, c
 
     pairs = simdb.find_all(fingerprints, blocks, distance)
     clusters = simdb.find_clusters(fingerprints, blocks, distance)
+
+    assert len(pairs) == len(expected)
+    assert as_set(pairs) == expected
+    assert [each.tolist() for each in clusters] == components(len(fingerprints), expected)
+
+
+@pytest.mark.parametrize(
+    ("distance", "flips"), [(5, (2, 0, 1)), (1, (-1, 0, 0)), (3, (-1, 3, -1)), (0, (-1, -1, 0))]
+)
+def test_tables_with_flips_find_the_pairs_of_comparing_every_two(monkeypatch, distance, flips):
+    chosen = Arrangement(block_masks(3), flips)
+    monkeypatch.setattr(arrays, "choose_tables", lambda *_, **__: chosen)
+    fingerprints = mixed(200, distance)
+    expected = by_comparing(fingerprints, distance)
+
+    pairs = simdb.find_all(fingerprints, 6, distance)
+    clusters = simdb.find_clusters(fingerprints, 6, distance)
 
     assert len(pairs) == len(expected)
     assert as_set(pairs) == expected

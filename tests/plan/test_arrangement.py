@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from simdb.errors import OptionError
-from simdb.plan.arrangement import check_arrangement, choose_masks
+from simdb.plan import arrangement
+from simdb.plan.arrangement import check_arrangement, choose_tables
 
 ALL = 2**64 - 1
 
@@ -12,23 +13,35 @@ def random_fingerprints(count: int) -> np.ndarray:
 
 
 def test_few_fingerprints_are_compared_without_sorting():
-    assert choose_masks(random_fingerprints(50), blocks=6, distance=3) == [0]
-    assert choose_masks(random_fingerprints(0), blocks=6, distance=3) == [0]
+    assert choose_tables(random_fingerprints(50), blocks=6, distance=3) == ([0], (0,))
+    assert choose_tables(random_fingerprints(0), blocks=6, distance=3) == ([0], (0,))
 
 
 def test_many_fingerprints_take_the_fewest_tables_that_separate_them():
-    assert len(choose_masks(random_fingerprints(100_000), blocks=6, distance=3)) == 4
+    assert len(choose_tables(random_fingerprints(100_000), blocks=6, distance=3).masks) == 4
 
 
-def test_where_short_headers_are_alike_longer_ones_are_chosen_if_blocks_allow():
+def test_where_short_headers_are_alike_longer_ones_are_chosen_if_blocks_allow(monkeypatch):
     skewed = random_fingerprints(100_000) & np.uint64(ALL >> 24)
 
-    assert choose_masks(skewed, blocks=4, distance=3) == [0]
-    assert len(choose_masks(skewed, blocks=8, distance=3)) > 4
+    with_flips = choose_tables(skewed, blocks=4, distance=3)
+    monkeypatch.setattr(arrangement, "WORTH_COMPARING", np.inf)
+
+    assert with_flips.flips[0] == -1  # all are alike in the first block
+    assert sum(flips + 1 for flips in with_flips.flips) == 4
+    assert choose_tables(skewed, blocks=4, distance=3).masks == [0]
+    assert len(choose_tables(skewed, blocks=8, distance=3).masks) > 4
+
+
+def test_a_great_distance_is_served_by_few_tables_with_flips():
+    found = choose_tables(random_fingerprints(100_000), blocks=9, distance=8)
+
+    assert len(found.masks) < 9
+    assert sum(flips + 1 for flips in found.flips) == 9
 
 
 def test_so_many_blocks_that_their_tables_cannot_be_counted_are_no_hindrance():
-    assert choose_masks(random_fingerprints(2000), blocks=64, distance=32)
+    assert choose_tables(random_fingerprints(2000), blocks=64, distance=32)
 
 
 @pytest.mark.parametrize(

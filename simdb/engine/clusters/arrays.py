@@ -15,7 +15,7 @@ from simdb.bits import ALL_BITS
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.search.couples import Searched, sweep_tables
 from simdb.errors import InputError
-from simdb.plan.arrangement import check_arrangement, choose_masks
+from simdb.plan.arrangement import check_arrangement, choose_tables
 from simdb.positions import ArrayClusters, PairPositions
 from simdb.storage.runs.table import Table
 from simdb.values import Fingerprint, Fingerprints, aligned, check_bits, describe
@@ -41,8 +41,8 @@ def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClus
     count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
     forest = kernel.Forest(count)
     firsts = _link_equal(every, forest)
-    masks = choose_masks(firsts.fingerprints, blocks=blocks, distance=distance)
-    for couples in sweep_tables(_sorted_tables(firsts, masks), masks, distance):
+    masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
+    for couples in sweep_tables(_sorted_tables(firsts, masks), masks, distance, flips):
         forest.join(couples.left, couples.right)
     offsets, members = grouped(forest.labels())
     return ArrayClusters(offsets, members.astype(np.int64))
@@ -110,8 +110,8 @@ def _one(value: Any, position: int) -> int:
 
 
 def _stream(every: Searched, blocks: int, distance: int) -> Iterator[PairPositions]:
-    masks = choose_masks(every.fingerprints, blocks=blocks, distance=distance)
-    for couples in sweep_tables(_sorted_tables(every, masks), masks, distance):
+    masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
+    for couples in sweep_tables(_sorted_tables(every, masks), masks, distance, flips):
         left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
         yield PairPositions(left, right, couples.distances)
 
