@@ -1,4 +1,4 @@
-"""How fast are exact queries (distance 3) on a database on disk, in batches and one by one?"""
+"""How fast are exact queries on a database on disk, in batches and one by one?"""
 
 import argparse
 from functools import partial
@@ -20,6 +20,9 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("-n", type=number, nargs="+", default=[1_000_000], help="stored documents")
     parser.add_argument("--queries", type=number, default=100_000)
+    parser.add_argument(
+        "--distances", type=int, nargs="+", default=[DISTANCE], help="peers answer only 3"
+    )
     parser.add_argument("--tables", type=int, nargs="+", choices=LAYOUTS, default=[4, 10])
     parser.add_argument("--ids", choices=("str", "int"), default="str")
     parser.add_argument("--peers", nargs="*", choices=KINDS, default=list(KINDS))
@@ -32,27 +35,39 @@ def main() -> None:
     arguments = parser.parse_args()
     record = Record(__doc__, arguments)
     for count in arguments.n:
-        truth = planted(count, arguments.queries, arguments.seed)
         with scratch(arguments.directory) as directory:
-            compare(record, arguments, truth, directory)
+            truth = planted(count, arguments.queries, arguments.seed)
+            databases = {
+                f"simdb, {tables} tables": build(
+                    directory / str(tables), truth, tables, arguments.ids
+                )
+                for tables in arguments.tables
+            }
+            for distance in arguments.distances:
+                truth = planted(count, arguments.queries, arguments.seed, distance)
+                compare(record, arguments, truth, databases)
+            for database in databases.values():
+                database.close()
     record.finish()
 
 
-def compare(record: Record, arguments: argparse.Namespace, truth: Planted, directory: Path) -> None:
-    """Run all databases and peers with one set of documents, in turns."""
-    count = len(truth.stored)
-    databases = {
-        f"simdb, {tables} tables": build(directory / str(tables), truth, tables, arguments.ids)
-        for tables in arguments.tables
-    }
+def compare(
+    record: Record,
+    arguments: argparse.Namespace,
+    truth: Planted,
+    databases: dict[str, simdb.Database],
+) -> None:
+    """Run all databases and peers with one set of documents and queries, in turns."""
+    count, distance = len(truth.stored), truth.distance_max
     tasks, sizes = {}, {}
     for name, database in databases.items():
         check_answers(database, truth, arguments.ids)
-        ask = partial(database.query_many, truth.queries, distance=DISTANCE)
+        ask = partial(database.query_many, truth.queries, distance=distance)
         tasks[f"{name}, batch"] = ask
         tasks[f"{name}, batch with ids"] = lambda ask=ask: ask().ids
         sizes |= dict.fromkeys([f"{name}, batch", f"{name}, batch with ids"], len(truth.queries))
-    peers = available(arguments.peers if count <= arguments.peers_up_to else [])
+    has_peers = count <= arguments.peers_up_to and distance == DISTANCE
+    peers = available(arguments.peers if has_peers else [])
     for peer in peers:
         peer.build(truth.stored)
         asked = truth.queries[: peer.query_limit]
@@ -60,12 +75,10 @@ def compare(record: Record, arguments: argparse.Namespace, truth: Planted, direc
         check_found(part, *peer.batch(asked))
         tasks[f"{peer.name}, batch"] = partial(peer.batch, asked)
         sizes[f"{peer.name}, batch"] = len(asked)
-    label = short(count)
+    label = f"{short(count)}, distance {distance}"
     for name, timing in in_turns(tasks, arguments.repeats).items():
         record.add_rate(f"{label}: {name}", sizes[name], "queries/s", timing)
-    compare_singles(record, arguments, truth, databases, peers)
-    for database in databases.values():
-        database.close()
+    compare_singles(record, arguments, truth, databases, peers, label)
 
 
 def compare_singles(
@@ -74,9 +87,9 @@ def compare_singles(
     truth: Planted,
     databases: dict[str, simdb.Database],
     peers: list[Peer],
+    label: str,
 ) -> None:
     """Time calls with one query each, from Python."""
-    label = short(len(truth.stored))
     asked = truth.queries[:SINGLE_QUERIES].tolist()
     for name, database in databases.items():
         with database.read() as snapshot:
@@ -85,7 +98,7 @@ def compare_singles(
                 ("first(int)", database.first),
                 ("query(int) of a snapshot", snapshot.query),
             ):
-                task = partial(ask, distance=DISTANCE)
+                task = partial(ask, distance=truth.distance_max)
                 latencies(record, f"{label}: {name}, {call}", task, asked, arguments.repeats)
     for peer in peers:
         what = f"{label}: {peer.name}, one query"
@@ -112,7 +125,7 @@ def check_answers(database: simdb.Database, truth: Planted, kind: str) -> None:
 
     A query alone must give the same answer as in the batch.
     """
-    found = database.query_many(truth.queries, distance=DISTANCE)
+    found = database.query_many(truth.queries, distance=truth.distance_max)
     queries = np.repeat(np.arange(len(found)), np.diff(found.offsets))
     check_found(truth, queries, found.ordinals)
     differing = truth.queries[queries] ^ truth.stored[found.ordinals]
@@ -121,7 +134,7 @@ def check_answers(database: simdb.Database, truth: Planted, kind: str) -> None:
     if found.ids.tolist() != [ids(kind, at, at + 1)[0] for at in found.ordinals.tolist()]:
         raise ValueError("a reported id is wrong")
     for at in range(200):
-        alone = database.query(int(truth.queries[at]), distance=DISTANCE)
+        alone = database.query(int(truth.queries[at]), distance=truth.distance_max)
         if alone != found[at]:
             raise ValueError(f"query {at} alone and in the batch has different answers")
 

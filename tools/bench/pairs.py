@@ -1,11 +1,13 @@
-"""How long does it take to find all pairs, and all clusters, within distance 3 of a database?"""
+"""How long does it take to find all pairs, and all clusters, within a distance of a database?"""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+import simdb
 from exact_search import build
 from peers import numpy_pairs
 from record import Record, in_turns, number, options, short
@@ -18,6 +20,9 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument(
         "-n", type=number, nargs="+", default=[1_000_000], help="documents before the queries"
+    )
+    parser.add_argument(
+        "--distances", type=int, nargs="*", default=[], help="also count pairs within these"
     )
     parser.add_argument("--tables", type=int, default=4, choices=(4, 10, 20))
     parser.add_argument(
@@ -47,9 +52,11 @@ def compare(record: Record, arguments: argparse.Namespace, truth: Planted, direc
     tasks = {
         "find_all, ids of both sides": lambda: database.find_all(distance=3).left,
         "find_clusters": lambda: database.find_clusters(distance=3),
-        "simdb.find_all's chunks, counted only": lambda: sum(
-            len(chunk) for chunk in database.find_all(distance=3).chunks()
-        ),
+        "simdb.find_all's chunks, counted only": partial(count_pairs, database, 3),
+    }
+    tasks |= {
+        f"pairs within distance {distance}, counted only": partial(count_pairs, database, distance)
+        for distance in arguments.distances
     }
     if count <= arguments.peers_up_to:
         left, right = numpy_pairs(every)
@@ -62,6 +69,11 @@ def compare(record: Record, arguments: argparse.Namespace, truth: Planted, direc
         note = f"{len(pairs)} pairs, {arguments.tables} tables"
         record.add_rate(f"{label}: {name}", len(every), "docs/s", timing, note)
     database.close()
+
+
+def count_pairs(database: simdb.Database, distance: int) -> int:
+    """Return how many pairs are within a distance, from their chunks."""
+    return sum(len(chunk) for chunk in database.find_all(distance=distance).chunks())
 
 
 def check_pairs(truth: Planted, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> None:

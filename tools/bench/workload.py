@@ -1,8 +1,8 @@
 """Workloads: random fingerprints with planted neighbours, and texts, to store and look up.
 
 Stored fingerprints are uniform 64-bit numbers.  Every second query is a stored fingerprint with d
-random bits flipped, d uniform on 0 .. 3, so that the right answer is known.  The other queries are
-uniform; at these sizes, at most a few in a million have a neighbour within 3.
+random bits flipped, d uniform on 0 .. 3 or another limit, so that the right answer is known.  The
+other queries are uniform; at these sizes, at most a few in a million have a neighbour within 3.
 """
 
 import os
@@ -26,27 +26,37 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Planted:
-    """`queries`; query `asked[i]` has the stored `neighbour[i]` at `distance[i]`."""
+    """`queries`; query `asked[i]` has the stored `neighbour[i]` at `distance[i]`.
+
+    No distance is above `distance_max`.
+    """
 
     stored: U64
     queries: U64
     asked: npt.NDArray[np.int64]
     neighbour: npt.NDArray[np.int64]
     distance: npt.NDArray[np.int64]
+    distance_max: int = DISTANCE
 
 
-def planted(stored_count: int, query_count: int, seed: int) -> Planted:
-    """Draw stored fingerprints and queries as the module describes."""
+def planted(
+    stored_count: int, query_count: int, seed: int, distance_max: int = DISTANCE
+) -> Planted:
+    """Draw stored fingerprints and queries as the module describes.
+
+    The stored fingerprints depend only on their number and the seed.
+    """
     random = np.random.default_rng([seed, stored_count])
     stored = random.integers(0, 2**64, stored_count, np.uint64)
     queries = random.integers(0, 2**64, query_count, np.uint64)
     asked = np.arange(0, query_count, 2)
     neighbour = random.integers(0, stored_count, len(asked))
-    distance = random.integers(0, DISTANCE + 1, len(asked))
-    bits = np.argsort(random.random((len(asked), 64)), axis=1)[:, :DISTANCE].astype(np.uint64)
-    flips = np.where(np.arange(DISTANCE) < distance[:, None], np.uint64(1) << bits, np.uint64(0))
+    distance = random.integers(0, distance_max + 1, len(asked))
+    bits = np.argsort(random.random((len(asked), 64)), axis=1)[:, :distance_max].astype(np.uint64)
+    flipped = np.arange(distance_max) < distance[:, None]
+    flips = np.where(flipped, np.uint64(1) << bits, np.uint64(0))
     queries[asked] = stored[neighbour] ^ np.bitwise_xor.reduce(flips, axis=1)
-    return Planted(stored, queries, asked, neighbour, distance)
+    return Planted(stored, queries, asked, neighbour, distance, distance_max)
 
 
 def check_found(
@@ -54,7 +64,7 @@ def check_found(
 ) -> None:
     """Raise unless (queries[i], ordinals[i]) hold every planted pair and no wrong pair."""
     differing = truth.queries[queries] ^ truth.stored[ordinals]
-    if len(differing) and int(np.bitwise_count(differing).max()) > DISTANCE:
+    if len(differing) and int(np.bitwise_count(differing).max()) > truth.distance_max:
         raise ValueError("a reported pair is farther apart than the query allows")
     size = len(truth.stored)
     found = queries.astype(np.int64) * size + ordinals.astype(np.int64)
