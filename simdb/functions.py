@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import flag, instance
+from simdb.correction import corrected
 from simdb.engine import explain as explaining
 from simdb.engine import maintenance
 from simdb.engine.clusters import arrays
@@ -28,10 +30,12 @@ from simdb.signatures import Signature, Signatures, check_comparable, estimates
 from simdb.sketch.fitting import fit
 from simdb.sketch.minhash_signer import MinHashSigner
 from simdb.sketch.minhash_sketcher import MinHashSketcher
+from simdb.sketch.quantisation import widened
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
 from simdb.values import Fingerprint, Fingerprints, check_bits, describe
+from simdb.vector_form import unpack
 
 if TYPE_CHECKING:
     from simdb.reports import Explanation
@@ -149,18 +153,23 @@ def similarity(left: Fingerprint | Signature, right: Fingerprint | Signature) ->
     """Estimate the similarity of two documents, from two fingerprints with weights or two
     signatures.
 
-    For fingerprints it is the cosine.  For signatures it is Jaccard's: the size of the intersection
-    over the size of the union, or, if features have weights, the sum of the smaller weights over
-    the sum of the larger weights.
+    For fingerprints it is the cosine.  If one of them is a stored fingerprint, whose weights are
+    rounded, the other is rounded, too, and the result is that of the database.  For signatures it
+    is Jaccard's: the size of the intersection over the size of the union, or, if features have
+    weights, the sum of the smaller weights over the sum of the larger weights.
     """
     if isinstance(left, Signature) and isinstance(right, Signature):
         both = Signatures(right.minima[None], right.sketch, np.array([right.is_empty]))
         return float(similarities(left, both)[0])
-    first, second = _weights(left), _weights(right)
-    shared = min(len(first), len(second))
-    first, second = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
-    norms = float(np.sqrt(first @ first) * np.sqrt(second @ second))
-    return float(first @ second) / norms if norms else 0.0
+    shared = min(len(_weights(left)), len(_weights(right)))
+    first = _weights(left)[:shared].astype(np.float64)
+    second = _weights(right)[:shared].astype(np.float64)
+    if not first.any() or not second.any():
+        return 0.0
+    if not _is_rounded(left) and not _is_rounded(right):
+        return _cosine(first, second)
+    rounded = _cosine(_rounded(left, first), _rounded(right, second))
+    return float(corrected(np.array([rounded], np.float32))[0])
 
 
 def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray[np.float32]:
@@ -280,6 +289,25 @@ def _bits(value: Fingerprint | int) -> int:
         value = int(value)
     check_bits(value)
     return value
+
+
+def _cosine(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> float:
+    return float(left @ right) / float(np.sqrt(left @ left) * np.sqrt(right @ right))
+
+
+def _is_rounded(value: Fingerprint | Signature) -> bool:
+    return isinstance(value, Fingerprint) and value.is_rounded
+
+
+def _rounded(
+    value: Fingerprint | Signature, weights: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return weights as a database stores them."""
+    if _is_rounded(value):
+        return weights
+    columns = FINGERPRINT_BITS if len(weights) == FINGERPRINT_BITS else 2 * FINGERPRINT_BITS
+    _, vectors = kernel.quantise(widened(weights[None].astype(np.float32), columns))
+    return unpack(vectors)[0, : len(weights)].astype(np.float64)
 
 
 def _weights(value: Fingerprint | Signature) -> npt.NDArray[np.float32]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import flag, one_of, share, whole
+from simdb.correction import least_rounded
 from simdb.decoding import a_map, expecting
 from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
@@ -33,15 +34,18 @@ TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
 POLYTOPES_MAX = 16
 USUAL_POLYTOPES = 4
 # The thresholds with the best F1 on 15 collections (docs/QUALITY.md): for Jaccard .8 of shingles,
-# and for tf-idf cosine .9 of single words.
-USUAL_SIMILARITY = 0.88
-TFIDF_SIMILARITY = 0.90
+# and for tf-idf cosine .9 of single words.  The first is the cosine of two sets with Jaccard .8.
+USUAL_SIMILARITY = 0.889
+TFIDF_SIMILARITY = 0.909
 _OF_SKETCH: Any = None
 # The defaults of block permutations.
 USUAL_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 3
 PERMUTED = ("blocks", "leading", "distance")
 BANDED = ("bands", "rows")
+# The same thresholds in a database whose similarities are not corrected.
+UNCORRECTED = {USUAL_SIMILARITY: 0.88, TFIDF_SIMILARITY: 0.90}
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
+CORRECTED = "corrected"
 MINHASH = "minhash"
 
 
@@ -115,7 +119,10 @@ class Simhash(TextSketch):
 
     @property
     def usual_similarity(self) -> float:
-        """The threshold of a query that gives none: 0.90 for single words by tf-idf, else 0.88."""
+        """The threshold of a query that gives none: 0.909 for single words by tf-idf, else 0.889.
+
+        It is the cosine of documents, which `Options.corrected` estimates.
+        """
         is_tfidf = self.weighting == "tf-idf" and self.shingle == 1
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
 
@@ -148,6 +155,9 @@ class Options:
     `keep_clusters`: "distance" (only with fingerprints) or "similarity".  Every commit then keeps
     the connected clusters under the default of that name up to date, for `cluster` and
     `find_clusters`.
+    `corrected`, only with fingerprints: whether similarities are corrected for the rounding of the
+    stored weights.  False in databases that were made before simdb corrected them, whose
+    similarities are up to 0.009 lower; they stay as they are.
     """
 
     sketch: Simhash | Minhash = field(default_factory=Simhash)
@@ -163,6 +173,7 @@ class Options:
     growth: int = 8
     header_offset: int = -1
     keep_clusters: str = NOT_KEPT
+    corrected: bool = True
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""
@@ -170,7 +181,9 @@ class Options:
             raise OptionError(
                 f"sketch must be a simdb.Simhash or simdb.Minhash, got {type(self.sketch).__name__}"
             )
-        self._set_default("similarity", self.sketch.usual_similarity)
+        flag("corrected", self.corrected)
+        usual = self.sketch.usual_similarity
+        self._set_default("similarity", usual if self.corrected else UNCORRECTED.get(usual, usual))
         if isinstance(self.sketch, Minhash):
             self._check_bands(self.sketch)
         else:
@@ -187,6 +200,11 @@ class Options:
                 "keep_clusters='similarity' needs stored vectors: use"
                 " Simhash(store_volatility=True), or keep_clusters='distance'"
             )
+
+    def compared(self, similarity: float) -> float:
+        """Return the number that the kernel compares with to find matches of this similarity."""
+        is_rounded = self.corrected and not self.is_minhash
+        return least_rounded(similarity) if is_rounded else similarity
 
     @property
     def is_minhash(self) -> bool:
@@ -259,6 +277,10 @@ class Options:
                     f"{name}= works only with fingerprints; with a Minhash use bands= and rows=,"
                     " and query by similarity="
                 )
+        if not self.corrected:
+            raise OptionError(
+                "corrected=False works only with fingerprints; signatures have nothing to correct"
+            )
         if self.keep_clusters == BY_DISTANCE:
             raise OptionError(
                 "keep_clusters='distance' works only with fingerprints; with a Minhash use"
@@ -289,6 +311,8 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
         del encoded["keep_clusters"]
     if options.polytopes is None:
         del encoded["polytopes"]
+    if options.is_minhash or not options.corrected:
+        del encoded[CORRECTED]
     if options.is_minhash:
         encoded["sketch"][KIND] = MINHASH
     for name in PERMUTED if options.is_minhash else BANDED:
@@ -321,6 +345,7 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
     settings = {name: value for name, value in stored.items() if name != "sketch"}
+    settings.setdefault(CORRECTED, kind is Minhash)
     made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
     if not made.table_count:
         raise ValueError("the sketch is a Minhash, but no bands are stored")
@@ -349,8 +374,12 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
     """Raise OptionError naming each option in which `wanted` differs from `stored`.
 
     A sketch without an IDF table means the stored table, and numbers of tables that are None the
-    stored numbers.
+    stored numbers.  The default similarity means that of the stored database, whether it corrects
+    similarities or not.
     """
+    if not stored.corrected and wanted.corrected:
+        similarity = UNCORRECTED.get(wanted.similarity, wanted.similarity)
+        wanted = replace(wanted, corrected=False, similarity=similarity)
     differing = [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)

@@ -30,12 +30,14 @@ class Fingerprint:
 
     `weights`: float32[64 .. 128], None for a ready fingerprint.  For j < 64, weight j >= 0 means
     that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
-    mean nothing, and it matches nothing.
+    mean nothing, and it matches nothing.  `is_rounded`: the weights were rounded for storing, and
+    similarities are corrected for that.
     """
 
     bits: int
     weights: npt.NDArray[np.float32] | None = None
     is_empty: bool = False
+    is_rounded: bool = False
 
     def __post_init__(self) -> None:
         """Raise InputError for impossible bits or weights."""

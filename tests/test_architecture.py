@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent / "simdb"
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "decoding", "arrow", "bits", "vector_form", "idf", "checks",
+        "cold", "errors", "decoding", "arrow", "bits", "vector_form", "correction", "idf", "checks",
         "text_sketch", "minhash", "options", "resources", "values", "clusters", "signatures",
         "documents", "positions", "plans", "reports",
     ],

@@ -81,3 +81,29 @@ def test_token_lists_and_features_have_fingerprints_too():
     assert tokens == simdb.fingerprint(TEXT, simdb.Simhash(shingle=2))
     assert simdb.fingerprint(features).weights.shape == (128,)
     assert simdb.fingerprint([]).is_empty
+
+
+@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("corrected", [True, False])
+def test_stored_fingerprints_are_as_similar_as_the_database_says(tmp_path, dimensions, corrected):
+    sketch = simdb.Simhash(dimensions=dimensions)
+    options = simdb.Options(sketch=sketch, corrected=corrected)
+    with simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(["plain", "longer"], [TEXT, TEXT + " again"])
+        found = database.query(id="plain", similarity=0.1, recall=1.0)
+        plain, longer = (each.fingerprint for each in database.get_many(["plain", "longer"]))
+
+    assert plain.is_rounded is corrected
+    assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
+
+
+def test_a_text_and_a_stored_fingerprint_are_as_similar_as_a_query_says(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        database.insert("plain", TEXT)
+        found = database.query(TEXT + " again", similarity=0.1, recall=1.0)
+        plain = database.get("plain").fingerprint
+
+    longer = simdb.fingerprint(TEXT + " again")
+
+    assert simdb.similarity(plain, longer) == pytest.approx(found[0].similarity, abs=1e-6)
+    assert simdb.similarity(longer, plain) == simdb.similarity(plain, longer)

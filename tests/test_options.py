@@ -128,10 +128,10 @@ def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
 def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():
     tfidf = simdb.Simhash(shingle=1, weighting="tf-idf")
 
-    assert simdb.Options().similarity == 0.88
-    assert simdb.Options(sketch=tfidf).similarity == 0.90
+    assert simdb.Options().similarity == 0.889
+    assert simdb.Options(sketch=tfidf).similarity == 0.909
     assert simdb.Options(sketch=tfidf, similarity=0.7).similarity == 0.7
-    assert simdb.Options(sketch=replace(tfidf, shingle=3)).similarity == 0.88
+    assert simdb.Options(sketch=replace(tfidf, shingle=3)).similarity == 0.889
 
 
 @pytest.mark.parametrize("keep_clusters", ["none", "similarity"])
@@ -173,3 +173,27 @@ def test_stored_signatures_without_bands_are_refused(names):
 
     with pytest.raises(simdb.CorruptError):
         decode_options(encoded)
+
+
+def test_a_database_stored_without_the_correction_goes_on_without_it():
+    stored = encode_options(simdb.Options(corrected=False))
+
+    assert "corrected" not in stored
+    assert decode_options(stored) == simdb.Options(corrected=False)
+    assert decode_options(stored).similarity == 0.88
+
+
+def test_the_usual_options_open_a_database_without_the_correction():
+    old = simdb.Options(corrected=False)
+
+    check_same(old, simdb.Options(), "here")
+    check_same(replace(old, similarity=0.7), simdb.Options(similarity=0.7), "here")
+    with pytest.raises(simdb.OptionError, match=r"corrected is True, not False"):
+        check_same(simdb.Options(), old, "here")
+    with pytest.raises(simdb.OptionError, match=r"similarity is 0.88, not 0.8"):
+        check_same(old, simdb.Options(similarity=0.8), "here")
+
+
+def test_signatures_cannot_be_left_uncorrected():
+    with pytest.raises(simdb.OptionError, match="corrected=False works only with fingerprints"):
+        simdb.Options(sketch=simdb.Minhash(), corrected=False)

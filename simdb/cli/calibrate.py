@@ -74,7 +74,7 @@ def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) ->
         "queries": made.query_count,
         "documents": made.document_count,
         "similarity": similarity,
-        "matching_pairs": int(made.matching(similarity, None).sum()),
+        "matching_pairs": int(made.matching(database.options.compared(similarity), None).sum()),
         "nanoseconds": {
             name: round(seconds * NANOSECONDS, 3) for name, seconds in asdict(made.delays).items()
         },

@@ -23,7 +23,7 @@ QUERIES = 200
 SHOWN_GROUPS = 10
 EXPLANATION = (
     "Each file became 64 bits and 128 small weights.  Two files are near-duplicates if the",
-    "estimated cosine of their weights is 0.88 or more.  For your own files: simdb dedup FOLDER",
+    "estimated cosine of their weights is 0.889 or more.  For your own files: simdb dedup FOLDER",
 )
 FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 

@@ -48,10 +48,11 @@ ACCIDENTS = 20
 class Calibration:
     """A sample of similar pairs of a collection and the model learnt from it.
 
-    `similarities` float32[n] of the pairs; `are_stored` bool[n]: whether the query side is a
-    stored document; `document_count`: documents in the collection; `query_count`: documents whose
-    similar ones were searched for the sample; `covered`: documents with ordinals below this were
-    stored when the calibration was made; `delays`: measured on the machine that made it.
+    `similarities` float32[n] of the pairs, as the kernel measures them; `are_stored` bool[n]:
+    whether the query side is a stored document; `document_count`: documents in the collection;
+    `query_count`: documents whose similar ones were searched for the sample; `covered`: documents
+    with ordinals below this were stored when the calibration was made; `delays`: measured on the
+    machine that made it.
     """
 
     model: VolatilityModel

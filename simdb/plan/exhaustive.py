@@ -36,7 +36,7 @@ def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
         count = -(-count // 2)
     if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
         return Plan(
-            EXHAUSTIVE, 0, 0, 0, limit, criterion.similarity, 1.0, count * delays.measure,
+            EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, 1.0, count * delays.measure,
             f"every stored volatility vector is measured ({population.count} documents)",
             bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
         )  # fmt: skip
@@ -46,7 +46,7 @@ def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
     is_measured = criterion.similarity is not None
     recall = share_within(criterion.similarity, criterion.distance, limit)
     return Plan(
-        EXHAUSTIVE, 0, 0, 0, limit, criterion.similarity, recall, cost,
+        EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
         f"each of {population.count} fingerprints is compared; fingerprints within distance"
         f" {limit} are candidates",
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),

@@ -107,7 +107,7 @@ def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
     )
     return Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
-        delta_limit(criterion.similarity, criterion.recall), criterion.similarity,
+        delta_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
         criterion.recall, seconds, _in_words(problem, found, sum(counts)),
         header_bits=max((run.width for run in runs), default=0),
         bytes_per_document=population.bytes_of_polytopes(),
@@ -129,7 +129,7 @@ def _in_words(problem: Problem[Population], found: Sequence[float], probes: floa
     )  # fmt: skip
     words = (
         f"about {probes:.1f} headers of {tables} cross-polytope table(s) find {criterion.recall:g}"
-        f" of the documents at similarity {criterion.similarity:g}"
+        f" of the documents at similarity {criterion.asked_similarity:g}"
     )
     if learnt:
         return f"{words} or more; learnt from {learnt:,} of {population.count:,} documents"
@@ -147,6 +147,6 @@ def _hindrance(criterion: Criterion, population: Population) -> str:
     if not criterion.is_weighted:
         return "needs queries with weights; give a simdb.Fingerprint with weights or a text"
     return (
-        f"cannot reach recall {criterion.recall:g} at similarity={criterion.similarity:g}; use"
-        " method='exhaustive'"
+        f"cannot reach recall {criterion.recall:g} at similarity={criterion.asked_similarity:g};"
+        " use method='exhaustive'"
     )

@@ -269,7 +269,7 @@ def _probing_plan(
     )
     return Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),
-        limit, criterion.similarity, min(found.recall, comparing.share), cost, why,
+        limit, criterion.asked_similarity, min(found.recall, comparing.share), cost, why,
         theta=probing.theta / COST_UNIT, probing=probing, header_bits=probing.header_bits,
         compared=comparing.count,
         bytes_per_document=population.bytes_of(

@@ -24,6 +24,8 @@ class Criterion:
     at least one of them is given.  It must be found with probability `recall`, by `method`.
     `is_weighted`: every query has weights.  `is_stored`: the queries are stored documents, whose
     weights are rounded.  `rotations`: for method="rotation"; None for as many as the recall needs.
+    `asked`: what the caller gave for `similarity`, if the kernel compares with another number; see
+    `simdb/correction.py`.
     """
 
     similarity: float | None
@@ -33,6 +35,12 @@ class Criterion:
     is_weighted: bool = False
     is_stored: bool = False
     rotations: int | None = None
+    asked: float | None = None
+
+    @property
+    def asked_similarity(self) -> float | None:
+        """The similarity as users know it."""
+        return self.similarity if self.asked is None else self.asked
 
 
 @dataclass(frozen=True, slots=True)

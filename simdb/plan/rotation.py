@@ -92,7 +92,7 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     cost = rotations * (SORTED_SECONDS + WINDOW * COMPARED_SECONDS)
     is_measured = criterion.similarity is not None
     return Plan(
-        ROTATION, rotations, 0, rotations, limit, criterion.similarity, recall, cost, reason,
+        ROTATION, rotations, 0, rotations, limit, criterion.asked_similarity, recall, cost, reason,
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
 

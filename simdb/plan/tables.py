@@ -66,7 +66,8 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
     if criterion.recall >= 1.0:
         raise OptionError(
             f"method='bphs' cannot promise to find every document at"
-            f" similarity={criterion.similarity:g}; use method='exhaustive' or a recall below 1"
+            f" similarity={criterion.asked_similarity:g}; use method='exhaustive' or a recall below"
+            " 1"
         )
     return max(plans, key=lambda plan: plan.recall)
 
@@ -108,7 +109,7 @@ def _even(problem: Problem[Population], limit: int, flips: int) -> Plan:
         recall *= share_within(criterion.similarity, criterion.distance, limit)
         why = (
             f"{population.tables} tables reach {recall:.3f} of the documents at similarity"
-            f" {criterion.similarity:g}"
+            f" {criterion.asked_similarity:g}"
         )
     of_tables = (flips,) * population.tables
     return _plan(problem, of_tables, limit, recall, f"{why}{_in_words(of_tables)}")
@@ -121,7 +122,7 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
     probes = sum(bits.flip_count(population.widths[table], flips[table]) for table in tables)
     known_bits = min(_known_bits(population, table, limit) for table in tables)
     return Plan(
-        BPHS, len(tables), max(flips), probes, limit, criterion.similarity, recall,
+        BPHS, len(tables), max(flips), probes, limit, criterion.asked_similarity, recall,
         sum(_seconds(problem, table, flips[table], limit) for table in tables), why,
         header_bits=min(known_bits, population.directory_bits),
         bytes_per_document=population.bytes_of(

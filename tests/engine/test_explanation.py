@@ -205,7 +205,7 @@ def test_the_criterion_decides_and_says_why(database):
     far = database.explain("fox", "cat", distance=3)
 
     assert (usual.is_match, usual.is_found) == (False, False)
-    assert usual.reason == f"no match: similarity {usual.similarity:.3f} is less than 0.88"
+    assert usual.reason == f"no match: similarity {usual.similarity:.3f} is less than 0.889"
     assert (near.is_match, near.is_found) == (True, True)
     assert near.reason.startswith(f"a match: similarity {usual.similarity:.3f} is at least 0.3;")
     assert far.reason == f"no match: distance {far.distance} is more than 3"

@@ -175,7 +175,7 @@ def test_the_header_bits_of_a_plan_are_those_that_its_look_ups_go_by(
 
     plans = [
         database.plan(similarity=similarity, recall=0.9, method=method)
-        for similarity in (0.95, 0.99)
+        for similarity in (0.95, 0.995)
     ]
 
     with database._state() as state:
@@ -192,7 +192,7 @@ def test_the_header_bits_are_not_those_of_the_directory_where_fewer_are_asked_fo
 
     plans = [
         simdb.plan(2**20, options, similarity=similarity, recall=0.9, method="psm")
-        for similarity in (0.95, 0.99)
+        for similarity in (0.95, 0.995)
     ]
 
     assert [plan.header_bits for plan in plans] == [plan.probing.header_bits for plan in plans]

@@ -1,4 +1,4 @@
-"""A similarity is the cosine of the stored volatility vectors, as numpy computes it."""
+"""A similarity is the corrected cosine of the stored volatility vectors."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -96,9 +96,8 @@ def test_less_recall_finds_fewer_and_never_a_wrong_one(corpus, similarity, recal
 def test_pairs_and_clusters_are_those_of_the_definition(corpus, similarity):
     database, oracle = corpus
     ids = list(oracle.documents)
-    vectors = np.array([oracle.documents[id].vector for id in ids], np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-    cosines = vectors @ vectors.T
+    vectors = [oracle.documents[id].vector for id in ids]
+    cosines = np.array([[cosine(left, right) for right in vectors] for left in vectors])
     left, right = np.nonzero(np.triu(cosines >= similarity, 1))
     expected = {(ids[first], ids[second]) for first, second in zip(left, right, strict=True)}
 
@@ -126,8 +125,8 @@ def test_without_bounds_text_is_asked_by_the_similarity_of_the_options(corpus):
     database, _ = corpus
     text = make_texts(64, 300)[7]
 
-    assert database.query(text) == database.query(text, similarity=0.88)
-    assert database.plan().similarity == 0.88
+    assert database.query(text) == database.query(text, similarity=0.889)
+    assert database.plan().similarity == 0.889
 
 
 @given(text=st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join))
@@ -221,11 +220,11 @@ def neighbours(tmp_path_factory):
 def test_pairs_by_probing_are_as_many_as_asked(neighbours, recall, method, is_calibrated):
     if is_calibrated:
         neighbours.calibrate()  # which stays, so it comes last
-    exact = neighbours.find_all(similarity=0.9, recall=1.0)
-    plan = neighbours.plan(similarity=0.9, recall=recall, method=method, pairs=True)
+    exact = neighbours.find_all(similarity=0.909, recall=1.0)
+    plan = neighbours.plan(similarity=0.909, recall=recall, method=method, pairs=True)
 
-    found = neighbours.find_all(similarity=0.9, recall=recall, method=method)
-    clusters = neighbours.find_clusters(similarity=0.9, recall=recall, method=method)
+    found = neighbours.find_all(similarity=0.909, recall=recall, method=method)
+    clusters = neighbours.find_clusters(similarity=0.909, recall=recall, method=method)
 
     pairs = list(zip(found.left, found.right, strict=True))
     assert plan.method in (("psm",) if method == "psm" else ("psm", "multiprobe"))
@@ -269,3 +268,40 @@ def test_the_plan_for_pairs_knows_that_headers_are_crowded(tmp_path):
             plans.append(database.plan(similarity=0.9, method="multiprobe", pairs=True))
 
     assert plans[1].cost_seconds > 2 * plans[0].cost_seconds
+
+
+@pytest.mark.parametrize("corrected", [True, False])
+def test_every_verb_gives_the_same_similarity(tmp_path, corrected):
+    texts = make_texts(64, 40)
+    options = simdb.Options(corrected=corrected, sketch=simdb.Simhash(shingle=1))
+    with simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(range(40), texts)
+        bounds = {"similarity": 0.3, "recall": 1.0}
+
+        single = {
+            (id, match.id): match.similarity
+            for id in range(40)
+            for match in database.query(id=id, **bounds)
+        }
+        many = database.query_many(ids=range(40), **bounds)
+        pairs = database.find_all(**bounds)
+        explained = {pair: database.explain(*pair).similarity for pair in single}
+        paired = dict(zip(zip(pairs.left, pairs.right, strict=True), pairs.similarity, strict=True))
+
+    positions = np.repeat(np.arange(40), np.diff(many.offsets))
+    asked = dict(zip(zip(positions, many.ids, strict=True), many.similarities, strict=True))
+    assert single
+    assert single == asked == explained
+    assert paired == {pair: value for pair, value in single.items() if pair[0] < pair[1]}
+
+
+def test_a_database_that_is_not_corrected_measures_the_stored_weights(tmp_path):
+    texts = make_texts(64, 2)
+    options = simdb.Options(corrected=False)
+    with simdb.open(tmp_path / "db", options=options) as database:
+        database.insert_many(range(2), texts)
+
+        found = database.explain(0, 1).similarity
+        left, right = (each.fingerprint for each in database.get_many(range(2)))
+
+    assert found == pytest.approx(simdb.similarity(left, right), abs=1e-6)

@@ -26,6 +26,7 @@ OPTIONS = simdb.Options(
     leading=2,
     delta_documents=16,
     growth=2,
+    corrected=False,
 )
 STORED = {
     f"v{FORMAT_VERSION}": OPTIONS,
@@ -33,6 +34,7 @@ STORED = {
     f"v{FORMAT_VERSION}-polytopes": replace(
         OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=128), polytopes=3
     ),
+    f"v{FORMAT_VERSION}-corrected": replace(OPTIONS, corrected=True),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2, permutations=32, stored_bits=8, seed=7, normalisation="nfkc"

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from simdb.correction import CURVE
+
 ERROR_FLOAT32 = 1e-6
+ROUNDED, COSINES = np.array(CURVE).T
 
 
 @dataclass
@@ -129,6 +132,7 @@ def quantised(weights):
 
 
 def cosine(left, right):
-    """Return the cosine of two vectors of whole numbers."""
+    """Return the similarity of two vectors of whole numbers: their cosine, corrected."""
     dot = int(np.dot(left, right))
-    return dot / math.sqrt(float(int(np.dot(left, left)) * int(np.dot(right, right))))
+    measured = dot / math.sqrt(float(int(np.dot(left, left)) * int(np.dot(right, right))))
+    return math.copysign(float(np.interp(abs(measured), ROUNDED, COSINES)), measured)

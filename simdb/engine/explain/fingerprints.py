@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, leading_masks, set_bits
+from simdb.correction import corrected
 from simdb.engine.search.measure import levels_of
 from simdb.engine.search.method import Asked
 from simdb.engine.search.methods.register import method_of
@@ -81,7 +82,7 @@ def explain_stored(
     probe, is_reached = _reached(state, criterion, plan, asking, stored)
     return explain(
         left, right, options=store.options, criterion=criterion, plan=plan, probe=probe,
-        is_reached=is_reached,
+        is_reached=is_reached, is_rounded=store.options.corrected,
     )  # fmt: skip
 
 
@@ -94,20 +95,24 @@ def explain(
     plan: Plan | None = None,
     probe: Probe | None = None,
     is_reached: bool = True,
+    is_rounded: bool = False,
 ) -> Explanation:
     """Return why the two documents match by `criterion`, or do not.
 
     `plan`: how a query would be answered; `probe`: what finds the stored document, if it is found
     by a look-up; `is_reached`: whether it is found at all.
+    `is_rounded`: similarity is measured from rounded weights, and corrected for that.
     """
     differing = left.bits ^ right.bits
     similarity = _similarity(left.measured, right.measured)
+    if similarity is not None and is_rounded:
+        similarity = float(corrected(np.array([similarity], np.float32))[0])
     masks = leading_masks(options.blocks, options.leading)
     flips = [(differing & mask).bit_count() for mask in masks]
     distance = differing.bit_count()
     faults = _faults(left, right, criterion, distance, similarity)
     features, shared_count = differences(left.features, right.features)
-    assumed = criterion.similarity or options.similarity
+    assumed = criterion.asked_similarity or options.similarity
     bits, probability = _differing_bits(left, right, assumed, features)
     return Explanation(
         left=left.id,
@@ -230,8 +235,8 @@ def _faults(
         return faults
     if criterion.distance is not None and distance > criterion.distance:
         faults.append(f"distance {distance} is more than {criterion.distance}")
-    wanted = criterion.similarity
-    if wanted is not None and similarity is not None and similarity < wanted:
+    wanted = criterion.asked_similarity
+    if wanted is not None and similarity is not None and similarity < np.float32(wanted):
         faults.append(f"similarity {similarity:.3f} is less than {wanted:g}")
     return faults
 
@@ -249,8 +254,9 @@ def _reason(
     if faults:
         return f"no match: {'; '.join(faults)}"
     holds = []
-    if criterion.similarity is not None and similarity is not None:
-        holds.append(f"similarity {similarity:.3f} is at least {criterion.similarity:g}")
+    wanted = criterion.asked_similarity
+    if wanted is not None and similarity is not None:
+        holds.append(f"similarity {similarity:.3f} is at least {wanted:g}")
     if criterion.distance is not None:
         holds.append(f"distance {distance} is at most {criterion.distance}")
     agreeing = flips.count(0)

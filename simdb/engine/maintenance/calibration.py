@@ -257,7 +257,7 @@ def _model(store: Store, samples: list[Sample], document_count: int) -> Volatili
     """
     if not store.width:
         return volatility.prior(distance=store.options.distance)
-    similarity = store.options.similarity
+    similarity = store.options.compared(store.options.similarity)
     left = np.concatenate([sample.left for sample in samples])
     right = np.concatenate([sample.right for sample in samples])
     matching = np.concatenate([sample.similarities for sample in samples]) >= similarity

@@ -183,7 +183,8 @@ def as_pairs(state: State, couples: Couples) -> PairArrays:
     )
     ids = object_array(state.identifiers(ordinals).decode(ordinals))[positions]
     count = len(couples)
-    return PairArrays(ids[:count], ids[count:], couples.distances, couples.similarities)
+    similarities = state.kind.shown(couples.similarities)
+    return PairArrays(ids[:count], ids[count:], couples.distances, similarities)
 
 
 def measured(state: State, couples: Couples, criterion: Criterion) -> Couples:

@@ -66,7 +66,7 @@ def as_matches(state: State, rows: Rows) -> Matches:
         rows.offsets,
         rows.ordinals,
         rows.distances,
-        rows.similarities,
+        state.kind.shown(rows.similarities),
         partial(kernel.decode_ids, offsets, content),
     )
 
@@ -74,9 +74,10 @@ def as_matches(state: State, rows: Rows) -> Matches:
 def as_list(state: State, rows: Rows) -> list[Match]:
     """Return the matches in `rows`, which belong to one query, as objects."""
     ids = state.identifiers(rows.ordinals).decode(rows.ordinals)
+    similarities = state.kind.shown(rows.similarities)
     return [
         Match(id, int(distance), known(similarity))
-        for id, distance, similarity in zip(ids, rows.distances, rows.similarities, strict=True)
+        for id, distance, similarity in zip(ids, rows.distances, similarities, strict=True)
     ]
 
 

@@ -69,7 +69,8 @@ def one_by_candidates(find: FindCandidates) -> SearchOne:
         if not len(chosen):
             return []
         ids = state.identifiers(ordinals[chosen]).decode(ordinals[chosen])
-        nearness = distances[chosen].tolist(), similarities[chosen].tolist()
+        shown = state.kind.shown(similarities[chosen])
+        nearness = distances[chosen].tolist(), shown.tolist()
         return [
             Match(id, distance, known(similarity))
             for id, distance, similarity in zip(ids, *nearness, strict=True)

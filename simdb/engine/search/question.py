@@ -83,7 +83,10 @@ class Question:
             _check_share("recall", recall)
         method = AUTO if self.method is None else self.method
         one_of("method", method, MINHASH_METHODS if options.is_minhash else METHODS)
-        return Criterion(similarity, distance, recall, method, is_weighted, is_stored)
+        return Criterion(
+            None if similarity is None else options.compared(similarity), distance, recall,
+            method, is_weighted, is_stored, asked=similarity,
+        )  # fmt: skip
 
     def _check_minhash(self) -> None:
         """Raise OptionError for arguments that work only with fingerprints."""
@@ -157,8 +160,9 @@ def of_maintained(options: Options) -> Criterion:
     if options.keep_clusters == BY_DISTANCE:
         return Criterion(None, options.distance, 1.0, AUTO, is_stored=True)
     return Criterion(
-        options.similarity, None, options.recall, AUTO, is_weighted=True, is_stored=True
-    )
+        options.compared(options.similarity), None, options.recall, AUTO,
+        is_weighted=True, is_stored=True, asked=options.similarity,
+    )  # fmt: skip
 
 
 def bounded(options: Options, question: Question) -> Question:

@@ -1,6 +1,7 @@
 """Fingerprint kind: a database of fingerprints, with tables by block permutations (BPHS, PSM)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
+from simdb.correction import corrected
 from simdb.engine.state.polytope_tables import polytope_runs
 from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
@@ -44,7 +46,7 @@ class FingerprintKind:
     @property
     def learnt_similarity(self) -> float:
         """The similarity from which on the samples of the runs have all matches they found."""
-        return self._options.similarity
+        return self._options.compared(self._options.similarity)
 
     def make_vectors(
         self, width: int, segments: Sequence[tuple[int, npt.NDArray[np.uint8]]]
@@ -104,9 +106,14 @@ class FingerprintKind:
             polytope_tables=keying.polytopes.table_count if has_weights else 0,
         )  # fmt: skip
 
+    def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return similarities as users get them, corrected for the rounding of weights."""
+        is_changed = self._options.corrected and len(similarities) > 0
+        return corrected(similarities) if is_changed else similarities
+
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
-        return fingerprint_of(sketches, at)
+        return replace(fingerprint_of(sketches, at), is_rounded=self._options.corrected)
 
     def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
         """Return None, since fingerprints are stored and no signatures."""

@@ -77,6 +77,10 @@ class SignatureKind:
         width = self._options.sketch.vector_bytes if has_weights else 0
         return BandedPopulation(0, self.keying, 0, width)
 
+    def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the similarities as they are measured."""
+        return similarities
+
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the 64 bits of the signature at position `at`; they have no weights."""
         is_empty = int(sketches.states[at]) == EMPTY

@@ -196,6 +196,9 @@ class Kind(Protocol):
     def empty_population(self, *, has_weights: bool) -> Population | BandedPopulation:
         """Return what the planner must know of an empty database."""
 
+    def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return similarities as users get them, from similarities as the kernel measures them."""
+
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
 

@@ -57,9 +57,10 @@ def sample_of(run: Run, source: Source, options: Options, dead: Bitmap | None) -
         return nothing
     tables = [run.polytope_table(table, source) for table in range(options.polytopes)]
     width = len(tables[0].directory).bit_length() - 1
-    share, limit = shares(options.similarity, SAMPLING_RECALL)
+    similarity = options.compared(options.similarity)
+    share, limit = shares(similarity, SAMPLING_RECALL)
     threshold = thresholds(
-        [PolytopeRun(count, width)], options.similarity, share,
+        [PolytopeRun(count, width)], similarity, share,
         tables=options.polytopes, either=False,
     )  # fmt: skip
     if math.inf in threshold:
@@ -80,9 +81,9 @@ def sample_of(run: Run, source: Source, options: Options, dead: Bitmap | None) -
         offsets, ordinals, _, similarities = polytopes.search(
             vectors.gather(queries),
             thresholds=np.array(threshold, np.float32),
-            similarity=options.similarity,
+            similarity=similarity,
             distance=limit,
-            delta_distance=delta_limit(options.similarity, SAMPLING_RECALL),
+            delta_distance=delta_limit(similarity, SAMPLING_RECALL),
             first=False,
             after=None,
         )

@@ -22,7 +22,7 @@ from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Match, Probing, Sketches
+from simdb.values import Match, Probing, Sketches, known
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -65,7 +65,11 @@ def search_one(
         rows = [row for row in rows if row[2] is not None and row[2] >= least]
         rows.sort(key=lambda row: (-row[2], row[0]))
     rows = rows[: 1 if first else limit]
-    return [Match(state.id_of(ordinal), *measured) for ordinal, *measured in rows]
+    shown = state.kind.shown(np.array([row[2] for row in rows], np.float32)).tolist()
+    return [
+        Match(state.id_of(ordinal), distance, known(similarity))
+        for (ordinal, distance, _), similarity in zip(rows, shown, strict=True)
+    ]
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
