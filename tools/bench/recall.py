@@ -26,6 +26,7 @@ import simdb
 from corpus import read_corpus
 from record import Record, number, options
 from simdb import kernel
+from simdb.correction import corrected
 from simdb.vector_form import fingerprints_of, unpack
 from texts import load_sketches
 from workload import scratch
@@ -73,7 +74,10 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("folder", type=Path, help="folder of NAME.jsonl.gz")
     parser.add_argument("--only", nargs="*", default=[], help="names of corpora; default: all")
-    parser.add_argument("--other", default="zh_songci", help="corpus for a calibration of its own")
+    parser.add_argument(
+        "--other", nargs=2, default=("zh_songci", "zh_lcqmc_devtest"),
+        help="corpora for a calibration of their own; the first that is not searched itself",
+    )  # fmt: skip
     parser.add_argument("--queries", type=number, default=2_000, help="documents of a corpus")
     parser.add_argument("--filler", help="prefix of sketches that texts.py has written")
     parser.add_argument("--similarities", type=float, nargs="+", default=SIMILARITIES)
@@ -159,7 +163,7 @@ def stored_weights(weights: F32) -> F32:
 def measured_similarity(left: F32, right: F32) -> F32:
     """Measure rows of weights as a database does."""
     norms = (left * left).sum(axis=1) * (right * right).sum(axis=1)
-    return np.asarray((left * right).sum(axis=1) / np.sqrt(norms), np.float32)
+    return corrected((left * right).sum(axis=1) / np.sqrt(norms))
 
 
 def of_weights(weights: F32) -> simdb.Fingerprints:
@@ -212,11 +216,15 @@ def states(
             database.compact()
             yield "compacted", database, every
         with filled(arguments, directory / "three") as database:
-            other = sketched(arguments, arguments.other)
+            other = sketched(arguments, other_of(arguments, documents))
             database.insert_many(range(OTHER, OTHER + len(other)), other)
             database.calibrate()
             database.insert_many(names.tolist(), documents.stored)
             yield "calibrated on another", database, every
+
+
+def other_of(arguments: argparse.Namespace, documents: Documents) -> str:
+    return next(name for name in arguments.other if name != documents.name)
 
 
 def filled(arguments: argparse.Namespace, path: Path) -> simdb.Database:
@@ -328,7 +336,7 @@ def tell_worst(record: Record) -> None:
         print(f"| {state} | {similarity:g} | " + " | ".join(cells) + " |")
     short = [row for row in rows if shortfall(row) > 2]
     print(f"\n{len(short)} of {len(rows)} are more than two standard errors short")
-    for row in sorted(short, key=shortfall, reverse=True)[:10]:
+    for row in sorted(short, key=shortfall, reverse=True):
         print(
             f"{shortfall(row):.1f} errors short: {row['what']}: {row['given']:.4f}; {row['note']}"
         )
