@@ -8,7 +8,8 @@
 enum {
     SORTED_MIN = 1024, /* queries from which on sorting may pay, */
     SHARING = 16,      /* and does with one query for this many header values */
-    AHEAD = 16         /* sorted queries between the request for memory and its use */
+    AHEAD = 16,        /* sorted queries between the request for memory and its use */
+    LINE_BITS = 3      /* log2 of the directory entries from which on headers share no cache line */
 };
 
 void search_prepare_order(uint8_t *order, uint64_t mask)
@@ -151,8 +152,17 @@ static inline struct search_range bucket_of(const struct search_column *column,
     return search_range_at(column, first, headers.spread);
 }
 
-/* Probe for one header of each of the sorted keys, with the bits `flipped` flipped.  The directory
-   entries and the buckets nearly follow each other in memory, so only the buckets are requested in
+static inline void fetch_entries(const struct search_column *column, struct headers headers,
+                                 uint64_t key)
+{
+    const uint32_t *first = column->directory + first_entry(headers, key);
+
+    __builtin_prefetch(first);
+    __builtin_prefetch(first + ((uint64_t)1 << headers.spread));
+}
+
+/* Probe for one header of each of the sorted keys, with the bits `flipped` flipped.  Where the
+   directory entries of neighbouring headers share cache lines, only the buckets are requested in
    advance. */
 static void probe_flipped(struct search_probing *probing, const struct search_column *column,
                           const uint64_t *keys, const uint32_t *numbers, size_t count,
@@ -163,6 +173,8 @@ static void probe_flipped(struct search_probing *probing, const struct search_co
 
     for (size_t i = 0; i < count; i++) {
         struct search_range range = bucket_of(column, headers, keys[i] ^ flipped);
+        if (headers.spread > LINE_BITS && i + 2 * AHEAD < count)
+            fetch_entries(column, headers, keys[i + 2 * AHEAD] ^ flipped);
         if (i + AHEAD < count) {
             struct search_range later = bucket_of(column, headers, keys[i + AHEAD] ^ flipped);
             if (later.start < later.stop)
@@ -190,6 +202,7 @@ static void probe_sorted(struct search_probing *probing, const struct search_col
     while (next_set(&sets));
 }
 
+/* Probe for all headers of all keys.  Set by set pays only where headers lie close together. */
 static void probe_table(struct search_probing *probing, size_t table, const uint64_t *keys,
                         const uint32_t *numbers, size_t count)
 {
@@ -197,13 +210,16 @@ static void probe_table(struct search_probing *probing, size_t table, const uint
 
     for (size_t run = 0; run < tables->run_count; run++) {
         const struct search_column *column = &tables->columns[run * tables->table_count + table];
-        if (numbers != NULL) {
+        int is_far = headers_of(probing, column).spread > LINE_BITS;
+        if (numbers != NULL && (probing->request->flips[table] == 0 || !is_far)) {
             probe_sorted(probing, column, keys, numbers, count);
             continue;
         }
-        for (size_t i = 0; i < count; i++)
-            if (!search_is_done(probing, (uint32_t)i))
-                add_probes(probing, column, keys[i], (uint32_t)i);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t query = numbers != NULL ? numbers[i] : (uint32_t)i;
+            if (!search_is_done(probing, query))
+                add_probes(probing, column, keys[i], query);
+        }
     }
 }
 

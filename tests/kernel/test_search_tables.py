@@ -83,12 +83,13 @@ def test_each_table_has_its_own_flips(search, flips, header_bits, distance_max):
 
 
 @pytest.mark.parametrize("flips", [[2, 1, 0, -1], [0, 0, 0, 0], [1, 1, 1, 1]])
-def test_a_large_batch_is_answered_like_its_parts(search, flips):
+@pytest.mark.parametrize(("blocks", "header_bits"), [(4, 6), (8, 12)])
+def test_a_large_batch_is_answered_like_its_parts(search, flips, blocks, header_bits):
     # So many queries are sorted by their keys before they are looked up.
     stored = list(zip(oracle.neighbourhood(5, 400, 9, 7), range(400), strict=True))
     queries = np.array(oracle.neighbourhood(5, 1500, 9, 7), np.uint64)
-    tables = build(search, leading_masks(4, 1), [stored])
-    asked = {"distance": 6, "flips": flips, "after": None}
+    tables = build(search, leading_masks(blocks, 1), [stored], header_bits=header_bits)
+    asked = {"distance": 6, "flips": (flips * 2)[:blocks], "after": None}
 
     whole = oracle.rows(tables.lookup(queries, first=False, **asked))
     parts = [
