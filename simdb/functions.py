@@ -42,12 +42,15 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", Simhash, Minhash)
 
+# The sketch that fingerprints were last made with, and its sketcher; see `_sketcher_of`.
+_latest: tuple[Simhash | None, Sketcher] | None = None
+
 
 def fingerprint(
     document: Any, sketch: Simhash | None = None, *, errors: str = "strict"
 ) -> Fingerprint:
     """Make the fingerprint, with weights, of one text, list of tokens, `Features` or vector."""
-    return fingerprints([document], sketch, errors=errors)[0]
+    return _sketcher_of(sketch).fingerprint(document, errors=errors)
 
 
 def fingerprints(
@@ -58,9 +61,7 @@ def fingerprints(
     All documents must be of one kind: texts, lists of tokens, `Features` or vectors.  Vectors can
     also be the rows of one array, float[n, d], or of a CSR matrix.
     """
-    sketch = _sketch_of(sketch, Simhash)
-    sketcher = Sketcher(sketch, allowed=[sketch.tokeniser])
-    return sketcher.fingerprints(documents, errors=errors)
+    return _sketcher_of(sketch).fingerprints(documents, errors=errors)
 
 
 def signature(document: Any, sketch: Minhash | None = None, *, errors: str = "strict") -> Signature:
@@ -280,6 +281,19 @@ def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:
     sketch = kind() if sketch is None else sketch
     instance("sketch", sketch, kind, f"simdb.{kind.__name__}()")
     return cast("Kind", sketch)
+
+
+def _sketcher_of(sketch: Any) -> Sketcher:
+    """Give a sketcher for `sketch` or, if it is None, for the default; the latest one is kept."""
+    global _latest
+    known = _latest
+    if known is not None and known[0] is sketch:
+        return known[1]
+    chosen = _sketch_of(sketch, Simhash)
+    sketcher = Sketcher(chosen, allowed=[chosen.tokeniser])
+    if chosen.idf is None:  # a table can be large
+        _latest = sketch, sketcher
+    return sketcher
 
 
 def _bits(value: Fingerprint | int) -> int:

@@ -17,9 +17,12 @@ try:
     if CHOSEN == "numpy":
         raise ImportError("SIMDB_KERNEL=numpy")
     from simdb_ext import _arrange, _search, _sketch
+
+    _single = _sketch
 except ImportError as error:
     from simdb.numpy_kernel import arrange as _arrange  # type: ignore[no-redef]
     from simdb.numpy_kernel import search as _search  # type: ignore[no-redef]
+    from simdb.numpy_kernel import single as _single  # type: ignore[no-redef]
     from simdb.numpy_kernel import sketch as _sketch  # type: ignore[no-redef]
 
     IS_COMPILED = False
@@ -57,9 +60,12 @@ polytope_probes = _search.polytope_probes
 polytope_reaches = _search.polytope_reaches
 sweep = _search.sweep
 
+TextFingerprinter = _single.TextFingerprinter
+TextSigner = _single.TextSigner
 Vocabulary = _sketch.Vocabulary
 agreements = _sketch.agreements
 band_keys = _sketch.band_keys
+keys_of_one = _single.keys_of_one
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
 murmur = _sketch.murmur

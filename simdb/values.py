@@ -20,6 +20,10 @@ Id = str | bytes | int
 
 # The state of a stored document: no features, a fingerprint without weights, or with weights.
 EMPTY, BARE, WEIGHTED = 0, 1, 2
+# The states of a single document, for each state; shared, so they cannot be changed.
+ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
+for _states in ONE_STATE:
+    _states.flags.writeable = False
 # Ordinals are uint32, and some room must stay for rounding up.
 ORDINALS_MAX = 2**32 - 2**20
 

@@ -131,6 +131,8 @@ cdef extern from "minhash/minima.h" nogil:
     struct minima_functions:
         pass
 
+    void minima_narrow(const uint32_t *minima, const minima_family *family, uint8_t *packed)
+    void minima_pack(const uint32_t *minima, const minima_family *family, uint8_t *packed)
     int64_t minima_of_features(
         const minima_functions *functions, const minima_family *family, const uint64_t *hashes,
         const uint32_t *counts, int64_t count, uint32_t *row
@@ -189,6 +191,10 @@ cdef extern from "scratch.h" nogil:
         sketch_unknown unknown
 
 
+cdef extern from "tokens.h" nogil:
+    void sketch_tokens_begin(sketch_scratch *scratch, const sketch_settings *settings)
+
+
 cdef extern from "project.h" nogil:
     enum:
         SKETCH_FEATURES_MAX
@@ -212,6 +218,15 @@ cdef extern from "project.h" nogil:
         const sketch_token *tokens, const int64_t *offsets, int64_t count,
         const sketch_settings *settings, sketch_scratch *scratch, void *weights,
         int64_t *features, int64_t *done
+    )
+
+
+cdef extern from "level_scalar.h" nogil:
+    void level_floats_scalar(
+        const float *weights, size_t count, size_t dimensions, uint8_t *levels
+    )
+    void level_wholes_scalar(
+        const int32_t *weights, size_t count, size_t dimensions, uint8_t *levels
     )
 
 

@@ -146,6 +146,67 @@ def count_tokens(
 ) -> tuple[I64, U64, U32]:
     """Do the same for documents given as tokens."""
 
+class TextFingerprinter:
+    """The settings of one sketch, checked once, with working memory: for one text after the other.
+
+    The arguments are those of `project_texts`.  `dimensions`: 64 or 128 weights are used.  `width`:
+    bytes of a volatility vector, dimensions / 2, or 0 if none is wanted.  Threads may share it.
+    """
+
+    def __init__(
+        self,
+        *,
+        unit: str,
+        shingle: int,
+        lowercase: bool,
+        seed: int,
+        counting: str,
+        vocabulary: Vocabulary | None,
+        idf: Idf | None,
+        dimensions: int,
+        width: int,
+    ) -> None: ...
+    def sketch(
+        self, text: str | bytes, replace: bool, start: int, is_query: bool
+    ) -> tuple[U64, U8, U8 | None, int]:
+        """Return bits uint64[1], vectors uint8[1, width], levels, and the number of features.
+
+        They are what `project_texts`, `quantise` and `levels` give.  Levels are uint8[1, 64], None
+        unless `is_query`.  `start`: the number of the text in an error message.  A short text is
+        sketched without releasing the interpreter lock.
+        """
+
+    def weigh(self, text: str | bytes, replace: bool, start: int) -> tuple[int, F32]:
+        """Return the bits and the weights float32[dimensions], of which the bits are made."""
+
+class TextSigner:
+    """The same for signatures; the arguments are those of `sign_texts`.
+
+    `stored_bits`: 8 or 32 bits of each minimum are stored.
+    """
+
+    def __init__(
+        self,
+        *,
+        unit: str,
+        shingle: int,
+        lowercase: bool,
+        seed: int,
+        vocabulary: Vocabulary | None,
+        family: Family,
+        feature_bits: int,
+        stored_bits: int,
+    ) -> None: ...
+    def sign(self, text: str | bytes, replace: bool, start: int) -> tuple[U64, U8, int]:
+        """Return uint64[1], the packed signature uint8[1, width], and the number of features.
+
+        The word is the key of all minima as one band.  A minimum of 8 bits is the highest byte of
+        the minimum of 32 bits times multipliers[i] >> 32 | 1.
+        """
+
+def keys_of_one(packed: U8, *, stored_bits: int, bands: int, rows: int) -> U64:
+    """Return the keys uint64[bands] of one packed signature, as `band_keys` does.  Fast to call."""
+
 def project_moz(
     texts: Sequence[str | bytes], *, window: int, replace: bool, start: int
 ) -> tuple[I32, I64]:

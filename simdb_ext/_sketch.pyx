@@ -4,6 +4,7 @@ The contract is in `_sketch.pyi`.  This file checks arguments, collects the addr
 calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
@@ -24,6 +25,7 @@ include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
 include "sketch/moz.pxi"
 include "sketch/minhash.pxi"
+include "sketch/single.pxi"
 
 
 def variants():
@@ -159,10 +161,15 @@ cdef int project_texts_chunk(
     cdef sketch_outcome outcome
     cdef int64_t done
     while True:
-        with nogil:
+        if count == 1 and texts.length < SHORT_CHARACTERS:
             outcome = sketch_project_texts(
                 texts, count, &call.settings, call.scratch, weights, features, &done
             )
+        else:
+            with nogil:
+                outcome = sketch_project_texts(
+                    texts, count, &call.settings, call.scratch, weights, features, &done
+                )
         if outcome == SKETCH_SURROGATE:
             raise_surrogate(documents[first + done], start + first + done)
         if outcome == SKETCH_TOO_MANY:

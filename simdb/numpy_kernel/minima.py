@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
 
+U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -100,6 +101,17 @@ def agreements(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> U16:
     if len(left) not in (1, len(right)):
         raise ValueError(f"{len(left)} signatures on the left, not 1 or {len(right)}")
     return np.asarray((left == right).sum(axis=1), np.uint16)
+
+
+def narrowed(minima: U32, family: Family) -> U8:
+    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
+
+    Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
+    lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
+    each whose hashes share these bits would agree in half of all minima.
+    """
+    factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+    return (minima * factors >> np.uint32(24)).astype(np.uint8)
 
 
 def band_keys(minima: npt.NDArray[Any], *, bands: int, rows: int) -> U64:

@@ -6,6 +6,7 @@ a feature of its own for each occurrence; weights are signed by consistent weigh
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -17,11 +18,12 @@ from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.minhash import BAG, SET, Minhash
 from simdb.numpy_kernel import bags
+from simdb.numpy_kernel.minima import narrowed
 from simdb.numpy_kernel.mix import fmix64
 from simdb.resources import Resources
 from simdb.signatures import Signature, Signatures, check_comparable
 from simdb.sketch.naming import name_hashes
-from simdb.sketch.permutations import narrowed, permutations_of
+from simdb.sketch.permutations import permutations_of
 from simdb.sketch.pipeline import Pipeline
 from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
 from simdb.vector_form import minimum_type
@@ -36,6 +38,8 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
+# The hash uint64[1] of a signature, the packed signature uint8[1, width], its number of features.
+Packed = tuple[U64, npt.NDArray[np.uint8], int]
 Minima = tuple[U32, Flags]  # uint32[n, permutations], and which documents have no features
 
 
@@ -74,8 +78,7 @@ class MinHashSigner:
         Error messages number the documents from `start`.  `errors`: "strict" raises InputError
         for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid characters.
         """
-        if not is_one_of(errors, ERRORS):
-            raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
+        _check_errors(errors)
         if isinstance(documents, str | bytes) or not is_many(documents):
             raise InputError(
                 f"documents must be a list, array or iterator, not {describe(documents)};"
@@ -96,6 +99,14 @@ class MinHashSigner:
         )
         return Signatures(minima, self._options, is_empty)
 
+    def pack_text(self, text: str | bytes, *, errors: str, start: int) -> Packed | None:
+        """Return one text as it is stored; None if the kernel cannot do that in one step."""
+        _check_errors(errors)
+        if self._one_text is None:
+            return None
+        packed: Packed = self._one_text.sign(text, errors == "replace", start)
+        return packed
+
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """Return the named features of one document; None for a ready signature."""
         kind = _kind(document, 0)
@@ -105,6 +116,16 @@ class MinHashSigner:
         if kind == "features":
             return name_hashes(document)
         return self._pipeline.name(document, kind, errors=errors)
+
+    @cached_property
+    def _one_text(self) -> kernel.TextSigner | None:
+        """The kernel's object that signs one text at a time; None if it needs other steps."""
+        options = self._options
+        if options.is_ready or options.weighting != SET:
+            return None
+        return self._pipeline.signer(
+            family=self._family, feature_bits=options.feature_bits, stored_bits=options.stored_bits
+        )
 
     def _one_kind(
         self, kind: str, documents: Sequence[Any], replace: bool, start: int
@@ -193,6 +214,12 @@ class MinHashSigner:
         if weighting == BAG:
             return self._of_sets(offsets, hashes, weights.astype(np.uint32))
         return self._of_weights(offsets, hashes, weights.astype(np.float32))
+
+
+def _check_errors(errors: str) -> None:
+    """Raise InputError for an unknown value of `errors`."""
+    if not is_one_of(errors, ERRORS):
+        raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
 
 
 def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequence[Any], int]]:

@@ -15,8 +15,10 @@ from simdb.minhash import Minhash
 from simdb.resources import Resources
 from simdb.signatures import Signatures
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
-from simdb.values import EMPTY, WEIGHTED, NamedFeatures, Sketches, aligned, describe
+from simdb.values import EMPTY, ONE_STATE, WEIGHTED, NamedFeatures, Sketches, aligned, describe
 from simdb.vector_form import pack_minima
+
+TEXTS = (str, bytes)
 
 
 class MinHashSketcher:
@@ -50,6 +52,11 @@ class MinHashSketcher:
         InputError for text that is not valid Unicode, "replace" puts U+FFFD in place of invalid
         characters.
         """
+        if type(documents) is list and len(documents) == 1 and type(documents[0]) in TEXTS:
+            packed = self._signer.pack_text(documents[0], errors=errors, start=start)
+            if packed is not None:
+                bits, vectors, features = packed
+                return Sketches(bits, vectors, ONE_STATE[WEIGHTED if features else EMPTY])
         if not isinstance(documents, list | tuple | Signatures):
             raise InputError(
                 f"documents are {describe(documents)}; a database of MinHash signatures takes"

@@ -1,28 +1,14 @@
 """MinHash permutations: derives the numbers of a permutation family from a seed."""
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb.minhash import MERSENNE as MERSENNE_FAMILY
 from simdb.minhash import Minhash
-from simdb.numpy_kernel.minima import MERSENNE
+from simdb.numpy_kernel.minima import MERSENNE, Family
 from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
-
-Family = tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
 # Makes the permutations independent of the hash of features, which uses the same seed.
 _BEGINNING = np.uint64(0x6D696E68617368)
-
-
-def narrowed(minima: npt.NDArray[np.uint32], family: Family) -> npt.NDArray[np.uint8]:
-    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
-
-    Each permutation has its own odd number.  The lowest 8 bits of a minimum would not do: the
-    lowest bits of a x + b depend only on the lowest bits of x, so two documents of one feature
-    each whose hashes share these bits would agree in half of all minima.
-    """
-    factors = (family[1] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-    return (minima * factors >> np.uint32(24)).astype(np.uint8)
 
 
 def permutations_of(options: Minhash) -> Family:

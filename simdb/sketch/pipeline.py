@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.errors import InputError, OptionError
+from simdb.numpy_kernel.minima import Family
 from simdb.numpy_kernel.text import code_points, contents_of, cut
 from simdb.resources import Resources
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
 from simdb.sketch.naming import name_features, name_windows
 from simdb.sketch.normalisation import normalised
-from simdb.sketch.permutations import Family
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
 from simdb.text_sketch import TextSketch
@@ -118,6 +118,30 @@ class Pipeline:
         found: Minima = sign(documents, family=family, feature_bits=feature_bits, **settings)
         return found
 
+    def fingerprinter(self, dimensions: int, width: int) -> kernel.TextFingerprinter | None:
+        """Return the kernel's object for one text at a time; None if a step is in Python.
+
+        `width`: bytes of a volatility vector.
+        """
+        options = self._options
+        if self._steps or options.unit == "moz":
+            return None
+        return kernel.TextFingerprinter(
+            counting=options.counting, idf=self.idf, dimensions=dimensions, width=width,
+            **self._text_settings(),
+        )  # fmt: skip
+
+    def signer(
+        self, *, family: Family, feature_bits: int, stored_bits: int
+    ) -> kernel.TextSigner | None:
+        """Return the same for signatures."""
+        if self._steps:
+            return None
+        return kernel.TextSigner(
+            family=family, feature_bits=feature_bits, stored_bits=stored_bits,
+            **self._text_settings(),
+        )  # fmt: skip
+
     def name(self, document: Any, kind: str, *, errors: str) -> NamedFeatures:
         """Return the named features of one document."""
         options = self._options
@@ -132,17 +156,21 @@ class Pipeline:
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
         """Return the arguments that every kernel function for this kind takes."""
+        settings = self._text_settings()
+        if kind == "tokens":
+            del settings["unit"], settings["lowercase"]
+        return settings | {"replace": replace, "start": start}
+
+    def _text_settings(self) -> dict[str, Any]:
+        """Return the arguments by which the kernel makes features of a text."""
         options = self._options
-        settings: dict[str, Any] = {
+        return {
+            "unit": options.unit,
+            "lowercase": options.lowercase,
             "shingle": options.shingle,
             "seed": options.seed,
-            "replace": replace,
-            "start": start,
             "vocabulary": self._vocabulary,
         }
-        if kind == "text":
-            settings |= {"unit": options.unit, "lowercase": options.lowercase}
-        return settings
 
     @property
     def idf(self) -> Idf | None:

@@ -6,6 +6,7 @@ each kind are sketched in one call, and the sketches are put in the order of the
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -26,6 +27,7 @@ from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, 
 from simdb.values import (
     BARE,
     EMPTY,
+    ONE_STATE,
     WEIGHTED,
     Features,
     Fingerprint,
@@ -41,6 +43,7 @@ from simdb.values import (
 ERRORS = ("strict", "replace")
 LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 NO_RESOURCES = Resources()
+TEXTS = (str, bytes)
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
     " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
@@ -139,6 +142,14 @@ class Sketcher:
         bits, _ = kernel.quantise(np.ascontiguousarray(weights))
         return Fingerprints(bits, weights)
 
+    def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
+        """Return the fingerprint with weights of one document; see `weigh`."""
+        if type(document) not in TEXTS or self._one_text is None:
+            return self.fingerprints([document], errors=errors)[0]
+        _check_errors(errors)
+        bits, weights = self._one_text.weigh(document, errors == "replace", 0)
+        return Fingerprint(bits, weights, not weights.any())
+
     def count_features(
         self, documents: Sequence[Any], *, errors: str = "strict", start: int = 0
     ) -> Counted:
@@ -168,10 +179,20 @@ class Sketcher:
             np.concatenate([np.empty(0, np.uint32), *(numbers for _, _, numbers in parts)]),
         )
 
+    @cached_property
+    def _one_text(self) -> kernel.TextFingerprinter | None:
+        """The kernel's object that sketches one text at a time; None if a step is in Python."""
+        return self._pipeline.fingerprinter(self._options.dimensions, self._width)
+
     def _by_kind(
         self, documents: Sequence[Any], replace: bool, start: int, is_query: bool
     ) -> Sketches:
         """Sketch documents that may be of several kinds, each kind in one call."""
+        if len(documents) == 1 and type(documents[0]) in TEXTS and self._one_text is not None:
+            found = self._one_text.sketch(documents[0], replace, start, is_query)
+            bits, vectors, levels, features = found
+            state = self._known(is_query) if features else EMPTY
+            return Sketches(bits, vectors, ONE_STATE[state], levels)
         if set(map(type, documents)) <= {str, bytes} and len(documents):
             return self._one_kind(documents, "text", replace, start, is_query)
         kinds = [_kind(document, start + at) for at, document in enumerate(documents)]

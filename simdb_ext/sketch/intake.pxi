@@ -65,12 +65,16 @@ cdef class Texts:
         if not isinstance(text, str):
             found = f"{type(text).__name__}, not str or bytes"
             raise InputError(f"document {self.start + position} is {found}")
-        make_ready(text)
-        taken.characters = PyUnicode_DATA(text)
-        taken.length = PyUnicode_GET_LENGTH(text)
-        taken.width = PyUnicode_KIND(text)
-        taken.is_ascii = PyUnicode_IS_ASCII(text)
-        return 0
+        return take_str(text, taken)
+
+
+cdef int take_str(object text, sketch_text *taken) except -1:
+    make_ready(text)
+    taken.characters = PyUnicode_DATA(text)
+    taken.length = PyUnicode_GET_LENGTH(text)
+    taken.width = PyUnicode_KIND(text)
+    taken.is_ascii = PyUnicode_IS_ASCII(text)
+    return 0
 
 
 cdef class Tokens:

@@ -231,7 +231,6 @@ enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_
                                          int64_t *features, int64_t *done)
 {
     scratch->unknown.size = 0;
-    sketch_tokens_begin(scratch, settings);
     for (*done = 0; *done < count; ++*done) {
         const struct sketch_text *text = &texts[*done];
         if (features[*done] >= 0)

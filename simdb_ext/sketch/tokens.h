@@ -11,7 +11,8 @@ struct sketch_token {
     int64_t length;
 };
 
-/* Hash the tokens that are the same for all texts of a call: those of one ASCII character. */
+/* Hash the tokens of one ASCII character, which depend on the seed alone; call this once before any
+   text is read. */
 void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings);
 
 /* Hold the hashes of the tokens from `position` on, of at most a window of characters; return where

@@ -31,6 +31,7 @@ cdef class Working:
             raise MemoryError()
         memset(&self.scratch.bag, 0, sizeof(sketch_bag))
         memset(&self.scratch.set, 0, sizeof(sketch_set))
+        sketch_tokens_begin(self.scratch, &self.settings)
         if self.settings.counting != SKETCH_TF:
             self.widen()
         if vocabulary is not None:

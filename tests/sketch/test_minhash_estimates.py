@@ -12,7 +12,8 @@ import pytest
 
 import simdb
 from simdb import kernel
-from simdb.sketch.permutations import narrowed, permutations_of
+from simdb.numpy_kernel.minima import narrowed
+from simdb.sketch.permutations import permutations_of
 
 PERMUTATIONS = 128
 SEEDS = 100

@@ -67,6 +67,19 @@ void minima_end(struct minima *minima, const struct minima_family *family, uint3
     memcpy(row, minima->values, (size_t)family->count * sizeof *row);
 }
 
+void minima_narrow(const uint32_t *minima, const struct minima_family *family, uint8_t *packed)
+{
+    for (int i = 0; i < family->count; i++)
+        packed[i] = (uint8_t)(minima[i] * ((uint32_t)(family->multipliers[i] >> 32) | 1) >> 24);
+}
+
+void minima_pack(const uint32_t *minima, const struct minima_family *family, uint8_t *packed)
+{
+    for (int i = 0; i < family->count; i++)
+        for (int j = 0; j < 4; j++)
+            packed[4 * i + j] = (uint8_t)(minima[i] >> 8 * j);
+}
+
 int64_t minima_of_features(const struct minima_functions *functions,
                            const struct minima_family *family, const uint64_t *hashes,
                            const uint32_t *counts, int64_t count, uint32_t *row)

@@ -49,6 +49,12 @@ void minima_add(const struct minima_functions *functions, struct minima *minima,
 /* Write the finished signature of a document that had features. */
 void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row);
 
+/* Write a signature as it is stored: minimum i in byte i, or in the four bytes from 4 i on, the
+   least significant first.  A minimum of one byte is the highest byte of the minimum of 32 bits
+   times an odd number, which its permutation has. */
+void minima_narrow(const uint32_t *minima, const struct minima_family *family, uint8_t *packed);
+void minima_pack(const uint32_t *minima, const struct minima_family *family, uint8_t *packed);
+
 /* Write the signature of one document.  Feature i occurs counts[i] times, or once if `counts` is
    NULL; each occurrence is a feature of its own.  Return the number of occurrences. */
 int64_t minima_of_features(const struct minima_functions *functions,

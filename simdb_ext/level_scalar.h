@@ -1,12 +1,12 @@
 /* How far weights are from flipping, in units of their root mean square: the definition of
    levels. */
-#ifndef SIMDB_SEARCH_LEVEL_SCALAR_H
-#define SIMDB_SEARCH_LEVEL_SCALAR_H
+#ifndef SIMDB_LEVEL_SCALAR_H
+#define SIMDB_LEVEL_SCALAR_H
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
-
-#include "kernel.h"
 
 #define LEVEL_UNIT 64.0 /* level of a weight of one root mean square */
 #define LEVEL_MAX 255
@@ -54,14 +54,14 @@ static inline void level_row_scalar(double (*weight_at)(const void *, size_t), c
         levels[i] = factor > 0 ? level_of(weight_at(row, i), factor) : LEVEL_MAX;
 }
 
-static void level_floats_scalar(const float *weights, size_t count, size_t dimensions,
+static inline void level_floats_scalar(const float *weights, size_t count, size_t dimensions,
                                 uint8_t *levels)
 {
     for (size_t row = 0; row < count; row++)
         level_row_scalar(float_at, weights + row * dimensions, dimensions, levels + row * 64);
 }
 
-static void level_wholes_scalar(const int32_t *weights, size_t count, size_t dimensions,
+static inline void level_wholes_scalar(const int32_t *weights, size_t count, size_t dimensions,
                                 uint8_t *levels)
 {
     for (size_t row = 0; row < count; row++)
@@ -84,7 +84,7 @@ static inline void level_by_table(const uint8_t *vector, size_t width, const uin
         levels[i] = table[i < width ? vector[i] & 15 : vector[i - width] >> 4];
 }
 
-static void level_packed_scalar(const uint8_t *vectors, size_t count, size_t width,
+static inline void level_packed_scalar(const uint8_t *vectors, size_t count, size_t width,
                                 uint8_t *levels)
 {
     for (size_t row = 0; row < count; row++) {

@@ -1,0 +1,204 @@
+# Sketching one text at a time, with settings that are checked once, for `_sketch.pyx`.
+
+cdef enum:
+    # Shorter texts are sketched without releasing the GIL, which would take about as long.
+    SHORT_CHARACTERS = 1 << 14
+    # Working memory that has grown larger, for a long text, is not kept.
+    KEPT_FEATURES = 1 << 16
+
+
+cdef class SingleText:
+    """The settings of a sketch and working memory for some threads, one text at a time."""
+
+    cdef dict settings
+    cdef Family family
+    cdef list idle
+
+    cdef Working take(self, bint replace):
+        """Return working memory that no other thread uses."""
+        cdef Working call
+        try:
+            call = <Working>self.idle.pop()
+        except IndexError:
+            call = Working(replace=replace, **self.settings)
+            if self.family is not None:
+                call.settings.counting = SKETCH_MINHASH
+                call.settings.family = &self.family.family
+        call.settings.is_replaced = replace
+        return call
+
+    cdef int give_back(self, Working call) except -1:
+        if call.scratch.bag.room <= KEPT_FEATURES and call.scratch.set.room <= KEPT_FEATURES:
+            self.idle.append(call)
+        return 0
+
+    cdef int64_t project(self, Working call, object text, start, void *weights) except -1:
+        """Write the weights or minima of a text, and return its number of features."""
+        cdef Texts chunk
+        cdef sketch_text taken
+        cdef int64_t features = -1
+        if type(text) is str:
+            take_str(text, &taken)
+        else:
+            chunk = Texts("replace" if call.settings.is_replaced else "strict", start)
+            chunk.owners = []
+            chunk.take(text, &taken, 0)
+        call.enter()
+        try:
+            call.begin_chunk()
+            project_texts_chunk(call, &taken, 1, weights, &features, (text,), start, 0)
+        finally:
+            call.leave()
+        return features
+
+
+cdef class TextFingerprinter(SingleText):
+    """Makes the fingerprint, vector and levels of one text after the other."""
+
+    cdef int dimensions
+    cdef int width
+    cdef int is_float
+    cdef tuple vector_shape
+
+    def __cinit__(
+        self, *, unit, shingle, lowercase, seed, counting, vocabulary, idf, dimensions, width
+    ):
+        check_counting(counting)
+        if dimensions not in (64, SKETCH_DIMENSIONS):
+            raise ValueError(f"dimensions is {dimensions}, not 64 or 128")
+        if width not in (0, dimensions // 2):
+            raise ValueError(f"width is {width}, not 0 or {dimensions // 2}")
+        self.settings = {
+            "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
+            "counting": counting, "vocabulary": vocabulary, "idf": idf,
+        }
+        self.dimensions = dimensions
+        self.width = width
+        self.vector_shape = (1, width)
+        self.is_float = counting == "log-tf" or idf is not None
+        self.idle = []
+        self.give_back(self.take(False))
+
+    def sketch(self, text, bint replace, start, bint is_query):
+        """Return bits uint64[1], vectors uint8[1, width], levels or None, number of features."""
+        cdef Working call = self.take(replace)
+        cdef int32_t weights[SKETCH_DIMENSIONS]
+        cdef uint8_t vector[SKETCH_DIMENSIONS]
+        cdef uint8_t levels[64]
+        cdef uint64_t bits
+        cdef int64_t features = self.project(call, text, start, weights)
+        self.give_back(call)
+        if sketch_operations.quantise(
+            weights, self.is_float, 1, self.dimensions, &bits, vector
+        ) >= 0:
+            raise ValueError("the weights are not finite")
+        all_levels = None
+        if is_query:
+            if self.is_float:
+                level_floats_scalar(<const float *>weights, 1, self.dimensions, levels)
+            else:
+                level_wholes_scalar(weights, 1, self.dimensions, levels)
+            all_levels = array_of(LEVEL_SHAPE, UINT8_TYPE, levels, 64)
+        return (
+            array_of(1, UINT64_TYPE, &bits, sizeof(bits)),
+            array_of(self.vector_shape, UINT8_TYPE, vector, self.width),
+            all_levels,
+            features,
+        )
+
+    def weigh(self, text, bint replace, start):
+        """Return bits, an int, and weights float32[dimensions] of one text."""
+        cdef Working call = self.take(replace)
+        cdef int32_t weights[SKETCH_DIMENSIONS]
+        cdef float floats[SKETCH_DIMENSIONS]
+        cdef uint8_t vector[SKETCH_DIMENSIONS]
+        cdef uint64_t bits
+        cdef int i
+        self.project(call, text, start, weights)
+        self.give_back(call)
+        for i in range(self.dimensions):
+            floats[i] = (<const float *>weights)[i] if self.is_float else <float>weights[i]
+        if sketch_operations.quantise(floats, 1, 1, self.dimensions, &bits, vector) >= 0:
+            raise ValueError("the weights are not finite")
+        return bits, array_of(self.dimensions, FLOAT32_TYPE, floats, 4 * self.dimensions)
+
+
+cdef class TextSigner(SingleText):
+    """Makes the packed MinHash signature of one text after the other."""
+
+    cdef bint is_narrow
+    cdef tuple vector_shape
+
+    def __cinit__(
+        self, *, unit, shingle, lowercase, seed, vocabulary, family, feature_bits, stored_bits
+    ):
+        if stored_bits not in (8, 32):
+            raise ValueError(f"stored_bits is {stored_bits}, not 8 or 32")
+        self.settings = {
+            "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
+            "counting": "tf", "vocabulary": vocabulary, "idf": None,
+        }
+        self.family = Family(family, feature_bits)
+        self.is_narrow = stored_bits == 8
+        self.vector_shape = (1, self.family.family.count * (1 if self.is_narrow else 4))
+        self.idle = []
+        self.give_back(self.take(False))
+
+    def sign(self, text, bint replace, start):
+        """Return bits uint64[1], packed signature uint8[1, width] and the number of features."""
+        cdef Working call = self.take(replace)
+        cdef uint32_t minima[MINIMA_MOST]
+        cdef uint8_t packed[4 * MINIMA_MOST]
+        cdef uint64_t bits
+        cdef const minima_family *family = &self.family.family
+        cdef int64_t features = self.project(call, text, start, minima)
+        self.give_back(call)
+        if self.is_narrow:
+            minima_narrow(minima, family, packed)
+            bands_keys(packed, 1, 1, family.count, 1, family.count, &bits)
+        else:
+            minima_pack(minima, family, packed)
+            bands_keys(minima, 4, 1, family.count, 1, family.count, &bits)
+        return (
+            array_of(1, UINT64_TYPE, &bits, sizeof(bits)),
+            array_of(self.vector_shape, UINT8_TYPE, packed, self.vector_shape[1]),
+            features,
+        )
+
+
+def keys_of_one(packed, *, stored_bits, bands, rows):
+    """Return the keys uint64[bands] of the bands of one packed signature uint8[1, width]."""
+    cdef Py_buffer view
+    cdef uint64_t keys[MINIMA_MOST]
+    cdef int size = 1 if stored_bits == 8 else 4
+    cdef int width
+    if bands < 1 or rows < 1:
+        raise ValueError(f"there are no {bands} bands of {rows} rows")
+    PyObject_GetBuffer(packed, &view, PyBUF_SIMPLE)
+    width = view.len // size
+    is_whole = view.itemsize == 1 and view.len <= 4 * MINIMA_MOST and bands * rows <= width
+    if is_whole:
+        bands_keys(view.buf, size, 1, width, bands, rows, keys)
+    PyBuffer_Release(&view)
+    if not is_whole:
+        raise ValueError(f"there are no {bands} bands of {rows} rows of {width} minima")
+    return array_of(bands, UINT64_TYPE, keys, 8 * bands)
+
+
+cdef object UINT8_TYPE = np.dtype(np.uint8)
+cdef object UINT64_TYPE = np.dtype(np.uint64)
+cdef object FLOAT32_TYPE = np.dtype(np.float32)
+cdef object LEVEL_SHAPE = (1, 64)
+cdef object make_empty = np.empty
+
+
+cdef object array_of(object shape, object dtype, const void *content, Py_ssize_t size):
+    """Return a new array with this content."""
+    cdef Py_buffer view
+    array = make_empty(shape, dtype)
+    if size == 0:
+        return array
+    PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
+    memcpy(view.buf, content, size)
+    PyBuffer_Release(&view)
+    return array
