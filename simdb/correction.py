@@ -12,6 +12,7 @@ where Q rounds to the 16 levels of `vector_form`.  The kernel compares and retur
 rounded weights.  What a user asks for and gets is the corrected cosine.
 """
 
+from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +29,7 @@ CURVE = (
     (0.996292, 0.9996), (0.997400, 0.9998), (0.998183, 0.9999), (0.998736, 0.99995),
     (0.999227, 0.99998), (0.999475, 0.99999), (1.0, 1.0),
 )  # fmt: skip
+_ROUNDED_LIST = [rounded for rounded, _ in CURVE]
 _ROUNDED, _COSINE = (np.array(column) for column in zip(*CURVE, strict=True))
 
 F32 = npt.NDArray[np.float32]
@@ -37,6 +39,16 @@ def corrected(rounded: npt.NDArray[Any]) -> F32:
     """Return the cosine of documents for the cosine of their rounded weights; NaN for NaN."""
     cosines = np.interp(np.abs(rounded), _ROUNDED, _COSINE)
     return np.asarray(np.copysign(cosines, rounded), np.float32)
+
+
+def corrected_one(rounded: float) -> float:
+    """Return the same for one cosine above 0, without arrays."""
+    if not 0.0 < rounded < 1.0:
+        return float(corrected(np.array([rounded]))[0])
+    at = bisect_right(_ROUNDED_LIST, rounded) - 1
+    (start, low), (stop, high) = CURVE[at], CURVE[at + 1]
+    slope = (high - low) / (stop - start)
+    return float(np.float32(slope * (rounded - start) + low))
 
 
 @lru_cache(maxsize=256)

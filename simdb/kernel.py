@@ -53,6 +53,7 @@ Tables = _search.Tables
 Vectors = _search.Vectors
 levels = _search.levels
 levels_of_vectors = _search.levels_of_vectors
+lookup_bands = _search.lookup_bands
 polytope_costs = _search.polytope_costs
 polytope_keys = _search.polytope_keys
 polytope_probe = _search.polytope_probe

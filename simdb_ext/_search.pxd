@@ -95,6 +95,12 @@ cdef extern from "lookup.h" nogil:
                      const search_scratch *scratch, search_found *found)
 
 
+cdef extern from "bands.h" nogil:
+    void search_bands(const search_tables **bands, const uint64_t *keys, size_t count,
+                      search_found *found)
+    size_t search_distinct(search_found *found, uint64_t *spare, uint32_t *ordinals)
+
+
 cdef extern from "gather.h" nogil:
     enum:
         GATHERED_MAX
@@ -171,6 +177,8 @@ cdef extern from "vectors.h" nogil:
     size_t search_between(const search_vectors *vectors, const uint32_t *left,
                           const uint32_t *right, size_t count, int8_t *scratch,
                           float *similarities)
+    size_t search_agreements(const search_vectors *vectors, const uint8_t *query, size_t size,
+                             const uint32_t *ordinals, size_t count, uint32_t *agreeing)
     size_t search_gather(const search_vectors *vectors, const uint32_t *ordinals, size_t count,
                          uint8_t *copies)
     void search_scan_vectors(const search_vectors *vectors, const search_vector_request *request,

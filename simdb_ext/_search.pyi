@@ -177,6 +177,14 @@ class Tables:
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
         """Return every stored fingerprint within `distance`; all of them are compared."""
 
+def lookup_bands(bands: Sequence[Tables], keys: U64, most: int) -> U32 | None:
+    """Return the ordinals, ascending, of documents with keys[b] in bands[b], for any b.
+
+    `bands`: the runs of each band, in tables of the mask of all bits; their deltas are not looked
+    at.  Deleted documents are left out.  Returns None if the bands find more than `most` entries
+    in all: a document counts once for each of its bands.
+    """
+
 def sweep(
     keys: U64,
     ordinals: U32,
@@ -224,6 +232,23 @@ class Vectors:
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
         """Compare queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+
+    def measure_one(
+        self, query: U8, found: list[tuple[int, int]], similarity: float
+    ) -> list[tuple[int, int, float]]:
+        """Return (ordinal, distance, similarity) of all similar (ordinal, distance), best first.
+
+        `query` has the bytes of one vector.  The order and the comparison with `similarity` are
+        those of `scan`.  Fast to call.
+        """
+
+    def agree_one(self, query: U8, ordinals: U32, size: int, least: int) -> list[tuple[int, int]]:
+        """Return (ordinal, number of places in which its vector equals `query`), if at least that.
+
+        A place has `size` bytes, 1 or 4: the vectors are packed signatures.  The vectors that agree
+        in most places come first; those that agree equally stay in the order of `ordinals`.  Fast
+        to call.
+        """
 
     def between(self, left: U32, right: U32) -> F32:
         """Compare the stored vectors left[i] and right[i]."""

@@ -85,6 +85,9 @@ include "search/memory.pxi"
 include "search/tables.pxi"
 
 
+include "search/bands.pxi"
+
+
 def levels(weights):
     """Return how far the first 64 weights of each row are from flipping: uint8[n, 64]."""
     cdef Views views = Views(2)
@@ -159,6 +162,16 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
     return written, state.i, state.j
 
 
+def nearness_of(row):
+    """Return what sorts (ordinal, distance, similarity): the most similar first."""
+    return -row[2], row[0]
+
+
+def disagreement_of(row):
+    """Return what sorts (ordinal, number of equal minima): the most first."""
+    return -row[1]
+
+
 cdef class Vectors:
     """The packed volatility vectors of documents by ordinal, in segments of ordinals."""
 
@@ -225,6 +238,49 @@ cdef class Vectors:
                                       numbers, <int8_t *> memory.start, similarities)
         self.check_found(found, numbers, total)
         return result
+
+    def measure_one(self, query, list found, float similarity):
+        """Return (ordinal, distance, similarity) of all similar (ordinal, distance), best first."""
+        cdef Bytes query_bytes = Bytes(query, self.vectors.width, "the query")
+        cdef size_t count = len(found), i
+        cdef Memory memory = Memory(8 * count + search_weights_size(self.vectors.width))
+        cdef float *similarities = <float *> memory.start
+        cdef uint32_t *ordinals = <uint32_t *> (similarities + count)
+        cdef int64_t offsets[2]
+        cdef list rows = []
+        for i in range(count):
+            ordinals[i] = found[i][0]
+        offsets[0], offsets[1] = 0, count
+        self.check_found(
+            search_similarity(&self.vectors, query_bytes.start, 1, offsets, ordinals,
+                              <int8_t *> (ordinals + count), similarities),
+            ordinals, count
+        )
+        for i in range(count):
+            if similarities[i] >= similarity:
+                rows.append((*found[i], similarities[i]))
+        if len(rows) > 1:
+            rows.sort(key=nearness_of)
+        return rows
+
+    def agree_one(self, query, ordinals, size_t size, size_t least):
+        """Return (ordinal, number of equal minima of `size` bytes), if `least` or more."""
+        cdef Views views = Views(1)
+        cdef Bytes query_bytes = Bytes(query, self.vectors.width, "the query")
+        cdef const uint32_t *numbers
+        cdef size_t count = views.uint32(ordinals, &numbers), i
+        cdef Memory memory = Memory(4 * count)
+        cdef uint32_t *agreeing = <uint32_t *> memory.start
+        if size not in (1, 4):
+            raise ValueError(f"size is {size}, not 1 or 4")
+        self.check_found(
+            search_agreements(&self.vectors, query_bytes.start, size, numbers, count, agreeing),
+            numbers, count
+        )
+        rows = [(numbers[i], agreeing[i]) for i in range(count) if agreeing[i] >= least]
+        if len(rows) > 1:
+            rows.sort(key=disagreement_of)
+        return rows
 
     def between(self, left, right):
         """Compare the stored vectors left[i] and right[i]."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simdb import kernel
-from simdb.correction import CURVE, corrected, least_rounded
+from simdb.correction import CURVE, corrected, corrected_one, least_rounded
 from simdb.vector_form import unpack
 
 STEP = 0.335
@@ -85,3 +85,12 @@ def test_a_similarity_that_was_returned_finds_the_same_pair_again() -> None:
     least = np.array([least_rounded(float(each)) for each in corrected(measured)])
 
     assert (np.float32(least) <= measured).all()
+
+
+def test_one_similarity_is_corrected_as_many_are() -> None:
+    measured = np.random.default_rng(2).uniform(-0.2, 1, 5000).astype(np.float32)
+    measured[:3] = 0.0, 1.0, -1.0
+
+    found = [corrected_one(float(each)) for each in measured]
+
+    assert found == corrected(measured).tolist()

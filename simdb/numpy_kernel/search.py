@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS, bit_counts, flip_sets
+from simdb.numpy_kernel.band_lookup import lookup_bands
 from simdb.numpy_kernel.columns import (
     Column,
     Window,
@@ -43,8 +44,9 @@ from simdb.numpy_kernel.sweep import sweep
 from simdb.numpy_kernel.vectors import SLICE, Vectors, array, marked
 
 __all__ = [
-    "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "polytope_costs",
-    "polytope_keys", "polytope_probe", "polytope_probes", "polytope_reaches", "select", "sweep",
+    "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "lookup_bands",
+    "polytope_costs", "polytope_keys", "polytope_probe", "polytope_probes", "polytope_reaches",
+    "select", "sweep",
     "variants",
 ]  # fmt: skip
 

@@ -58,6 +58,27 @@ class Vectors:
             result[part] = _cosine(_weights(one), _weights(other))
         return result
 
+    def measure_one(
+        self, query: U8, found: list[tuple[int, int]], similarity: float
+    ) -> list[tuple[int, int, float]]:
+        """Return (ordinal, distance, similarity) of all similar (ordinal, distance), best first."""
+        ordinals = np.array([ordinal for ordinal, _ in found], np.uint32)
+        whole = np.array([0, len(found)], np.int64)
+        measured = self.similarity(query.reshape(1, -1), whole, ordinals)
+        chosen = np.flatnonzero(measured >= np.float32(similarity))
+        rows = [(*found[at], float(measured[at])) for at in chosen]
+        return sorted(rows, key=lambda row: (-row[2], row[0]))
+
+    def agree_one(self, query: U8, ordinals: U32, size: int, least: int) -> list[tuple[int, int]]:
+        """Return (ordinal, number of equal minima of `size` bytes), if `least` or more."""
+        if size not in (1, 4):
+            raise ValueError(f"size is {size}, not 1 or 4")
+        _packed(query.reshape(1, -1), self._width)
+        same = self.gather(ordinals) == query.reshape(1, -1)
+        same = same.reshape(len(ordinals), self._width // size, size).all(axis=2)
+        rows = zip(ordinals.tolist(), same.sum(axis=1).tolist(), strict=True)
+        return sorted((row for row in rows if row[1] >= least), key=lambda row: -row[1])
+
     def between(self, left: U32, right: U32) -> F32:
         """Return the similarity of the stored vectors left[i] and right[i]."""
         if len(left) != len(right):

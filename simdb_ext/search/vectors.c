@@ -1,5 +1,7 @@
 #include "vectors.h"
 
+#include <string.h>
+
 #include "kernel.h"
 
 enum {
@@ -142,6 +144,45 @@ size_t search_between(const struct search_vectors *vectors, const uint32_t *left
         if (found < some || other < some)
             return i + (found < other ? found : other);
         weigh_block(lefts, rights, some, vectors->width, scratch, similarities + i);
+    }
+    return count;
+}
+
+static uint32_t agree_narrow(const uint8_t *left, const uint8_t *right, size_t width)
+{
+    uint32_t agreeing = 0;
+
+    for (size_t i = 0; i < width; i++)
+        agreeing += left[i] == right[i];
+    return agreeing;
+}
+
+static uint32_t agree_wide(const uint8_t *left, const uint8_t *right, size_t width)
+{
+    uint32_t agreeing = 0, first, second;
+
+    for (size_t i = 0; i + 4 <= width; i += 4) {
+        memcpy(&first, left + i, sizeof first);
+        memcpy(&second, right + i, sizeof second);
+        agreeing += first == second;
+    }
+    return agreeing;
+}
+
+size_t search_agreements(const struct search_vectors *vectors, const uint8_t *query, size_t size,
+                         const uint32_t *ordinals, size_t count, uint32_t *agreeing)
+{
+    const uint8_t *places[BLOCK];
+    size_t near = 0;
+
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t some = count - i < BLOCK ? count - i : BLOCK;
+        size_t found = find_all(vectors, ordinals + i, some, &near, places);
+        if (found < some)
+            return i + found;
+        for (size_t k = 0; k < some; k++)
+            agreeing[i + k] = size == 1 ? agree_narrow(query, places[k], vectors->width)
+                                        : agree_wide(query, places[k], vectors->width);
     }
     return count;
 }

@@ -9,6 +9,7 @@ from signature_oracle import NARROW, WIDE, SignedOracle, texts
 from soundness import assert_sound
 
 import simdb
+from simdb.engine.state import band_tables
 from simdb.index.banding import Banding, candidate_probability
 
 
@@ -262,3 +263,16 @@ def test_signatures_of_the_caller_are_copied(open_database, options):
         signatures.minima[:] = 0
 
     assert [database.get(id).signature.minima.tolist() for id in range(3)] == kept.tolist()
+
+
+def test_many_single_queries_of_a_delta_find_what_the_first_one_found(
+    open_database, options, documents, monkeypatch
+):
+    database = open_database(options=replace(options, delta_documents=1000))
+    database.insert_many(range(len(documents)), documents)
+    database.delete_many(range(0, len(documents), 9))
+    expected = list(database.query_many(documents, method="banding"))
+    monkeypatch.setattr(band_tables, "SORTING_QUERIES", 3)
+
+    for _ in range(2):
+        assert [database.query(each, method="banding") for each in documents] == expected

@@ -229,3 +229,59 @@ def test_vectors_are_not_followed_by_an_earlier_segment(search):
 
     with pytest.raises(ValueError, match="sorted"):
         earlier.followed_by(3, vectors[4:])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_measuring_one_query_keeps_the_similar_documents_best_first(search, width):
+    vectors = random_vectors(width, 90, width)
+    stored = search.Vectors(width, [(4, vectors[:50]), (60, vectors[50:])])
+    ordinals = [*range(4, 54), *range(60, 100)]
+    similar = {
+        ordinal: oracle.cosine(vectors[0], vectors[at]) for at, ordinal in enumerate(ordinals)
+    }
+
+    found = stored.measure_one(vectors[:1], [(each, each % 3) for each in ordinals[::-1]], 0.5)
+
+    expected = [(at, at % 3, value) for at, value in similar.items() if value >= 0.5]
+    assert found == sorted(expected, key=lambda row: (-row[2], row[0]))
+    assert stored.measure_one(vectors[:1], [], 0.5) == []
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("count", [0, 1, 8, 256])
+def test_the_equal_minima_of_one_signature_are_counted(search, count, size):
+    width = 4 * 24
+    vectors = random_vectors(count, 256, width)
+    stored = search.Vectors(width, [(9, oracle.displaced(vectors, 3))])
+    ordinals = np.arange(9, 9 + count, dtype=np.uint32)
+
+    found = stored.agree_one(vectors[3:4], ordinals, size, 9)
+
+    places = vectors.reshape(256, -1, size).tolist()
+    counts = [
+        sum(left == right for left, right in zip(places[at], places[3], strict=True))
+        for at in range(count)
+    ]
+    similar = [(at + 9, counts[at]) for at in range(count) if counts[at] >= 9]
+    assert found == sorted(similar, key=lambda row: -row[1])
+
+
+def test_one_query_with_a_document_that_has_no_vector(search):
+    vectors = random_vectors(1, 10, 32)
+    stored = search.Vectors(32, [(0, vectors)])
+
+    with pytest.raises(CorruptError, match="ordinal 10 has no vector"):
+        stored.measure_one(vectors[:1], [(3, 0), (10, 0)], 0.5)
+    with pytest.raises(CorruptError, match="ordinal 10 has no vector"):
+        stored.agree_one(vectors[:1], np.array([3, 10], np.uint32), 4, 0)
+
+
+def test_one_query_of_another_width_is_refused(search):
+    stored = search.Vectors(32, [(0, random_vectors(1, 10, 32))])
+
+    with pytest.raises(ValueError, match="31"):
+        stored.measure_one(np.zeros((1, 31), np.uint8), [(3, 0)], 0.5)
+    with pytest.raises(ValueError, match="31"):
+        stored.agree_one(np.zeros((1, 31), np.uint8), np.array([3], np.uint32), 4, 0)
+    with pytest.raises(ValueError, match="size is 2"):
+        stored.agree_one(np.zeros((1, 32), np.uint8), np.array([3], np.uint32), 2, 0)

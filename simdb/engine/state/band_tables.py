@@ -55,6 +55,7 @@ class BandTables:
         self._dead = dead
         self._tables = tables if dead is None else [table.over(NOTHING, dead) for table in tables]
         self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
+        self._asked = 0  # single queries so far
 
     def search(
         self, vectors: U8, measure: Measure, *, similarity: float, first: bool, after: U32 | None
@@ -83,20 +84,18 @@ class BandTables:
         return offsets_of(counts), ordinals[order], similarities[order]
 
     def candidates_of(self, vector: U8, most: int) -> U32 | None:
-        """Return the documents that share a band with one query uint8[1, width].
+        """Return the documents that share a band with one query uint8[1, width], ascending.
 
-        Fast for a single query.  Return None if a band finds more than `most` documents.
+        Fast for a single query.  Return None if all bands together find more than `most` documents,
+        each counted once for each band.
         """
-        keys = self._bands.searchable(np.empty(0, np.uint64), vector)
-        candidates: set[int] = set()
-        for table, key in zip(self._tables, keys[0].tolist(), strict=True):
-            found = table.lookup_one(key, 0, 0, False, most)
-            if found is None:
-                return None
-            candidates.update(ordinal for ordinal, _ in found)
-        if len(self._delta.ordinals):
-            candidates.update(self._compare_delta(keys, None).tolist())
-        return np.array(sorted(candidates), np.uint32)
+        keys = self._bands.keys_of(vector)
+        found: U32 | None = kernel.lookup_bands(self._tables, keys, most)
+        if found is None or not len(self._delta.ordinals):
+            return found
+        recent = self._recent(keys, most)
+        # Documents of the delta come after those of all runs.
+        return np.concatenate([found, recent]) if len(recent) else found
 
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
         """Find one document with the same band key for each query and band, if there is any.
@@ -147,18 +146,33 @@ class BandTables:
             return np.empty(0, np.uint64)
         if len(keys) < SORTING_QUERIES:
             return self._compare_delta(keys, after)
-        if self._sorted is None:
-            self._sorted = [
-                prepared([_sort(self._delta, self._bands, band)], self._dead, None)
-                for band in range(len(self._tables))
-            ]
         parts = []
-        for band, table in enumerate(self._sorted):
+        for band, table in enumerate(self._sort_delta()):
             found = table.lookup(
                 np.ascontiguousarray(keys[:, band]), distance=0, flips=0, first=False, after=after
             )
             parts.append(_coupled(found[0], found[1]))
         return np.concatenate(parts)
+
+    def _sort_delta(self) -> list[kernel.Tables]:
+        """Return the tables of the delta, one for each band."""
+        if self._sorted is None:
+            self._sorted = [
+                prepared([_sort(self._delta, self._bands, band)], self._dead, None)
+                for band in range(len(self._tables))
+            ]
+        return self._sorted
+
+    def _recent(self, keys: U64, most: int) -> U32:
+        """Return the documents of the delta with one of these keys of one query, ascending."""
+        self._asked += 1
+        found: U32 | None = None
+        # After so many queries one by one, sorting the delta costs less than comparing it again.
+        if self._sorted is not None or self._asked > SORTING_QUERIES:
+            found = kernel.lookup_bands(self._sort_delta(), keys, most)
+        if found is None:
+            found = self._compare_delta(keys[None], None).astype(np.uint32)
+        return found
 
     def _compare_delta(self, keys: U64, after: U32 | None) -> U64:
         parts = [np.empty(0, np.uint64)]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS
-from simdb.correction import corrected
+from simdb.correction import corrected, corrected_one
 from simdb.engine.state.polytope_tables import polytope_runs
 from simdb.engine.state.sealed import Sealed
 from simdb.engine.state.view import FINGERPRINTS, View
@@ -110,6 +110,12 @@ class FingerprintKind:
         """Return similarities as users get them, corrected for the rounding of weights."""
         is_changed = self._options.corrected and len(similarities) > 0
         return corrected(similarities) if is_changed else similarities
+
+    def shown_one(self, similarity: float | None) -> float | None:
+        """Return one similarity as users get it; None if it is unknown."""
+        if similarity is None or not self._options.corrected:
+            return similarity
+        return corrected_one(similarity)
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""

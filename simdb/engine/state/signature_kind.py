@@ -81,6 +81,10 @@ class SignatureKind:
         """Return the similarities as they are measured."""
         return similarities
 
+    def shown_one(self, similarity: float | None) -> float | None:
+        """Return the similarity as it is measured."""
+        return similarity
+
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the 64 bits of the signature at position `at`; they have no weights."""
         is_empty = int(sketches.states[at]) == EMPTY

@@ -3,8 +3,10 @@
 The share of minima that agree in two signatures estimates the similarity of the documents.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.bits import is_set
 from simdb.index.bands import Bands
+from simdb.minhash import Minhash
 from simdb.signatures import differing, estimates
 from simdb.values import offsets_of
 
@@ -34,6 +37,8 @@ class SignatureVectors:
         self._bands = bands
         self._segments = segments
         self._vectors = kernel.Vectors(width, segments)
+        self._size = bands.sketch.stored_bits // 8
+        self._estimates = _estimates(bands.sketch)
         self._group = max(COMPARED_BYTES // width, 1)
 
     def followed_by(self, first: int, vectors: U8) -> "SignatureVectors":
@@ -51,11 +56,17 @@ class SignatureVectors:
         which = np.repeat(np.arange(len(queries)), np.diff(offsets))
         return self.of_pairs(queries, which, ordinals)
 
-    def of_one(self, query: U8, ordinals: U32) -> tuple[U16, F32]:
-        """Return the numbers of minima that differ from one query uint8[1, width], similarities."""
-        found = self._agreements(query, self.gather(ordinals))
-        differing_counts = np.uint16(self._bands.sketch.permutations) - found
-        return differing_counts, estimates(found, self._bands.sketch)
+    def measure_one(
+        self, query: U8, ordinals: U32, similarity: float
+    ) -> list[tuple[int, int, float]]:
+        """Return (ordinal, differing minima, similarity) of the similar signatures, best first.
+
+        `query`: a packed signature uint8[1, width].  The ordinals ascend.
+        """
+        known = self._estimates
+        least = bisect_left(known, float(np.float32(similarity)))
+        rows = self._vectors.agree_one(query, ordinals, self._size, least)
+        return [(ordinal, len(known) - 1 - count, known[count]) for ordinal, count in rows]
 
     def of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> F32:
         """Return the similarities of queries[which[i]] and ordinals[i]."""
@@ -137,3 +148,10 @@ class SignatureVectors:
     def _agreements(self, left: U8, right: U8) -> U16:
         bands = self._bands
         return np.asarray(kernel.agreements(bands.minima_of(left), bands.minima_of(right)))
+
+
+@lru_cache
+def _estimates(sketch: Minhash) -> list[float]:
+    """Return the similarity for each number of minima that agree; they ascend."""
+    estimated: list[float] = estimates(np.arange(sketch.permutations + 1), sketch).tolist()
+    return estimated

@@ -199,6 +199,9 @@ class Kind(Protocol):
     def shown(self, similarities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return similarities as users get them, from similarities as the kernel measures them."""
 
+    def shown_one(self, similarity: float | None) -> float | None:
+        """Return the same for one similarity; None if it is unknown."""
+
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
 

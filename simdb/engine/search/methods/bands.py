@@ -52,22 +52,19 @@ def search_one(
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one signature, best first; None if there are many."""
-    ordinals = state.tables().candidates_of(sketches.vectors, MANY)
+    # A match has an entry in several bands.
+    ordinals = state.tables().candidates_of(sketches.vectors, 4 * MANY)
     if ordinals is None:
         return None
     if not len(ordinals):
         return []
-    differing, similarities = state.known_vectors(ordinals).of_one(sketches.vectors, ordinals)
-    chosen = np.flatnonzero(similarities >= np.float32(criterion.similarity))
-    if len(chosen) > 1:
-        chosen = chosen[np.argsort(differing[chosen], kind="stable")]
+    assert criterion.similarity is not None
+    if ordinals[-1] >= state.next_ordinal:
+        state.check_known(ordinals)
+    found = state.vectors(ordinals).measure_one(sketches.vectors, ordinals, criterion.similarity)
     return [
-        Match(
-            state.id_of(int(ordinals[at])),
-            min(int(differing[at]), COUNTED_MAX),
-            float(similarities[at]),
-        )
-        for at in chosen[: 1 if first else limit].tolist()
+        Match(state.id_of(ordinal), min(differing, COUNTED_MAX), similarity)
+        for ordinal, differing, similarity in found[: 1 if first else limit]
     ]
 
 

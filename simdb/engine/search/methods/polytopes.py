@@ -70,11 +70,9 @@ def search_one(
         return None
     if criterion.distance is not None:
         found = [match for match in found if match[1] <= criterion.distance]
-    found = found[: 1 if first else limit]
-    shown = state.kind.shown(np.array([match[2] for match in found], np.float32)).tolist()
     return [
-        Match(state.id_of(ordinal), distance, similarity)
-        for (ordinal, distance, _), similarity in zip(found, shown, strict=True)
+        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
+        for ordinal, distance, similarity in found[: 1 if first else limit]
     ]
 
 

@@ -22,7 +22,7 @@ from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Match, Probing, Sketches, known
+from simdb.values import Match, Probing, Sketches
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -58,17 +58,15 @@ def search_one(
         return []
     if plan.compared:
         found = list(dict.fromkeys(found))  # a document can be both probed and compared
-    similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
-    rows = [(*each, similarity) for each, similarity in zip(found, similarities, strict=True)]
+    rows: Sequence[tuple[int, int, float | None]]
     if is_measured:
-        least = float(np.float32(criterion.similarity))
-        rows = [row for row in rows if row[2] is not None and row[2] >= least]
-        rows.sort(key=lambda row: (-row[2], row[0]))
-    rows = rows[: 1 if first else limit]
-    shown = state.kind.shown(np.array([row[2] for row in rows], np.float32)).tolist()
+        rows = _measured(state, sketches, found, criterion)
+    else:
+        similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
+        rows = [(*each, value) for each, value in zip(found, similarities, strict=True)]
     return [
-        Match(state.id_of(ordinal), distance, known(similarity))
-        for (ordinal, distance, _), similarity in zip(rows, shown, strict=True)
+        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
+        for ordinal, distance, similarity in rows[: 1 if first else limit]
     ]
 
 
@@ -155,6 +153,20 @@ def _probed(
         header_bits=probing.header_bits,
     )
     return found
+
+
+def _measured(
+    state: State, sketches: Sketches, found: list[tuple[int, int]], criterion: Criterion
+) -> list[tuple[int, int, float]]:
+    """Return ordinals, distances and similarities of the similar ones of `found`, best first."""
+    assert criterion.similarity is not None
+    vectors = state.vectors(np.array([ordinal for ordinal, _ in found], np.uint32))
+    rows: list[tuple[int, int, float]]
+    rows = vectors.measure_one(sketches.vectors, found, criterion.similarity)
+    if not rows:
+        return rows
+    lacking = state.lack_weights(np.array([row[0] for row in rows], np.uint32)).tolist()
+    return [row for no, row in zip(lacking, rows, strict=True) if not no]
 
 
 def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
