@@ -97,16 +97,14 @@ class Reading(Protocol):
         InputError for an invalid document, OptionError for an invalid or unsupported argument,
         NotFoundError for an unknown `id`.
         """
-        if verify is None and type(document) is int and id is None and self._store.takes_bits:
-            key = similarity, distance, recall, method
-            return self._query_bits(document, key, limit, first=False)
-        question = Question(similarity, distance, recall, method, limit)
+        given = similarity, distance, recall, method
         if verify is None:
-            return self._found(document, id, question, errors, first=False)
+            return self._found(document, id, given, limit, errors, first=False)
         check_verify(verify)
-        check_limit(question.limit)
-        every = self._found(document, id, replace(question, limit=None), errors, first=False)
-        return verified(every, verify, question.least_similarity(self._store.options))[:limit]
+        check_limit(limit)
+        every = self._found(document, id, given, None, errors, first=False)
+        least = Question(*given).least_similarity(self._store.options)
+        return verified(every, verify, least)[:limit]
 
     def first(
         self,
@@ -121,17 +119,14 @@ class Reading(Protocol):
         errors: str = "strict",
     ) -> Match | None:
         """Find any one match, as fast as possible; None if no document matches.  See `query`."""
-        if verify is None and type(document) is int and id is None and self._store.takes_bits:
-            key = similarity, distance, recall, method
-            found = self._query_bits(document, key, None, first=True)
-            return found[0] if found else None
-        question = Question(similarity, distance, recall, method)
+        given = similarity, distance, recall, method
         if verify is None:
-            found = self._found(document, id, question, errors, first=True)
+            found = self._found(document, id, given, None, errors, first=True)
             return found[0] if found else None
         check_verify(verify)
-        every = self._found(document, id, question, errors, first=False)
-        return first_verified(every, verify, question.least_similarity(self._store.options))
+        every = self._found(document, id, given, None, errors, first=False)
+        least = Question(*given).least_similarity(self._store.options)
+        return first_verified(every, verify, least)
 
     def query_many(
         self,
@@ -373,19 +368,18 @@ class Reading(Protocol):
         """Return True, even if no document is stored."""
         return True
 
-    def _query_bits(self, bits: int, given: Any, limit: int | None, *, first: bool) -> list[Match]:
-        """Return the matches of one ready fingerprint, where microseconds count.
-
-        `given`: similarity, distance, recall and method.  The plan is kept under them.
-        """
-        with self._state() as state:
-            plan = one.plan_bits(state, self._store.options, given)
-            return one.search_bits(state, bits, plan, first, limit)
-
     def _found(
-        self, document: Any, id: Id | None, question: Question, errors: str, *, first: bool
+        self,
+        document: Any,
+        id: Id | None,
+        given: one.Given,
+        limit: int | None,
+        errors: str,
+        *,
+        first: bool,
     ) -> list[Match]:
         """Return the matches of a document, or of the stored document `id`, best first."""
-        check_limit(question.limit)
+        if limit is not None:
+            check_limit(limit)
         with self._state() as state:
-            return one.find(self._store, state, document, id, question, errors, first=first)
+            return one.find(self._store, state, document, id, given, limit, errors, first=first)

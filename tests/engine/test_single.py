@@ -151,3 +151,70 @@ def test_fingerprints_of_different_lengths_and_kinds_are_sketched_together(datab
     wrong = simdb.Fingerprint(several[2].bits ^ 1, several[2].weights)
     with pytest.raises(simdb.InputError, match="fingerprint 3 has bits"):
         database.query_many([*several[:3], wrong], distance=3)
+
+
+@pytest.mark.parametrize(
+    ("good", "wrong", "message"),
+    [
+        ({"distance": 1}, {"distance": True}, "distance must be"),
+        ({"distance": 3}, {"distance": 3.0}, "distance must be"),
+        ({"similarity": 1.0}, {"similarity": True}, "similarity must be"),
+        ({"recall": 1.0, "distance": 3}, {"recall": True, "distance": 3}, "recall must be"),
+        ({"distance": 3}, {"distance": 3, "method": ["bphs"]}, "method must be"),
+        ({"distance": 3}, {"distance": [3]}, "distance must be"),
+    ],
+    ids=str,
+)
+def test_a_remembered_question_lets_no_equal_but_wrong_one_pass(
+    open_database, good, wrong, message
+):
+    database = open_database()
+    database.insert("a", "one two three")
+    database.query("one two three", **good)
+
+    for _ in range(2):
+        with pytest.raises(simdb.OptionError, match=message):
+            database.query("one two three", **wrong)
+        with pytest.raises(simdb.OptionError, match=message):
+            database.query(id="a", **wrong)
+
+
+def test_one_question_about_documents_of_all_kinds_in_turn(open_database):
+    database = open_database()
+    text = "one two three four"
+    ready = simdb.fingerprint(text)
+    database.insert_many(["text", "int", "empty"], [text, ready.bits, ""])
+
+    for _ in range(2):
+        found = [
+            [match.id for match in database.query(document)]
+            for document in (text, ready.bits, ready, "", text.encode(), text.split())
+        ]
+        with pytest.raises(simdb.OptionError, match="similarity= needs a query with weights"):
+            database.query(ready.bits, similarity=0.9)
+        assert found[:5] == [["text"], ["text", "int"], ["text"], [], ["text"]]
+        assert [match.id for match in database.query(id="int")] == ["text"]
+        assert database.query(id="text") == []
+        assert database.query(id="empty") == []
+
+
+def test_snapshots_and_transactions_answer_one_question_each_from_its_own_state(open_database):
+    database = open_database()
+    text = "one two three four"
+    database.insert(1, text)
+
+    with database.read() as snapshot, database.write() as transaction:
+        transaction.insert(2, text)
+        transaction.insert(3, text + " five")
+        found = [
+            [match.id for match in reader.query(text, similarity=0.99)]
+            for reader in (database, snapshot, transaction)
+        ]
+        same = [
+            [match.id for match in reader.query(id=1, similarity=0.99)]
+            for reader in (database, snapshot, transaction)
+        ]
+
+    assert found == [[1], [1], [1, 2]]
+    assert same == [[], [], [2]]
+    assert database.first(text, similarity=0.99).id in (1, 2)

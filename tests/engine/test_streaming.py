@@ -268,4 +268,4 @@ def test_ever_new_arguments_do_not_fill_the_memory_with_plans(database, monkeypa
     with database.read() as snapshot:
         plans = snapshot._base.view.plans
     assert len(plans.of_criteria) <= 5
-    assert len(plans.of_bits) <= 5
+    assert len(plans.prepared) <= 5

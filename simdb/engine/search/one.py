@@ -1,17 +1,18 @@
 """One query: finds the matches of a single document in a few microseconds.
 
-The fast form of each method (`Method.search_one`, `Method.search_bits`) makes an object of every
-match, so a query with many matches is searched like a batch instead.
+The plan for a question is remembered with the view, for each state that a document can have.  The
+fast form of each method (`Method.search_one`, `Method.search_bits`) makes an object of every match,
+so a query with many matches is searched like a batch instead.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simdb.engine.search.lookup import as_list, search
-from simdb.engine.search.method import SearchBits
+from simdb.engine.search.method import Method
 from simdb.engine.search.methods.register import method_of
-from simdb.engine.search.question import Question, check_limit, criterion_of
+from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
@@ -20,10 +21,18 @@ from simdb.errors import InputError
 from simdb.options import Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import BARE, EMPTY, WEIGHTED, Id, Match, Sketches, check_bits
+from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Match, Sketches, check_bits
 
-# A plan for ready fingerprints, its criterion, and the fast form of its method if there is one.
-BitPlan = tuple[Plan, Criterion, SearchBits | None]
+# The arguments of a question: similarity, distance, recall and method.
+Given = tuple[float | None, int | None, float | None, str | None]
+
+
+class Prepared(NamedTuple):
+    """What is remembered for a question: its criterion, the plan, and the method of the plan."""
+
+    criterion: Criterion
+    plan: Plan
+    method: Method
 
 
 def find(
@@ -31,103 +40,138 @@ def find(
     state: State,
     document: Any,
     id: Id | None,
-    question: Question,
+    given: Given,
+    limit: int | None,
     errors: str,
     *,
     first: bool,
 ) -> list[Match]:
     """Return the matches of `document`, or of the stored document `id` without itself.
 
-    The best match comes first; at most `question.limit` are returned.  `first`: any one match.
+    The best match comes first; at most `limit` are returned.  `first`: any one match.
     """
-    limit = 1 if first else question.limit
-    if id is None:
-        if document is None:
-            raise InputError("query needs a document, or the id= of a stored document")
-        sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
-        criterion = criterion_of(store.options, sketches, question)
-        return search_one(state, sketches, criterion, first, limit, None)
-    if document is not None:
-        raise InputError("query takes a document or the id= of a stored document, not both")
-    ordinals = known_ordinals(state, [id])
-    sketches = stored_sketches(state, ordinals)
-    criterion = criterion_of(store.options, sketches, question)
-    return search_one(state, sketches, criterion, False, limit, int(ordinals[0]))
+    if id is not None:
+        return _find_stored(store, state, document, id, given, 1 if first else limit)
+    if type(document) is int and store.takes_bits:
+        return _find_bits(store, state, document, given, limit, first)
+    if document is None:
+        raise InputError("query needs a document, or the id= of a stored document")
+    sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
+    return _search(store, state, sketches, given, first, 1 if first else limit)
 
 
-def plan_bits(state: State, options: Options, given: Any) -> BitPlan:
-    """Return the plan for a query with a ready fingerprint.
+def prepare(
+    state: State, options: Options, given: Given, sketches: Sketches, document_state: int
+) -> Prepared:
+    """Return what a question about one document needs; made once for equal questions.
 
-    `given`: similarity, distance, recall and method.  The plan is kept under them.
+    `document_state`: the state in `sketches`, as an int.
     """
-    plans, key = state.view.plans, given
+    plans = state.view.plans
+    similarity, distance, recall, _ = given
+    key: Any = (given, document_state, sketches.levels is None)
     # True equals 1 and 3.0 equals 3, but neither is a distance.
-    if type(given[1]) is not int or given[0] is not None or given[2] is not None:
-        key = (given, *map(type, given))
+    if (
+        (similarity is not None and type(similarity) is not float)
+        or (distance is not None and type(distance) is not int)
+        or (recall is not None and type(recall) is not float)
+    ):
+        key = (key, *map(type, given))
     try:
-        kept: BitPlan | None = plans.of_bits.get(key)
+        known: Prepared | None = plans.prepared.get(key)
     except TypeError:
-        kept = None  # a value that cannot be a key is refused below
-    if kept is not None:
-        return kept
-    criterion = Question(*given).criterion(options, is_weighted=False)
-    plan = state.plan(criterion)
-    made = plan, criterion, method_of(state, plan).search_bits
-    plans.keep_for_bits(key, made)
-    return made
+        known = None  # a value that cannot be a key is refused below
+    if known is None:
+        criterion = criterion_of(options, sketches, Question(*given))
+        plan = state.plan(criterion)
+        known = Prepared(criterion, plan, method_of(state, plan))
+        plans.prepare(key, known)
+    return known
 
 
-def search_bits(
-    state: State, bits: int, plan: BitPlan, first: bool, limit: int | None
+def _find_bits(
+    store: Store, state: State, bits: int, given: Given, limit: int | None, first: bool
 ) -> list[Match]:
     """Return the matches of one ready fingerprint, best first, at most `limit`."""
+    prepared = prepare(state, store.options, given, ANY_BITS, BARE)
     check_bits(bits)
-    check_limit(limit)
-    chosen, criterion, fast_form = plan
-    if fast_form is not None:
-        found = fast_form(state, bits, chosen, first)
+    return _search_bits(state, bits, prepared, first, limit)
+
+
+def _search_bits(
+    state: State, bits: int, prepared: Prepared, first: bool, limit: int | None
+) -> list[Match]:
+    criterion, plan, method = prepared
+    if method.search_bits is not None:
+        found = method.search_bits(state, bits, plan, first)
         if isinstance(found, Rows):
             return as_list(state, found if limit is None else found.limited(limit))
         if found is not None:
             return [Match(state.id_of(at), distance) for at, distance in found[:limit]]
-    sketches = Sketches(
-        np.array([bits], np.uint64), np.empty((1, 0), np.uint8), np.array([BARE], np.uint8)
-    )
-    return as_list(state, search(state, sketches, criterion, limit=limit, first=first, plan=chosen))
+    sketches = _bare(bits)
+    return as_list(state, search(state, sketches, criterion, limit=limit, first=first, plan=plan))
 
 
 def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match | None:
     """Return the best match of the single document in `sketches`; None if nothing matches."""
-    kind = int(sketches.states[0])
-    if kind == EMPTY:
+    document_state = int(sketches.states[0])
+    if document_state == EMPTY:
         return None
-    if kind == BARE and criterion.similarity is None:
-        plan = state.plan(criterion)
-        bit_plan = plan, criterion, method_of(state, plan).search_bits
-        found = search_bits(state, int(sketches.bits[0]), bit_plan, False, 1)
+    plan = state.plan(criterion)
+    prepared = Prepared(criterion, plan, method_of(state, plan))
+    if document_state == BARE and criterion.similarity is None:
+        found = _search_bits(state, int(sketches.bits[0]), prepared, False, 1)
     else:
-        found = search_one(state, sketches, criterion, False, 1, None)
+        found = _carry_out(state, sketches, document_state, prepared, False, 1)
     return found[0] if found else None
 
 
-def search_one(
+def _find_stored(
+    store: Store, state: State, document: Any, id: Id, given: Given, limit: int | None
+) -> list[Match]:
+    """Return the matches of a stored document without itself, best first, at most `limit`."""
+    if document is not None:
+        raise InputError("query takes a document or the id= of a stored document, not both")
+    ordinals = known_ordinals(state, [id])
+    sketches = stored_sketches(state, ordinals)
+    return _search(store, state, sketches, given, False, limit, int(ordinals[0]))
+
+
+def _search(
+    store: Store,
     state: State,
     sketches: Sketches,
-    criterion: Criterion,
+    given: Given,
     first: bool,
     limit: int | None,
-    left_out: int | None,
+    left_out: int | None = None,
 ) -> list[Match]:
     """Return the matches of the single document in `sketches`, best first, at most `limit`.
 
     `left_out`: the ordinal of the document itself, if it is stored.
     """
-    plan = state.plan(criterion)
+    document_state = int(sketches.states[0])
+    prepared = prepare(state, store.options, given, sketches, document_state)
+    if document_state == EMPTY:
+        return []
+    return _carry_out(state, sketches, document_state, prepared, first, limit, left_out)
+
+
+def _carry_out(
+    state: State,
+    sketches: Sketches,
+    document_state: int,
+    prepared: Prepared,
+    first: bool,
+    limit: int | None,
+    left_out: int | None = None,
+) -> list[Match]:
+    """Return the matches of a document with features; see `_search`."""
+    criterion, plan, method = prepared
     # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
-    fast_form = method_of(state, plan).search_one
-    if fast_form is not None and sketches.states[0] == WEIGHTED:
-        found = fast_form(state, sketches, criterion, plan, first, more)
+    if method.search_one is not None and document_state == WEIGHTED:
+        found = method.search_one(state, sketches, criterion, plan, first, more)
         if found is not None:
             if left_out is None:
                 return found
@@ -138,3 +182,16 @@ def search_one(
         rows = rows.chosen(np.flatnonzero(rows.ordinals != np.uint32(left_out)))
         rows = rows if limit is None else rows.limited(limit)
     return as_list(state, rows)
+
+
+def _bare(bits: int) -> Sketches:
+    """Return the sketch of a ready fingerprint, as a query."""
+    return Sketches(
+        np.array([bits], np.uint64),
+        np.empty((1, 0), np.uint8),
+        ONE_STATE[BARE],
+        np.empty((1, 0), np.uint8),
+    )
+
+
+ANY_BITS = _bare(0)

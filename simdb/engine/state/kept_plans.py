@@ -39,17 +39,17 @@ class KeptPlans:
         self._extent = extent
         self._calibration = calibration
         self.of_criteria: dict[Criterion, Plan] = {}
-        self.of_bits: dict[Any, Any] = {}  # plans for ready fingerprints, see `search/one.py`
+        self.prepared: dict[Any, Any] = {}  # for questions about one document, see `search/one.py`
 
     def keep(self, criterion: Criterion, plan: Plan) -> None:
         """Keep the plan for a criterion."""
         _make_room(self.of_criteria)
         self.of_criteria[criterion] = plan
 
-    def keep_for_bits(self, key: Any, plan: Any) -> None:
-        """Keep the plan for ready fingerprints under the arguments of the query."""
-        _make_room(self.of_bits)
-        self.of_bits[key] = plan
+    def prepare(self, key: Any, prepared: Any) -> None:
+        """Keep what a question about one document needs, under the arguments of the query."""
+        _make_room(self.prepared)
+        self.prepared[key] = prepared
 
     def serve(self, extent: Extent, calibration: Calibration | None) -> bool:
         """Whether the plans can be used for that many documents and this calibration."""
