@@ -13,6 +13,10 @@ A search looks up every header of a table that costs the query at most a *thresh
 A learnt threshold must reach more than the share of the sample, since the next matches differ from
 the sample by chance.  The matches of one document resemble each other, so the margin is that of as
 many independent draws as there are documents with matches (one-sided normal bound).
+
+Documents of another kind, whose matches are harder to find, are mostly inserted at another time.
+So a large sample is cut into parts by the order of insertion, and the threshold must reach the
+share in each part.
 """
 
 import math
@@ -36,6 +40,9 @@ from simdb.plan.polytope_table import (
 SAMPLING_RECALL = 0.995
 # With matches of fewer documents nothing is learnt.
 DOCUMENTS_LEAST = 100
+# A part of a sample has matches of so many documents or more, and there are so many parts at most.
+PART_DOCUMENTS = 250
+PARTS_MOST = 8
 # Standard deviations that the sampled share must be above the wanted one: 95 % confidence.
 MARGIN = 1.645
 # The table is for exact similarities, and between them the costs are not quite straight.
@@ -48,9 +55,9 @@ F64 = npt.NDArray[np.float64]
 class Sample:
     """The sample of a run: what it costs to find each match of some of its documents.
 
-    `rows` float32[k, 4], one for each match: the number of the sampled document, the similarity,
-    the cost of the match as the document sees it, and the cost of the document as the match sees
-    it.  `least` is the least similarity of the matches.
+    `rows` float32[k, 4], one for each match: the place of the sampled document in the run, the
+    similarity, the cost of the match as the document sees it, and the cost of the document as the
+    match sees it.  `least` is the least similarity of the matches.
     """
 
     def __init__(self, rows: F32, least: float) -> None:
@@ -74,22 +81,13 @@ class Sample:
         if np.float32(similarity) < np.float32(self._least):
             return math.inf
         rows = self._rows[self._rows[:, 1] >= np.float32(similarity)]
-        documents, of_document = np.unique(rows[:, 0], return_inverse=True)
+        documents = np.unique(rows[:, 0])
         if len(documents) < DOCUMENTS_LEAST:
             return math.inf
-        wanted = share / SAMPLING_RECALL
-        wanted += MARGIN * math.sqrt(max(wanted * (1 - wanted), 0.0) / len(documents))
-        if wanted >= 1 - 1 / len(documents):
-            return math.inf
-        costs = np.minimum(rows[:, 2], rows[:, 3]) if either else rows[:, 2]
-        order = np.argsort(costs)
-        # A document with many matches must not hide that others' matches are harder to find, and
-        # the other way round: the share is reached of all matches and of those of each document.
-        by_document = 1 / np.bincount(of_document)[of_document]
-        return max(
-            _quantile(costs[order], np.ones(len(costs)), wanted),
-            _quantile(costs[order], by_document[order], wanted),
-        )
+        count = min(max(len(documents) // PART_DOCUMENTS, 1), PARTS_MOST)
+        ends = documents[np.arange(1, count) * len(documents) // count]
+        which = np.searchsorted(ends, rows[:, 0], side="right")
+        return max(_threshold(rows[which == part], share, either) for part in range(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +136,24 @@ def _universal(similarity: float, share: float, width: int, tables: int, either:
     rows = (LEAST_COSTS if either else COSTS)[width]
     at_similarity = [np.interp(of_one, SHARES, row) for row in rows]
     return float(np.interp(cautious, SIMILARITIES, at_similarity))
+
+
+def _threshold(rows: F32, share: float, either: bool) -> float:
+    """Return the threshold that reaches the share of some rows of a sample; infinite if none."""
+    documents, of_document = np.unique(rows[:, 0], return_inverse=True)
+    wanted = share / SAMPLING_RECALL
+    wanted += MARGIN * math.sqrt(max(wanted * (1 - wanted), 0.0) / len(documents))
+    if wanted >= 1 - 1 / len(documents):
+        return math.inf
+    costs = np.minimum(rows[:, 2], rows[:, 3]) if either else rows[:, 2]
+    order = np.argsort(costs)
+    # A document with many matches must not hide that others' matches are harder to find, and the
+    # other way round: the share is reached of all matches and of those of each document.
+    by_document = 1 / np.bincount(of_document)[of_document]
+    return max(
+        _quantile(costs[order], np.ones(len(costs)), wanted),
+        _quantile(costs[order], by_document[order], wanted),
+    )
 
 
 def _quantile(costs: F32, weights: F64, share: float) -> float:

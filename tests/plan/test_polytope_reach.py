@@ -82,15 +82,22 @@ def test_what_was_not_simulated_has_no_threshold(similarity, share):
 
 
 def test_a_learnt_threshold_reaches_the_share_with_a_margin():
-    found = sample(documents=1000).threshold(0.88, 0.9, either=False)
+    found = sample(documents=400).threshold(0.88, 0.9, either=False)
 
     wanted = 0.9 / SAMPLING_RECALL
-    assert wanted < found < wanted + 2 * math.sqrt(0.1 * 0.9 / 1000)
+    assert wanted < found < wanted + 2 * math.sqrt(0.1 * 0.9 / 400)
+
+
+def test_documents_inserted_later_are_not_hidden_by_those_before_them():
+    # The last quarter of the documents has matches that cost 1, the others have free ones.
+    costs = np.repeat([0.0, 0.0, 0.0, 1.0], 500)
+
+    assert sample(documents=2000, costs=costs).threshold(0.88, 0.7, either=False) == 1.0
 
 
 def test_a_small_sample_has_a_wider_margin():
     few = sample(documents=DOCUMENTS_LEAST).threshold(0.88, 0.9, either=False)
-    many = sample(documents=100 * DOCUMENTS_LEAST).threshold(0.88, 0.9, either=False)
+    many = sample(documents=4 * DOCUMENTS_LEAST).threshold(0.88, 0.9, either=False)
 
     assert few > many
 

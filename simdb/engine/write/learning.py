@@ -93,7 +93,7 @@ def sample_of(run: Run, source: Source, options: Options, dead: Bitmap | None) -
         left = vectors.gather(queries[asking[kept]])
         right = vectors.gather(ordinals[kept])
         columns = [
-            (asking[kept] + start).astype(np.float32),
+            (queries[asking[kept]] - np.uint32(run.info.start)).astype(np.float32),
             similarities[kept],
             kernel.polytope_costs(left, right, width, options.polytopes),
             kernel.polytope_costs(right, left, width, options.polytopes),

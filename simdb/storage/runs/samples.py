@@ -1,6 +1,6 @@
 """Samples: pairs of similar documents of a run, from which searches learn how far to probe.
 
-The value of a run is an array float32[k, 4], with a row for each pair: the number of the sampled
+The value of a run is an array float32[k, 4], with a row for each pair: the place of the sampled
 document, the similarity of the pair, and what it costs to find either document from the other.  A
 run need not have a sample.
 """
