@@ -57,21 +57,28 @@ class DeltaView(NamedTuple):
     """The documents of the delta, with the ordinals start .. start + len(batch).
 
     `searchable` uint64 (see `Keying`) and `ordinals` uint32 cover the documents with features only.
-    `id_offsets`: the offsets of the ids as runs store them.  `weighted_count` documents have a
-    volatility vector or a signature.
+    `narrow`: the offsets of the ids as runs store them, if they are known.  `weighted_count`
+    documents have a volatility vector or a signature.
     """
 
     start: int
     batch: Batch
     searchable: npt.NDArray[np.uint64]
     ordinals: npt.NDArray[np.uint32]
-    id_offsets: npt.NDArray[np.uint32]
+    narrow: npt.NDArray[np.uint32] | None
     weighted_count: int
 
     @property
     def stop(self) -> int:
         """The ordinal after the last document."""
         return self.start + len(self.batch)
+
+    @property
+    def id_offsets(self) -> npt.NDArray[np.uint32]:
+        """The offsets of the ids as runs store them; FullError for more than a run can store."""
+        if self.narrow is not None:
+            return self.narrow
+        return stored_offsets(self.batch.offsets, f"the ids of {len(self.batch)} documents")
 
     @property
     def every(self) -> npt.NDArray[np.uint32]:
@@ -86,7 +93,6 @@ def delta_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
     if len(batch) == 1 and int(batch.states[0]) != EMPTY:
         return _single_view(start, batch, keying)
     ordinals = np.arange(start, start + len(batch), dtype=np.uint32)
-    offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
     weighted_count = int(np.count_nonzero(batch.states == WEIGHTED))
     fingerprints, vectors = batch.fingerprints, batch.vectors
     if weighted_count < len(batch):
@@ -95,7 +101,7 @@ def delta_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
             fingerprints, vectors = fingerprints[has_features], vectors[has_features]
             ordinals = ordinals[has_features]
     searchable = keying.searchable(fingerprints, vectors)
-    return DeltaView(start, batch, searchable, ordinals, offsets, weighted_count)
+    return DeltaView(start, batch, searchable, ordinals, None, weighted_count)
 
 
 def _single_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
@@ -105,7 +111,7 @@ def _single_view(start: int, batch: Batch, keying: Keying) -> DeltaView:
         batch,
         keying.searchable(batch.fingerprints, batch.vectors),
         np.array([start], np.uint32),
-        np.array([0, len(batch.content)], np.uint32),
+        None,
         int(int(batch.states[0]) == WEIGHTED),
     )
 
