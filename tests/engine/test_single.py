@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.engine.search import lookup, one
+from simdb.engine.search import lookup, measure, one
 from simdb.engine.search.methods import bands, exhaustive, permuted, probing
 
 ASKED = (
@@ -52,7 +52,7 @@ def count_matches(monkeypatch, made):
         made.append(simdb.Match(*values))
         return made[-1]
 
-    for module in (one, lookup):
+    for module in (one, lookup, measure, bands):
         monkeypatch.setattr(module, "Match", counted)
 
 
@@ -218,3 +218,30 @@ def test_snapshots_and_transactions_answer_one_question_each_from_its_own_state(
     assert found == [[1], [1], [1, 2]]
     assert same == [[], [], [2]]
     assert database.first(text, similarity=0.99).id in (1, 2)
+
+
+@pytest.mark.parametrize("many", [1, 512])
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_database_without_runs_is_searched_alike(open_database, monkeypatch, asked, many):
+    database = open_database(options=simdb.Options(delta_documents=1000))
+    stored = queries(database)
+    database.insert_many(range(200), fingerprints(np.repeat(stored.weights, 2, axis=0)))
+    database.insert_many(range(200, 210), stored.bits[:10])
+    database.delete_many(range(0, 200, 7))
+    asked = asked | {"method": "exhaustive"}
+    expected = list(database.query_many(stored, **asked))
+    bare = list(database.query_many(stored.bits, distance=2, method="exhaustive"))
+    for module in (bands, exhaustive, permuted, probing):
+        monkeypatch.setattr(module, "MANY", many)
+
+    found = [database.query(each, **asked) for each in stored]
+    itself = [database.query(id=at, **asked) for at in (1, 2)]
+
+    assert found == expected
+    assert [
+        database.query(int(each), distance=2, method="exhaustive") for each in stored.bits
+    ] == bare
+    assert itself == list(database.query_many(ids=[1, 2], **asked))
+    assert [database.query(each, limit=1, **asked) for each in stored] == [
+        row[:1] for row in expected
+    ]

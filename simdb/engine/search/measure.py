@@ -1,6 +1,6 @@
 """Measuring: turns candidates into matches, by distance or by stored volatility vectors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -106,3 +106,53 @@ def levels_of(sketches: Sketches) -> U8:
     if sketches.levels is not None:
         return sketches.levels
     return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
+
+
+def matches_of_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    found: list[tuple[int, int]],
+    limit: int | None,
+) -> list[Match]:
+    """Return the matches of one document with weights, best first.
+
+    `found`: the ordinals and distances of its candidates, by distance, then by ordinal.
+    """
+    if not found:
+        return []
+    rows: Sequence[tuple[int, int, float | None]]
+    if criterion.similarity is not None:
+        rows = _measured(state, sketches, found, criterion.similarity)[:limit]
+    else:
+        found = found[:limit]
+        similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
+        rows = [(*each, value) for each, value in zip(found, similarities, strict=True)]
+    return [
+        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
+        for ordinal, distance, similarity in rows
+    ]
+
+
+def _measured(
+    state: State, sketches: Sketches, found: list[tuple[int, int]], similarity: float
+) -> list[tuple[int, int, float]]:
+    """Return ordinals, distances and similarities of the similar ones of `found`, best first."""
+    vectors = state.vectors(np.array([ordinal for ordinal, _ in found], np.uint32))
+    rows: list[tuple[int, int, float]]
+    rows = vectors.measure_one(sketches.vectors, found, similarity)
+    if not rows:
+        return rows
+    lacking = state.lack_weights(np.array([row[0] for row in rows], np.uint32)).tolist()
+    return [row for no, row in zip(lacking, rows, strict=True) if not no]
+
+
+def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
+    """Return similarities of one document and some stored ones; None for one without weights."""
+    if not state.width:
+        return [None] * len(ordinals)
+    listed = np.array(ordinals, np.uint32)
+    whole = np.array([0, len(ordinals)], np.int64)
+    measured = state.vectors(listed).similarity(sketches.vectors, whole, listed).tolist()
+    lacking = state.lack_weights(listed).tolist()
+    return [None if no else value for no, value in zip(lacking, measured, strict=True)]

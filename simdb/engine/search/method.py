@@ -23,7 +23,8 @@ from simdb.values import Match, Sketches
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 Search = Callable[[State, Sketches, Criterion, Plan, bool, U32 | None], Rows]
-SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], list[Match] | None]
+OneFound = list[Match] | Rows | None
+SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], OneFound]
 SearchBits = Callable[[State, int, Plan, bool], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], Iterator[Couples] | None]
 LinksAmong = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
@@ -79,9 +80,10 @@ class Method:
     best first.  All sketches have features.  `first`: any one match of each query is enough.
     `after`: only ordinals greater than after[i] for query i.  A method without `search` can only
     find all pairs.
-    `search_one` is the fast form for one query with weights.  It takes a limit in place of `after`,
-    and can return None to leave the work to `search`.  `search_bits` is the fast form for one ready
-    fingerprint; it returns ordinals and distances, rows if they are many, or None.
+    `search_one` is the fast form for one query with weights.  It takes a limit in place of `after`.
+    It returns matches, rows if they are many, or None to leave the work to `search`.
+    `search_bits` is the fast form for one ready fingerprint; it returns ordinals and distances,
+    rows if they are many, or None.
     `links` returns every matching pair once, in chunks, or None if each document must be looked up.
     `links_among` returns the matching pairs among some documents, by position.
     `tables`: the tables of a run that a plan reads.  `scans_vectors`: whether a plan measures

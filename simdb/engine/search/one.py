@@ -170,14 +170,17 @@ def _carry_out(
     criterion, plan, method = prepared
     # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
+    rows: Rows | None = None
     if method.search_one is not None and document_state == WEIGHTED:
         found = method.search_one(state, sketches, criterion, plan, first, more)
-        if found is not None:
+        if isinstance(found, list):
             if left_out is None:
                 return found
             own = state.id_of(left_out)
             return [match for match in found if match.id != own][:limit]
-    rows = search(state, sketches, criterion, limit=more, first=first, plan=plan)
+        rows = found
+    if rows is None:
+        rows = search(state, sketches, criterion, limit=more, first=first, plan=plan)
     if left_out is not None:
         rows = rows.chosen(np.flatnonzero(rows.ordinals != np.uint32(left_out)))
         rows = rows if limit is None else rows.limited(limit)

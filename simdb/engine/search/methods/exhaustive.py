@@ -7,7 +7,13 @@ import numpy.typing as npt
 
 from simdb.bits import FINGERPRINT_BITS, bit_counts
 from simdb.engine.search.couples import Couples, measured, searched, sweep_table
-from simdb.engine.search.measure import Candidates, by_candidates, one_by_candidates
+from simdb.engine.search.measure import (
+    Candidates,
+    by_candidates,
+    estimates,
+    matches_of_one,
+    measured_rows,
+)
 from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
@@ -52,15 +58,34 @@ def search_one(
     plan: Plan,
     first: bool,
     limit: int | None,
-) -> list[Match] | None:
-    """Return the matches of one document with weights, best first; None if vectors are scanned."""
+) -> list[Match] | Rows | None:
+    """Return the matches of one document with weights, best first; None if vectors are scanned.
+
+    Of many candidates the matches are returned as `Rows`.
+    """
     if scans_vectors(plan):
-        return None
-    return _compare_one(state, sketches, criterion, plan, first, limit)
+        return None  # it takes so long that nothing else counts
+    is_measured, most = criterion.similarity is not None, 1 if first else limit
+    found = search_bits(state, int(sketches.bits[0]), plan, first and not is_measured)
+    if not isinstance(found, Rows):
+        return matches_of_one(state, sketches, criterion, found, most)
+    if is_measured:
+        found = measured_rows(state, sketches, criterion, found)
+        return found if most is None else found.limited(most)
+    found = found if most is None else found.limited(most)
+    found.similarities = estimates(state, sketches, found.offsets, found.ordinals)
+    return found
 
 
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | Rows:
     """Return ordinals and distances of the matches of one fingerprint, as `Rows` if many."""
+    if not state.runs:
+        # A look-up compares the whole delta.
+        found: list[tuple[int, int]] | None = state.tables().lookup_one(
+            bits, plan.distance, 0, first, MANY
+        )
+        if found is not None:
+            return found
     offsets, ordinals, distances = state.tables().scan(
         np.array([bits], np.uint64), distance=plan.distance, first=first, after=None
     )
@@ -107,7 +132,6 @@ def _candidates(
 
 
 _compare = by_candidates(_candidates)
-_compare_one = one_by_candidates(_candidates)
 
 METHOD = Method(
     search=search,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import header_mask, set_bits
-from simdb.engine.search.measure import Candidates, by_candidates, levels_of
+from simdb.engine.search.measure import Candidates, by_candidates, levels_of, matches_of_one
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
@@ -54,20 +54,9 @@ def search_one(
     )
     if found is None:
         return None
-    if not found:
-        return []
     if plan.compared:
         found = list(dict.fromkeys(found))  # a document can be both probed and compared
-    rows: Sequence[tuple[int, int, float | None]]
-    if is_measured:
-        rows = _measured(state, sketches, found, criterion)
-    else:
-        similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
-        rows = [(*each, value) for each, value in zip(found, similarities, strict=True)]
-    return [
-        Match(state.id_of(ordinal), distance, state.kind.shown_one(similarity))
-        for ordinal, distance, similarity in rows[: 1 if first else limit]
-    ]
+    return matches_of_one(state, sketches, criterion, found, 1 if first else limit)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -153,31 +142,6 @@ def _probed(
         header_bits=probing.header_bits,
     )
     return found
-
-
-def _measured(
-    state: State, sketches: Sketches, found: list[tuple[int, int]], criterion: Criterion
-) -> list[tuple[int, int, float]]:
-    """Return ordinals, distances and similarities of the similar ones of `found`, best first."""
-    assert criterion.similarity is not None
-    vectors = state.vectors(np.array([ordinal for ordinal, _ in found], np.uint32))
-    rows: list[tuple[int, int, float]]
-    rows = vectors.measure_one(sketches.vectors, found, criterion.similarity)
-    if not rows:
-        return rows
-    lacking = state.lack_weights(np.array([row[0] for row in rows], np.uint32)).tolist()
-    return [row for no, row in zip(lacking, rows, strict=True) if not no]
-
-
-def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
-    """Return similarities of one document and some stored ones; None for one without weights."""
-    if not state.width:
-        return [None] * len(ordinals)
-    listed = np.array(ordinals, np.uint32)
-    whole = np.array([0, len(ordinals)], np.int64)
-    measured = state.vectors(listed).similarity(sketches.vectors, whole, listed).tolist()
-    lacking = state.lack_weights(listed).tolist()
-    return [None if no else value for no, value in zip(lacking, measured, strict=True)]
 
 
 def _count(probing: Probing, levels: U8, header: int, theta: int) -> int:
