@@ -294,7 +294,8 @@ def polytope_reaches(
     """Return whether a search from left[i] looks up the header of right[i] in some table: bool[n].
 
     thresholds[i] and widths[i] are the threshold and the bits of a header of the run with right[i];
-    a single number is for all.  A single threshold is rounded to float32.
+    a single number is for all.  Here and below, a threshold is rounded to float32, as a search
+    takes it.
     """
 
 def polytope_probe(

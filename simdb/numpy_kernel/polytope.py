@@ -83,12 +83,12 @@ def polytope_reaches(
 ) -> Flags:
     """Return whether a search from left[i] looks up a header of right[i] in some table."""
     _check_pairs(left, right, table_count)
-    given = np.asarray(thresholds)
+    given = np.asarray(thresholds, None if np.ndim(thresholds) else np.float32)
     if given.ndim and (given.dtype != np.float32 or given.shape != (len(left),)):
         raise ValueError(f"thresholds must be a number or float32[{len(left)}]")
     if np.ndim(widths) and np.shape(widths) != (len(left),):
         raise ValueError(f"widths must be a number or uint8[{len(left)}]")
-    cuts = checked_cuts(given.astype(np.float64), squared_norms(left))
+    cuts = checked_cuts(given, squared_norms(left))
     each = np.broadcast_to(np.asarray(widths), len(left))
     result = np.zeros(len(left), np.bool_)
     for width in np.unique(each).tolist():
@@ -108,7 +108,7 @@ def polytope_probe(
     one, other = query.reshape(1, -1), stored.reshape(1, -1)
     _check_pairs(one, other, table_count)
     slices, norms = _slices(width), squared_norms(one)
-    cut = int(checked_cuts(np.float64(threshold), norms)[0])
+    cut = int(checked_cuts(np.float32(threshold), norms)[0])
     table = _first_table(one, other, cut, width, table_count)
     if table is None:
         return None
@@ -123,7 +123,7 @@ def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int)
     checked_vectors(vectors)
     checked_table_count(table_count)
     _slices(width)
-    cuts = checked_cuts(np.float64(threshold), squared_norms(vectors))
+    cuts = checked_cuts(np.float32(threshold), squared_norms(vectors))
     counts = np.zeros(len(vectors), np.int64)
     for number in range(len(vectors)):
         for rotated in rotations(vectors[number : number + 1], table_count):
@@ -181,8 +181,9 @@ def squared_norms(vectors: U8) -> I64:
     return np.asarray((unpack(vectors).astype(np.int64) ** 2).sum(axis=1))
 
 
-def checked_cuts(thresholds: F64 | np.float64, norms: I64) -> I64:
+def checked_cuts(thresholds: F32 | np.float32, norms: I64) -> I64:
     """Return what headers may cost at most: thresholds in units of a rotated coordinate."""
+    thresholds = np.asarray(thresholds, np.float64)
     if not np.all(thresholds >= 0):
         raise ValueError(f"a threshold must be at least 0, got {np.min(thresholds)}")
     cuts = np.floor(thresholds * np.sqrt(128.0 * norms))

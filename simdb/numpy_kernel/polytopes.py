@@ -96,7 +96,7 @@ class Polytopes:
         rotated = rotations(vectors, self._table_count)
         norms = squared_norms(vectors)
         for run, window, threshold in zip(self._runs, self._windows, thresholds, strict=True):
-            cuts = checked_cuts(np.float64(threshold), norms)
+            cuts = checked_cuts(np.float32(threshold), norms)
             for column, table in zip(run, rotated, strict=True):
                 found += _probe(column, window, table, cuts, queries, distance)
         pairs = self._living(found, after)

@@ -24,8 +24,8 @@ cdef unsigned polytope_width(object width) except 0:
     return width
 
 
-cdef double polytope_threshold(double threshold) except? -1:
-    """Return a threshold if it is not negative."""
+cdef float polytope_threshold(float threshold) except? -1:
+    """Return a threshold as a float32, as a search takes it, if it is not negative."""
     if not threshold >= 0:
         raise ValueError(f"a threshold must be at least 0, got {threshold}")
     return threshold
@@ -86,7 +86,6 @@ def polytope_reaches(left, right, thresholds, widths, table_count):
     cdef size_t count = polytope_pairs(views, left, right, &lefts, &rights, &vector_width)
     cdef size_t tables = polytope_tables(table_count, 1)
     if np.ndim(thresholds) == 0:
-        # As float64 in float32, a threshold could end on the other side of a cost.
         thresholds = np.full(count, thresholds, np.float32)
     if np.ndim(widths) == 0:
         widths = np.full(count, polytope_width(widths), np.uint8)
@@ -116,7 +115,7 @@ def polytope_probe(query, stored, width, table_count, threshold):
     cdef size_t vector_width
     cdef size_t tables = polytope_tables(table_count, 1)
     cdef unsigned bits = polytope_width(width)
-    cdef double most = polytope_threshold(threshold)
+    cdef float most = polytope_threshold(threshold)
     cdef polytope_reach reach
     polytope_pairs(views, query.reshape(1, -1), stored.reshape(1, -1), &one, &other,
                    &vector_width)
@@ -132,7 +131,7 @@ def polytope_probes(vectors, width, threshold, table_count):
     cdef Py_buffer *view = polytope_vectors(views, vectors)
     cdef size_t tables = polytope_tables(table_count, 0)
     cdef unsigned bits = polytope_width(width)
-    cdef double most = polytope_threshold(threshold)
+    cdef float most = polytope_threshold(threshold)
     result = np.empty(view.shape[0], np.int64)
     cdef int64_t *counts = <int64_t *> views.output(result, INT64, 8)
     with nogil:
@@ -158,12 +157,26 @@ cdef class Floats:
         PyBuffer_Release(&self.view)
 
 
+# What the last search has left, since making it takes longer than a short search.
+cdef Memory spare_scratch = None
+
+
+cdef Memory take_scratch():
+    """Return scratch memory that no other search is using."""
+    global spare_scratch
+    cdef Memory memory = spare_scratch
+    spare_scratch = None
+    if memory is None:
+        memory = Memory(search_polytopes_scratch() + 64)
+        memset(memory.start, 0, search_polytopes_scratch() + 64)
+    return memory
+
+
 cdef class Polytopes:
     """The runs of cross-polytope keys and the vectors of one collection, prepared for searching."""
 
     cdef Views views
     cdef Memory memory
-    cdef Memory spare
     cdef object vectors
     cdef search_polytopes_type tables
 
@@ -250,18 +263,10 @@ cdef class Polytopes:
         request.first = first
         return 0
 
-    cdef Memory take_scratch(self):
-        """Return scratch memory that no other search is using."""
-        cdef Memory memory = self.spare
-        self.spare = None
-        if memory is None:
-            memory = Memory(search_polytopes_scratch() + 64)
-            memset(memory.start, 0, search_polytopes_scratch() + 64)
-        return memory
-
     def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
                bint first, after):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
+        global spare_scratch
         cdef Views views = Views(4)
         cdef polytope_request request
         cdef size_t width = self.tables.vectors.width, start = 0, size, group
@@ -269,7 +274,7 @@ cdef class Polytopes:
         cdef Py_buffer *given = views.take(thresholds, FLOAT32, 4)
         cdef const uint32_t *all_after
         cdef size_t total = query.shape[0]
-        cdef Memory scratch = self.take_scratch()
+        cdef Memory scratch = take_scratch()
         cdef uint32_t missing
         cdef bint is_whole
         self.take_request(&request, <const float *> given.buf, given.shape[0], similarity,
@@ -290,7 +295,7 @@ cdef class Polytopes:
                 raise CorruptError(f"ordinal {missing} has no vector")
             start += matches.keep(start, request.count)
             size = search_group_size(&matches.found, request.count, group)
-        self.spare = scratch
+        spare_scratch = scratch
         offsets, ordinals, similarities = matches.result()
         return offsets, ordinals, self.distances(vectors, offsets, ordinals), similarities
 
@@ -311,13 +316,14 @@ cdef class Polytopes:
     def search_one(self, vector, thresholds, float similarity, distance, delta_distance,
                    bint first, Py_ssize_t room):
         """Return (ordinal, distance, similarity) of each match of one query, or None."""
+        global spare_scratch
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
         cdef search_found found
         cdef polytope_request request
         cdef Bytes query = Bytes(vector, self.tables.vectors.width, "vector")
         cdef Floats given = Floats(thresholds)
-        cdef Memory scratch = self.take_scratch()
+        cdef Memory scratch = take_scratch()
         cdef Memory memory = None
         cdef uint32_t missing
         cdef bint is_whole
@@ -336,7 +342,7 @@ cdef class Polytopes:
                 break
             memory = Memory(found.count * 20)
             grow(&found, memory.start)
-        self.spare = scratch
+        spare_scratch = scratch
         search_sort(found.ranks, found.ranks + found.capacity, found.count)
         offsets[0], offsets[1] = 0, found.count
         search_drop_repeated(found.ranks, 1, offsets, first)

@@ -97,8 +97,8 @@ def deviation(vector):
 
 
 def cut_of(vector, threshold):
-    """Return what a header may cost at most; `threshold` is a float32."""
-    limit = float(threshold) * deviation(vector)
+    """Return what a header may cost at most; the threshold is rounded to float32."""
+    limit = float(np.float32(threshold)) * deviation(vector)
     return math.floor(limit) if limit < CUT_MAX else CUT_MAX
 
 

@@ -122,6 +122,21 @@ def test_a_search_reaches_from_the_cost_on(search):
     assert (missed == (costs == 0)).all()
 
 
+def test_a_threshold_is_rounded_as_in_a_search(search):
+    left, right = np.split(near_vectors(5, 20, 64), 2)
+    (cost,) = search.polytope_costs(left[:1], right[:1], 13, 1).tolist()
+    almost = math.nextafter(cost, 0)
+
+    probe = search.polytope_probe(left[0], right[0], 13, 1, almost)
+
+    assert almost < cost
+    assert search.polytope_reaches(left[:1], right[:1], almost, 13, 1).tolist() == [True]
+    assert probe[:2] == (0, cost)
+    assert search.polytope_probes(left, 13, almost, 1).tolist() == (
+        search.polytope_probes(left, 13, cost, 1).tolist()
+    )
+
+
 @pytest.mark.parametrize("threshold", [0.0, 1.5, 2.5])
 def test_reaching_is_looking_up_the_header_in_some_table(search, threshold):
     left, right = np.split(near_vectors(6, 48, 64, noise=0.7), 2)
