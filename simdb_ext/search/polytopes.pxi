@@ -327,6 +327,7 @@ cdef class Polytopes:
         cdef Memory memory = None
         cdef uint32_t missing
         cdef bint is_whole
+        cdef size_t repeats = max(self.tables.table_count, <size_t> 1)
         cdef int64_t offsets[2]
         self.take_request(&request, given.start, given.count, similarity, distance,
                           delta_distance, first)
@@ -340,6 +341,10 @@ cdef class Polytopes:
                 raise CorruptError(f"ordinal {missing} has no vector")
             if found.count <= found.capacity:
                 break
+            # Each table finds a match at most once.
+            if not first and found.count // repeats > <size_t> max(room, 0):
+                spare_scratch = scratch
+                return None
             memory = Memory(found.count * 20)
             grow(&found, memory.start)
         spare_scratch = scratch

@@ -189,6 +189,8 @@ def test_thousands_of_equal_documents_are_found_once_each(search):
     assert (similarities == 1).all()
     one = tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 3000)
     assert one == [(ordinal, 0, 1.0) for ordinal in range(3000)]
+    assert tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 2999) is None
+    assert tables.search_one(vectors[0], thresholds, 0.99, 17, 24, False, 20) is None
 
 
 def test_a_delta_of_many_documents_is_compared_one_by_one(search):
