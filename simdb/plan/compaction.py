@@ -17,7 +17,7 @@ from collections.abc import Sequence
 AT_ONCE_DELTAS = 32
 AT_ONCE_DELTA_MOST = 4096
 WIDE = 128
-PACE = 64
+PACE = 32
 # No merge makes a longer run.  It bounds the largest value, hence the longest step.
 LENGTH_MOST = 1 << 24
 

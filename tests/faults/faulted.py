@@ -16,7 +16,7 @@ from pathlib import Path
 from oracle import Oracle
 
 import simdb
-from workload import OPTIONS, changes, expected, play, replay, state
+from workload import OPTIONS, changes, expected, merge_slowly, play, replay, state
 
 FAULTS = {
     "EIO": 1, "ENOSPC": 2, "short": 3, "EDQUOT": 4, "EIO for ever": 17, "ENOSPC for ever": 18,
@@ -99,6 +99,7 @@ def sound(path):
 def main(directory, fault, durability, *numbers):
     """Run every number in a forked child."""
     shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    merge_slowly()
     for number in map(int, numbers):
         child = os.fork()
         if child == 0:

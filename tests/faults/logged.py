@@ -11,7 +11,7 @@ import os
 import sys
 
 import simdb
-from workload import IDF_DOCUMENTS, IDF_OPTIONS, LOGGED_SEED, OPTIONS, changes, play
+from workload import IDF_DOCUMENTS, IDF_OPTIONS, LOGGED_SEED, OPTIONS, changes, merge_slowly, play
 
 
 def main(path, log, durability, steps):
@@ -26,6 +26,7 @@ def main(path, log, durability, steps):
         database.insert_many(range(len(IDF_DOCUMENTS)), IDF_DOCUMENTS)
         shim.fault_mark(2)
     else:
+        merge_slowly()
         database = simdb.open(path, options=OPTIONS, durability=durability)
         for step in range(int(steps)):
             play(database, changes(LOGGED_SEED, step))

@@ -13,6 +13,7 @@ from typing import Any
 from oracle import Oracle
 
 import simdb
+from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import table_names
 from simdb.storage.records.metadata import read_all
@@ -33,6 +34,11 @@ class Kept:
     bits: int
     document: int | str
     metadata: Any
+
+
+def merge_slowly():
+    """Make merges take several commits in this process, even if they merge a few documents."""
+    compaction.AT_ONCE_DELTAS = compaction.PACE = 1
 
 
 def changes(seed, step):

@@ -64,6 +64,7 @@ def carry_on(
     for step in steps[merge.done : due]:
         run = merging.write(step, run, runs, source, writer.put, dead)
     if due < len(steps):
+        merging.note(steps[due], runs)
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
     learn(writer, run, dead, writer.store.options)
     _drop(writer, runs)

@@ -12,6 +12,7 @@ by then.  Later steps read that from the ordinals that it wrote.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merge import aligned_segment
-from simdb.storage.runs.run import Run, Source, put_segment
+from simdb.storage.runs.run import Run, Segment, Source, put_segment
 from simdb.storage.runs.table import (
     Put,
     Table,
@@ -52,13 +53,10 @@ class Step(NamedTuple):
     segments: Sequence[int] = ()
 
 
-def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> list[Step]:
+def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[Step]:
     """Return the steps that write a run; `table_names`: the tables of keys."""
-    steps = [Step(columns, name) for name in (layout.IDS, *table_names) for columns in TABLE_GROUPS]
-    segments = range(Run(run).segment_count)
-    groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if run.weighted_count else [DOCUMENT_COLUMNS]
-    steps += [Step(columns, None, [segment]) for segment in segments for columns in groups]
-    return [*steps, Step((layout.STATE,), None, segments)]
+    segment_count = -(-len(run) // layout.SEGMENT_ORDINALS)
+    return _steps(segment_count, run.weighted_count > 0, tuple(table_names))
 
 
 def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -87,6 +85,8 @@ class Merging:
     def __init__(self, number: int) -> None:
         """Begin with nothing; the merge writes run `number`."""
         self.number = number
+        self._step: Step | None = None
+        self._joined: list[Segment] | None = None
         self._table: bytes | None = None
         self._merge: TableMerge | None = None
         self._kept: npt.NDArray[np.uint32] | None = None
@@ -107,9 +107,12 @@ class Merging:
         deleted now.
         """
         if step.table is None:
-            for number in step.segments:
-                joined = aligned_segment(runs, source, step.columns, number)
-                put_segment(run.number, number, joined, put, has_vectors=True)
+            joined = self._joined if self._step == step else None
+            self._step = self._joined = None
+            if joined is None:
+                joined = _joined(step, runs, source)
+            for number, segment in zip(step.segments, joined, strict=True):
+                put_segment(run.number, number, segment, put, has_vectors=True)
             return run
         self._take(step.table, runs)
         self._advance(step, run, runs, source, dead, most=sum(len(each.info) for each in runs))
@@ -124,16 +127,29 @@ class Merging:
             self._kept = ordinals
         return with_count(run, step.table, len(keys))
 
+    def note(self, step: Step, runs: Sequence[Run]) -> bool:
+        """Take note of the step that comes next; returns whether it was noted before."""
+        if step.table is not None:
+            return not self._take(step.table, runs)
+        is_known = self._step == step
+        if not is_known:
+            self._step, self._joined = step, None
+        return is_known
+
     def prepare(
         self, step: Step, run: RunInfo, runs: Sequence[Run], source: Source, dead: Bitmap | None
     ) -> None:
-        """Merge one more window of the table that the next step writes, if it writes one.
+        """Join the columns that the next step writes, or merge one more window of its table.
 
-        The first call for a table only takes note of it: if each process commits once, more would
-        be in vain.
+        If the step was not noted it only is noted: if each process commits once, more would be in
+        vain.
         """
-        if step.table is not None and not self._take(step.table, runs):
+        if not self.note(step, runs):
+            return
+        if step.table is not None:
             self._advance(step, run, runs, source, dead, most=WINDOW_ENTRIES)
+        elif self._joined is None:
+            self._joined = _joined(step, runs, source)
 
     def _take(self, table: bytes, runs: Sequence[Run]) -> bool:
         """Make `table` the one that is merged; returns whether it is new."""
@@ -174,6 +190,22 @@ class Merging:
             is_out[kept] = False
             self._left_out, self._kept = np.packbits(is_out, bitorder="little"), None
         return self._left_out
+
+
+@lru_cache(maxsize=8)  # every commit asks for the steps of the merge that is unfinished
+def _steps(
+    segment_count: int, has_vectors: bool, table_names: tuple[bytes, ...]
+) -> tuple[Step, ...]:
+    steps = [Step(columns, name) for name in (layout.IDS, *table_names) for columns in TABLE_GROUPS]
+    segments = range(segment_count)
+    groups = [DOCUMENT_COLUMNS, (layout.VECTOR,)] if has_vectors else [DOCUMENT_COLUMNS]
+    steps += [Step(columns, None, (segment,)) for segment in segments for columns in groups]
+    return (*steps, Step((layout.STATE,), None, segments))
+
+
+def _joined(step: Step, runs: Sequence[Run], source: Source) -> list[Segment]:
+    """Return the segments that a step writes."""
+    return [aligned_segment(runs, source, step.columns, number) for number in step.segments]
 
 
 def _stored_kept(run: RunInfo, source: Source) -> npt.NDArray[np.uint32]:
