@@ -97,6 +97,23 @@ def test_tables_are_merged_window_by_window(open_database, monkeypatch, window, 
     assert_right(database, range(200))
 
 
+def test_steps_are_prepared_by_commits_of_single_documents(open_database, monkeypatch):
+    monkeypatch.setattr(merging, "WINDOW_ENTRIES", 30)
+    database = open_database(options=TEXTS)
+    texts = [" ".join(WORDS[at % 3 : 3 + at % 6]) for at in range(200)]
+
+    for at in range(200):
+        database.insert(at, texts[at])
+        database.delete_many([at - 5 * (at % 3)] if at % 3 else [])
+
+    gone = {at - 5 * (at % 3) for at in range(200) if at % 3}
+    known = [at for at in range(200) if at not in gone]
+    assert list(database) == known
+    assert [match.id for match in database.query(texts[150], similarity=0.99, recall=1.0)] == [
+        at for at in known if texts[at] == texts[150]
+    ]
+
+
 @pytest.mark.parametrize("count", COUNTS)
 def test_documents_deleted_during_a_merge_stay_deleted(open_database, count):
     database = open_database(options=TINY)
