@@ -5,6 +5,7 @@ from hypothesis import given
 from strategies import options
 
 import simdb
+from simdb.index.defaults import settled
 from simdb.options import check_same, decode_options, encode_options
 
 
@@ -13,6 +14,10 @@ from simdb.options import check_same, decode_options, encode_options
     [
         ("blocks", 0),
         ("blocks", 65),
+        ("polytopes", -1),
+        ("polytopes", 17),
+        ("polytopes", 2.0),
+        ("polytopes", True),
         ("blocks", 4.0),
         ("blocks", True),
         ("leading", 0),
@@ -197,3 +202,34 @@ def test_the_usual_options_open_a_database_without_the_correction():
 def test_signatures_cannot_be_left_uncorrected():
     with pytest.raises(simdb.OptionError, match="corrected=False works only with fingerprints"):
         simdb.Options(sketch=simdb.Minhash(), corrected=False)
+
+
+@pytest.mark.parametrize(("number", "stored"), [(None, None), (0, 0), (7, 7)])
+def test_the_number_of_polytopes_is_stored_only_if_it_was_given(number, stored):
+    options = simdb.Options(polytopes=number)
+
+    encoded = encode_options(options)
+
+    assert encoded.get("polytopes") == stored
+    assert ("polytopes" in encoded) == (stored is not None)
+    assert decode_options(encoded) == options
+    assert options.polytope_count == (stored or 0)
+
+
+@pytest.mark.parametrize(
+    "sketch",
+    [simdb.Minhash(), simdb.Simhash(store_volatility=False)],
+    ids=["signatures", "no vectors"],
+)
+def test_without_volatility_vectors_there_are_no_polytopes(sketch):
+    none = simdb.Options(sketch=sketch, polytopes=0)
+
+    assert none == simdb.Options(sketch=sketch)
+    assert settled(none).polytopes is None
+    with pytest.raises(simdb.OptionError, match="polytopes=1 works only with a Simhash"):
+        simdb.Options(sketch=sketch, polytopes=1)
+
+
+@pytest.mark.parametrize(("number", "chosen"), [(None, 4), (0, 0), (9, 9)])
+def test_a_new_database_has_four_polytopes_unless_another_number_is_given(number, chosen):
+    assert settled(simdb.Options(polytopes=number)).polytopes == chosen

@@ -91,6 +91,17 @@ def test_rebuild_keeps_every_document(simdb_run, db):
         assert list(database) == ["x", b"y"]
 
 
+def test_rebuild_changes_the_number_of_cross_polytope_tables(simdb_run, db):
+    ran = simdb_run("rebuild", db, "--polytopes", "3")
+    refused = simdb_run("rebuild", db, "--polytopes", "17")
+    stats = simdb_run("stats", db)
+
+    assert (ran.code, refused.code) == (0, 2)
+    assert "polytopes must be" in refused.notes
+    assert stats.rows[0]["options"]["polytopes"] == 3
+    assert "polytope/02" in stats.rows[0]["section_bytes"]
+
+
 def test_rebuild_reports_what_was_lost(simdb_run, db):
     with simdb.open(db, "w") as database:
         environment = database._store.environment

@@ -40,6 +40,16 @@ def test_create_stores_the_options(simdb_run):
         )
 
 
+def test_create_stores_the_number_of_cross_polytope_tables(simdb_run, tmp_path):
+    ran = simdb_run("create", "db", "--polytopes", "2")
+    refused = simdb_run("create", "other", "--minhash", "--polytopes", "2")
+
+    assert ran.code == 0
+    assert ran.rows[0]["options"]["polytopes"] == 2
+    assert refused.code == 2
+    assert "works only with a Simhash" in refused.notes
+
+
 def test_create_does_not_touch_an_existing_database(simdb_run, db):
     assert simdb_run("create", db).code == 3
     assert simdb_run("get", db, "x").code == 0

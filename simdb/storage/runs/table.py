@@ -25,7 +25,7 @@ ID_HEADER_OFFSET = -1
 # The widths of the directory of a cross-polytope table: its headers consist of whole vertices.  A
 # table below the number of entries has the width before it.
 POLYTOPE_HEADER_BITS = (7, 13, 18, 22)
-POLYTOPE_ENTRIES = (2896, 1 << 17, 6_000_000)
+POLYTOPE_ENTRIES = (6000, 1 << 17, 6_000_000)
 
 
 class Table(NamedTuple):
