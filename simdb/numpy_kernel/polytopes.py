@@ -5,6 +5,7 @@ the entries that are near enough are measured once, by their vectors.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -72,11 +73,23 @@ class Polytopes:
             widths = {header_width(column) for column in run}
             if len(widths) > 1 or not widths <= set(WIDTHS):
                 raise ValueError(f"the tables of a run have directories of {widths} bits")
+        self._windows = checked_windows(self._runs, windows)
+        self._take(delta, dead)
+
+    def over(self, delta: tuple[U64, U32], dead: U8 | None, vectors: Vectors) -> "Polytopes":
+        """Return the same runs with another delta, other tombstones and the vectors of both."""
+        if vectors.width != self._width:
+            raise ValueError(f"vectors have {vectors.width} bytes; they need {self._width}")
+        other = copy(self)
+        other._vectors = vectors
+        other._take(delta, dead)
+        return other
+
+    def _take(self, delta: tuple[U64, U32], dead: U8 | None) -> None:
         if len(delta[0]) != len(delta[1]):
             raise ValueError("delta fingerprints and ordinals differ in number")
         self._delta = (array(delta[0], np.uint64), array(delta[1], np.uint32))
         self._dead = None if dead is None else array(dead, np.uint8)
-        self._windows = checked_windows(self._runs, windows)
 
     def search(
         self,

@@ -28,7 +28,7 @@ class Vectors:
         """Take segments, sorted and disjoint: the first ordinal and the vectors of each."""
         if not 0 < width <= WIDTH_MAX:
             raise ValueError(f"a packed vector has 1 to {WIDTH_MAX} bytes, not {width}")
-        self._width = width
+        self.width = width
         self._segments = [(start, _packed(part, width)) for start, part in segments]
         self._starts = np.array([start for start, _ in segments], np.int64)
         self._stops = np.array([start + len(part) for start, part in segments], np.int64)
@@ -39,14 +39,14 @@ class Vectors:
 
     def followed_by(self, first: int, vectors: U8) -> "Vectors":
         """Return the same segments and one more, from the ordinal `first` on."""
-        return Vectors(self._width, [*self._segments, (first, vectors)])
+        return Vectors(self.width, [*self._segments, (first, vectors)])
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
         """Return the similarity of queries[i] to each of ordinals[offsets[i]:offsets[i + 1]].
 
         `queries`: uint8[m, width].
         """
-        _packed(queries, self._width)
+        _packed(queries, self.width)
         if len(offsets) != len(queries) + 1 or offsets[0] != 0 or offsets[-1] != len(ordinals):
             raise ValueError("offsets do not divide the ordinals among the queries")
         if (np.diff(offsets) < 0).any():
@@ -73,9 +73,9 @@ class Vectors:
         """Return (ordinal, number of equal minima of `size` bytes), if `least` or more."""
         if size not in (1, 4):
             raise ValueError(f"size is {size}, not 1 or 4")
-        _packed(query.reshape(1, -1), self._width)
+        _packed(query.reshape(1, -1), self.width)
         same = self.gather(ordinals) == query.reshape(1, -1)
-        same = same.reshape(len(ordinals), self._width // size, size).all(axis=2)
+        same = same.reshape(len(ordinals), self.width // size, size).all(axis=2)
         rows = zip(ordinals.tolist(), same.sum(axis=1).tolist(), strict=True)
         return sorted((row for row in rows if row[1] >= least), key=lambda row: -row[1])
 
@@ -93,7 +93,7 @@ class Vectors:
         self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
     ) -> tuple[I64, U32, F32]:
         """Find all stored vectors of at least `similarity` to each query, by comparing with all."""
-        _packed(queries, self._width)
+        _packed(queries, self.width)
         if after is not None and len(after) != len(queries):
             raise ValueError("after needs one ordinal for each query")
         least = np.float32(similarity)
@@ -117,7 +117,7 @@ class Vectors:
     def gather(self, ordinals: U32) -> U8:
         """Copy the vectors of `ordinals`: uint8[len(ordinals), width]."""
         array(ordinals, np.uint32)
-        result = np.empty((len(ordinals), self._width), np.uint8)
+        result = np.empty((len(ordinals), self.width), np.uint8)
         numbers = np.searchsorted(self._stops, ordinals, side="right")
         present = numbers < len(self._starts)
         present[present] = self._starts[numbers[present]] <= ordinals[present]
@@ -142,7 +142,7 @@ class Vectors:
 
     def _slices(self, count: int) -> Iterator[slice]:
         """Return slices of `count` vectors; each has at most `SLICE` dimensions in all."""
-        step = max(1, SLICE // (2 * self._width))
+        step = max(1, SLICE // (2 * self.width))
         return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 

@@ -179,8 +179,43 @@ cdef class Polytopes:
     cdef Memory memory
     cdef object vectors
     cdef search_polytopes_type tables
+    cdef polytope_column *delta
+    cdef Polytopes like
 
-    def __cinit__(self, size_t vector_width, segments, runs, delta, dead, windows=None):
+    def __cinit__(self, size_t vector_width, segments, runs, delta, dead, windows=None,
+                  Polytopes like=None):
+        if like is None:
+            self.take_runs(vector_width, segments, runs, windows)
+        else:
+            self.take_like(like, segments)
+        self.take_column(delta[0], delta[1], self.delta)
+        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+
+    def over(self, delta, dead, vectors):
+        """Return the same runs with another delta, other tombstones and the vectors of both."""
+        return Polytopes(self.tables.vectors.width, vectors, (), delta, dead,
+                         like=self if self.like is None else self.like)
+
+    cdef int take_like(self, Polytopes like, Vectors vectors) except -1:
+        """Take the runs of another object, with other vectors."""
+        cdef size_t count = like.tables.table_count * like.tables.run_count
+        if vectors.vectors.width != like.tables.vectors.width:
+            raise ValueError(
+                f"vectors have {vectors.vectors.width} bytes; they need"
+                f" {like.tables.vectors.width}"
+            )
+        self.like, self.vectors, self.tables = like, vectors, like.tables
+        self.tables.vectors = vectors.vectors
+        self.views = Views(3)
+        self.memory = Memory((count + 1) * sizeof(polytope_column))
+        memcpy(self.memory.start, like.tables.columns, count * sizeof(polytope_column))
+        self.tables.columns = <polytope_column *> self.memory.start
+        self.delta = <polytope_column *> self.memory.start + count
+        self.delta.directory = NULL
+        return 0
+
+    cdef int take_runs(self, size_t vector_width, segments, runs, windows) except -1:
+        """Take the runs and their vectors."""
         cdef size_t run_count = len(runs), table_count = len(runs[0]) if len(runs) > 0 else 0
         cdef size_t column_count = run_count * table_count, i = 0
         cdef polytope_column *columns
@@ -205,11 +240,11 @@ cdef class Polytopes:
             self.take_run(run, None if windows is None else windows[number],
                           columns + i, own + <size_t> number)
             i += table_count
-        self.take_column(delta[0], delta[1], columns + i)
-        columns[i].directory = NULL
+        self.delta = columns + i
+        self.delta.directory = NULL
         self.tables.columns, self.tables.runs = columns, own
         self.tables.table_count, self.tables.run_count = table_count, run_count
-        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+        return 0
 
     cdef int take_run(self, object run, object window, polytope_column *columns,
                       polytope_run *own) except -1:

@@ -78,6 +78,31 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths):
     assert oracle.rows(found) == expected
 
 
+def test_the_delta_the_tombstones_and_the_vectors_can_be_exchanged(search):
+    arguments, thresholds, queries, runs, recent = search_case((13, 7))
+    vector_width, segments, columns, delta = arguments
+    marks = bitmap(np.array(sorted(recent[1][::4])), 300)
+    whole = search.Polytopes(vector_width, segments, columns, delta, marks)
+    runs_only = search.Polytopes(vector_width, [], columns, oracle.delta([], []), None)
+    vectors = search.Vectors(vector_width, segments)
+
+    found = runs_only.over(delta, None, vectors).over(delta, marks, vectors).search(
+        queries, thresholds=thresholds, **options()
+    )
+
+    expected = whole.search(queries, thresholds=thresholds, **options())
+    assert oracle.rows(found) == oracle.rows(expected)
+    assert sum(map(len, oracle.rows(found))) > 20
+
+
+def test_vectors_of_another_width_are_no_exchange(search):
+    arguments, *_ = search_case((13, 7))
+    other = search.Vectors(32, [])
+
+    with pytest.raises(ValueError, match="32 bytes; they need 64"):
+        search.Polytopes(*arguments, None).over(oracle.delta([], []), None, other)
+
+
 @pytest.mark.parametrize("vector_width", [1, 16, 31, 33, 63])
 def test_vectors_of_any_width_are_searched(search, vector_width):
     arguments, thresholds, queries, runs, recent = search_case((13, 7), vector_width, 40)

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.state.view import View
 from simdb.plan.polytope_reach import PolytopeRun, Sample, thresholds
-from simdb.storage import layout
 from simdb.storage.runs.run import Run, Source
 from simdb.values import WEIGHTED
+
+# A delta without documents.
+NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 F32 = npt.NDArray[np.float32]
 
@@ -61,12 +63,13 @@ def _described(run: Run, source: Source, least: float) -> PolytopeRun:
 
 
 def _made(view: View, source: Source) -> Any:
-    tables = range(view.kind.keying.polytopes.table_count)
-    runs = [[_parts(run, table, source) for table in tables] for run in view.runs]
-    segments = [(piece.start, piece.column(layout.VECTOR, source)) for piece in view.pieces]
-    return kernel.Polytopes(
-        source.width, segments, runs, _weighted_delta(view), view.dead, view.windows
-    )
+    sealed = view.sealed
+    if sealed.polytopes is None:
+        tables = range(view.kind.keying.polytopes.table_count)
+        runs = [[_parts(run, table, source) for table in tables] for run in view.runs]
+        sealed.polytopes = kernel.Polytopes(source.width, [], runs, NOTHING, None, view.windows)
+    vectors = view.vectors.over(source, None)
+    return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
 
 
 def _parts(run: Run, table: int, source: Source) -> tuple[Any, Any, Any]:

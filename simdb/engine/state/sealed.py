@@ -50,7 +50,8 @@ class Sealed:
         # The first ordinal beyond the calibration, and the tables that compare what follows it.
         self.covered_tables: tuple[int, Any] = (-1, None)
         self.id_tables: Any = None
-        # What is known of the cross-polytope tables of each run, and their thresholds.
+        # The cross-polytope tables, what is known of those of each run, and their thresholds.
+        self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None
         self.thresholds: dict[tuple[float, float, bool], npt.NDArray[np.float32]] = {}
         self.identifiers = LazyKernel(self.parts, _make_identifiers)
