@@ -241,9 +241,9 @@ def test_clusters_are_those_of_the_pairs(made):
 
 
 def test_a_larger_collection_has_wider_headers(open_database):
-    weights = weights_of(4000)
+    weights = weights_of(6500)
     database = open_database(options=simdb.Options(polytopes=TABLES))
-    database.insert_many(range(4000), fingerprints(weights))
+    database.insert_many(range(6500), fingerprints(weights))
     database.compact()
     exact = rows_of(
         database.query_many(fingerprints(weights[:300]), method="exhaustive", recall=1.0)

@@ -67,7 +67,7 @@ def steps_done(database, start, stop):
 
 
 def test_a_large_merge_takes_several_commits(open_database):
-    database = open_database(options=TINY)
+    database = open_database(options=replace(TINY, polytopes=0))
 
     done = steps_done(database, 0, 60)
 

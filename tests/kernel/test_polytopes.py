@@ -86,8 +86,10 @@ def test_the_delta_the_tombstones_and_the_vectors_can_be_exchanged(search):
     runs_only = search.Polytopes(vector_width, [], columns, oracle.delta([], []), None)
     vectors = search.Vectors(vector_width, segments)
 
-    found = runs_only.over(delta, None, vectors).over(delta, marks, vectors).search(
-        queries, thresholds=thresholds, **options()
+    found = (
+        runs_only.over(delta, None, vectors)
+        .over(delta, marks, vectors)
+        .search(queries, thresholds=thresholds, **options())
     )
 
     expected = whole.search(queries, thresholds=thresholds, **options())
