@@ -79,7 +79,7 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths):
 
 
 def test_the_delta_the_tombstones_and_the_vectors_can_be_exchanged(search):
-    arguments, thresholds, queries, runs, recent = search_case((13, 7))
+    arguments, thresholds, queries, _, recent = search_case((13, 7))
     vector_width, segments, columns, delta = arguments
     marks = bitmap(np.array(sorted(recent[1][::4])), 300)
     whole = search.Polytopes(vector_width, segments, columns, delta, marks)
