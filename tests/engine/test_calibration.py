@@ -199,7 +199,8 @@ def test_no_plan_costs_more_than_one_without_a_calibration(
     database = calibrated_on_others(open_database)
     criterion = Criterion(similarity, None, 0.9, method, is_weighted=True)
     with database._state() as state:
-        population = replace(state.population(criterion), count=10**7, directory_bits=22)
+        population = state.population(criterion).grown(10**7, 22, 22)
+    population = replace(population, polytope_tables=0)
 
     bare = choose(criterion, population, None)
     grown = choose(criterion, replace(population, unseen=unseen), state.calibration)

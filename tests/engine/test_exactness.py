@@ -165,8 +165,7 @@ def test_batches_larger_than_a_part_are_joined_right(tmp_path_factory, monkeypat
     monkeypatch.setattr("simdb.engine.search.lookup.PART_QUERIES", 7)
     monkeypatch.setattr("simdb.engine.search.lookup.PART_MEASURED", 3)
     monkeypatch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 5)
-    monkeypatch.setattr("simdb.engine.search.sweep.CHUNK_PAIRS", 5)
-    monkeypatch.setattr("simdb.engine.search.sweep.LOOKUP_QUERIES", 4)
+    monkeypatch.setattr("simdb.engine.search.couples.LOOKUP_QUERIES", 4)
     bits = neighbourhood(9, 200)
     oracle = Oracle({id: Stored(int(each)) for id, each in enumerate(bits)})
     with open_with(tmp_path_factory, 4, 1) as database:

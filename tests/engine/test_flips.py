@@ -7,7 +7,7 @@ from pricing import tables_first
 
 import simdb
 from simdb import bits as bit_blocks
-from simdb.engine.search.methods.permuted import find_probe
+from simdb.engine.search.methods.permuted import probe_of
 from simdb.plan.pigeonhole import serves
 
 COUNT = 600
@@ -146,7 +146,7 @@ def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_fl
     highest = [1 << (63 - 16 * block) for block in range(4)]
 
     probes = [
-        find_probe(plan, 0, stored, None, masks)
+        probe_of(plan, 0, stored, masks)
         for stored in (highest[0], highest[0] | 1 << 60, 0, sum(highest))
     ]
 
@@ -157,14 +157,14 @@ def test_a_match_is_explained_by_the_first_table_that_reaches_it_with_its_own_fl
         simdb.Probe(0, (), None),
         simdb.Probe(0, (63,), None),
     ]
-    assert find_probe(plan, 0, sum(highest) | 1 << 60, None, masks) is None
+    assert probe_of(plan, 0, sum(highest) | 1 << 60, masks) is None
 
 
 def test_an_unread_table_explains_nothing():
     plan = simdb.plan(1e7, distance=1, has_weights=False)
     masks = bit_blocks.leading_masks(4, 1)
 
-    probe = find_probe(plan, 0, 1 << 63 | 1 << 47, None, masks)
+    probe = probe_of(plan, 0, 1 << 63 | 1 << 47, masks)
 
     assert (plan.table_flips, probe) == ((0, 0, -1, -1), None)
 

@@ -14,7 +14,7 @@ from strategies import fingerprints
 
 import simdb
 from simdb.engine.clusters import links, maintain, split
-from simdb.engine.search import sweep
+from simdb.engine.search import couples
 from simdb.storage import membership
 
 WORDS = [f"word{number}" for number in range(30)]
@@ -140,7 +140,7 @@ def test_kept_clusters_are_those_of_a_double_loop(
         patch.setattr(maintain, "WHOLE_MAX", whole)
         patch.setattr(split, "COMPARED_NEIGHBOURS_MAX", hubs)
         patch.setattr(split, "ROUND_MEMBERS", 1)
-        patch.setattr(sweep, "CHUNK_PAIRS", 3)
+        patch.setattr(couples, "CHUNK_PAIRS", 3)
         for operations, end in transactions:
             after = oracle.copy()
             transaction = database.write()

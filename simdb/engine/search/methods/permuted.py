@@ -3,7 +3,7 @@
 Each table has its own number of header bits that may be flipped; some tables need not be read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -52,9 +52,17 @@ def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
 def find_probe(
     state: State, criterion: Criterion, plan: Plan, query: Asked, stored: Asked
 ) -> Probe | None:
-    """Return the probe of the first table whose headers differ in no more bits than it flips."""
-    for table, (mask, flips) in enumerate(zip(state.kind.masks, plan.table_flips, strict=True)):
-        flipped = (query.bits ^ stored.bits) & mask
+    """Return the first probe that reaches a stored document."""
+    return probe_of(plan, query.bits, stored.bits, state.kind.masks)
+
+
+def probe_of(plan: Plan, query: int, stored: int, masks: Sequence[int]) -> Probe | None:
+    """Return the probe of the first table whose headers differ in no more bits than it flips.
+
+    `masks`: the leading bits of each table.
+    """
+    for table, (mask, flips) in enumerate(zip(masks, plan.table_flips, strict=True)):
+        flipped = (query ^ stored) & mask
         if flipped.bit_count() <= flips:
             return Probe(table, tuple(set_bits(flipped)), None)
     return None
