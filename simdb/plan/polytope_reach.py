@@ -15,8 +15,8 @@ the sample by chance.  The matches of one document resemble each other, so the m
 many independent draws as there are documents with matches (one-sided normal bound).
 
 Documents of another kind, whose matches are harder to find, are mostly inserted at another time.
-So a large sample is cut into parts by the order of insertion, and the threshold must reach the
-share in each part.
+So a large sample is cut into parts by the order of insertion, and the threshold must also reach the
+share in each part, there without a margin.
 """
 
 import math
@@ -84,10 +84,15 @@ class Sample:
         documents = np.unique(rows[:, 0])
         if len(documents) < DOCUMENTS_LEAST:
             return math.inf
+        wanted = share / SAMPLING_RECALL
+        margin = MARGIN * math.sqrt(max(wanted * (1 - wanted), 0.0) / len(documents))
+        if wanted + margin >= 1 - 1 / len(documents):
+            return math.inf
         count = min(max(len(documents) // PART_DOCUMENTS, 1), PARTS_MOST)
         ends = documents[np.arange(1, count) * len(documents) // count]
         which = np.searchsorted(ends, rows[:, 0], side="right")
-        return max(_threshold(rows[which == part], share, either) for part in range(count))
+        parts = [_threshold(rows[which == part], wanted, either) for part in range(count)]
+        return max(_threshold(rows, wanted + margin, either), *parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,20 +144,16 @@ def _universal(similarity: float, share: float, width: int, tables: int, either:
 
 
 def _threshold(rows: F32, share: float, either: bool) -> float:
-    """Return the threshold that reaches the share of some rows of a sample; infinite if none."""
-    documents, of_document = np.unique(rows[:, 0], return_inverse=True)
-    wanted = share / SAMPLING_RECALL
-    wanted += MARGIN * math.sqrt(max(wanted * (1 - wanted), 0.0) / len(documents))
-    if wanted >= 1 - 1 / len(documents):
-        return math.inf
+    """Return the least threshold that reaches the share of some rows of a sample."""
+    _, of_document = np.unique(rows[:, 0], return_inverse=True)
     costs = np.minimum(rows[:, 2], rows[:, 3]) if either else rows[:, 2]
     order = np.argsort(costs)
     # A document with many matches must not hide that others' matches are harder to find, and the
     # other way round: the share is reached of all matches and of those of each document.
     by_document = 1 / np.bincount(of_document)[of_document]
     return max(
-        _quantile(costs[order], np.ones(len(costs)), wanted),
-        _quantile(costs[order], by_document[order], wanted),
+        _quantile(costs[order], np.ones(len(costs)), share),
+        _quantile(costs[order], by_document[order], share),
     )
 
 
