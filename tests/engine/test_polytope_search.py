@@ -211,6 +211,21 @@ def test_every_pair_is_found_once_if_either_document_finds_the_other(made):
     assert len(exact) > 300
 
 
+def test_pairs_of_a_run_and_of_recent_documents_are_found(made):
+    weights = weights_of(60, groups=1)
+    noise = 0.1 * np.random.default_rng(5).standard_normal(weights.shape)
+    database = made(weights)
+    copies = (weights + noise).astype(np.float32)
+    for at in range(14):
+        database.insert_many([100 + at], fingerprints(copies[at : at + 1]))
+
+    pairs = database.find_all(method="polytope")
+
+    # Of 14 pairs each is missed with a chance of .05; more than four of them, of .0005.
+    assert set(pairs_of(pairs)) <= {(at, 100 + at) for at in range(14)}
+    assert len(pairs_of(pairs)) >= 10
+
+
 def test_pairs_that_either_end_finds_need_a_lower_recall_to_be_told_apart(made):
     weights = weights_of(400)
     database = made(weights)

@@ -86,12 +86,12 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs = state.only(state.runs, nothing)
     stored = searched(runs, is_measured=True).ordinals
-    for queries, rows in _looked_up(runs, criterion, plan, stored, either=True):
+    for queries, rows in _looked_up(state, runs, criterion, plan, stored, either=True):
         yield _first_found(runs, queries, rows, criterion)
     recent = searched(state.only([], state.delta), is_measured=True).ordinals
     if not len(recent):
         return
-    for queries, rows in _looked_up(runs, criterion, plan, recent, either=False):
+    for queries, rows in _looked_up(state, runs, criterion, plan, recent, either=False):
         yield Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
     for couples in links_among(state, criterion, plan, recent):
         yield replace(couples, left=recent[couples.left], right=recent[couples.right])
@@ -162,13 +162,16 @@ def _search(
 
 
 def _looked_up(
-    state: State, criterion: Criterion, plan: Plan, ordinals: U32, *, either: bool
+    state: State, among: State, criterion: Criterion, plan: Plan, ordinals: U32, *, either: bool
 ) -> Iterator[tuple[U32, Rows]]:
-    """Yield the documents `ordinals` in batches, with the matches of each, themselves left out."""
+    """Yield batches of documents, with the matches of each in `among`, themselves left out.
+
+    `ordinals`: documents of `state`.
+    """
     batches = Batches(ordinals)
     for queries in batches:
         vectors = state.vectors(queries).gather(queries)
-        rows = _search(state, vectors, criterion, plan, either=either)
+        rows = _search(among, vectors, criterion, plan, either=either)
         state.check_known(rows.ordinals)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != queries[rows.queries]))
         batches.found(len(rows.ordinals))
