@@ -340,4 +340,7 @@ cdef class Vectors:
         return result
 
 
+include "search/polytope_keys.pxi"
+
+
 include "search/polytopes.pxi"

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent.parent / "simdb"
 FLOORS = [
     [
         "cold", "errors", "decoding", "arrow", "bits", "vector_form", "correction", "idf", "checks",
-        "text_sketch", "minhash", "options", "resources", "values", "clusters", "signatures",
+        "text_sketch", "minhash", "options", "stored_options", "resources", "values", "clusters",
+        "signatures",
         "documents", "positions", "plans", "reports",
     ],
     [

@@ -6,7 +6,7 @@ from strategies import options
 
 import simdb
 from simdb.index.defaults import settled
-from simdb.options import check_same, decode_options, encode_options
+from simdb.stored_options import check_same, decode_options, encode_options
 
 
 @pytest.mark.parametrize(

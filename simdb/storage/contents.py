@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from simdb.decoding import a_map, a_whole, expecting
 from simdb.errors import CorruptError, FormatError
-from simdb.options import POLYTOPES_MAX, Options, decode_options, encode_options
+from simdb.options import POLYTOPES_MAX, Options
 from simdb.resources import Resources, decode_resources, encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
@@ -24,6 +24,7 @@ from simdb.storage.records.delta import Delta, DeltaView, Keying
 from simdb.storage.records.manifest import Manifest, decode_manifest, encode_manifest
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.run import Run
+from simdb.stored_options import decode_options, encode_options
 
 
 class Contents(NamedTuple):

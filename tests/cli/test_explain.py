@@ -67,7 +67,7 @@ def test_the_probe_that_finds_a_match_is_shown(simdb_run):
 
     (row,) = simdb_run("explain", "copy", "fox.txt", "--db", "db", "--method", "bphs").rows
 
-    assert row["probe"] == {"table": 0, "flipped": [], "rank": None}
+    assert row["probe"] == {"table": 0, "flipped": [], "rank": None, "vertices": 0}
 
 
 @pytest.mark.usefixtures("stored")

@@ -11,7 +11,6 @@ import numpy as np
 import xxhash
 
 import simdb
-from simdb.options import decode_options
 from simdb.plan.calibration import decode_calibration
 from simdb.resources import decode_resources
 from simdb.storage import codec, layout
@@ -22,6 +21,7 @@ from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.samples import decode_sample
+from simdb.stored_options import decode_options
 from taking import Taking
 
 KEY = layout.number_key(0)

@@ -17,7 +17,6 @@ from simdb.checks import called
 from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.state.store import Store
 from simdb.errors import Error, InputError
-from simdb.options import encode_options
 from simdb.resources import encode_resources
 from simdb.storage import codec, layout
 from simdb.storage.contents import Contents, idf_checksum, read_options, read_resources
@@ -32,6 +31,7 @@ from simdb.storage.runs.run import Segment, Source, as_segment
 from simdb.storage.transfer.documents import pack_documents, parts_of
 from simdb.storage.transfer.frames import END, FrameWriter
 from simdb.storage.translation import translate
+from simdb.stored_options import encode_options
 
 HEAD, IDF, CALIBRATION = b"head", b"idft", b"cali"
 DOCUMENTS, CLUSTERS, METADATA = b"docs", b"clus", b"meta"

@@ -13,7 +13,6 @@ from simdb.engine.search.question import of_maintained
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import CorruptError, FormatError, ReplacedError
-from simdb.options import encode_options
 from simdb.reports import Finding, ReaderStatistics, RunStatistics, Statistics
 from simdb.storage import codec
 from simdb.storage.check import (
@@ -34,6 +33,7 @@ from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.records.tombstones import live_count
 from simdb.storage.runs.run import Run, Source, run_keys
+from simdb.stored_options import encode_options
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"

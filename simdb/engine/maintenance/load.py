@@ -39,7 +39,7 @@ from simdb.errors import (
     NotFoundError,
 )
 from simdb.idf import IdfTable
-from simdb.options import Options, decode_options
+from simdb.options import Options
 from simdb.resources import Resources, decode_resources
 from simdb.storage import codec, contents, layout
 from simdb.storage.environment import registry
@@ -54,6 +54,7 @@ from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_b
 from simdb.storage.runs.run import Source
 from simdb.storage.transfer.documents import unpack_documents
 from simdb.storage.transfer.frames import END, FrameReader
+from simdb.stored_options import decode_options
 from simdb.values import ORDINALS_MAX
 
 # The limits of one commit, and so of the memory for it.

@@ -7,7 +7,7 @@ from simdb.checks import one_of, shown
 from simdb.engine.state.store import Store
 from simdb.errors import ExistsError, FormatError, InputError, OptionError
 from simdb.index.defaults import settled
-from simdb.options import Options, check_same
+from simdb.options import Options
 from simdb.resources import Resources
 from simdb.sketch.kinds import sketcher_of
 from simdb.sketch.packages import take_resources, warn_of_changes
@@ -16,6 +16,7 @@ from simdb.storage.environment import registry
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 from simdb.storage.files import location
+from simdb.stored_options import check_same
 
 MODES = ("r", "w", "c", "x")
 

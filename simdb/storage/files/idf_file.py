@@ -26,11 +26,11 @@ import xxhash
 from simdb import kernel
 from simdb.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.idf import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
-from simdb.options import decode_settings
 from simdb.storage import codec
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE, IDF_TEMPORARY
 from simdb.storage.translation import translate
+from simdb.stored_options import decode_settings
 
 MAGIC = b"simdbidf"
 VERSION = 1

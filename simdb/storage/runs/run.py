@@ -178,7 +178,7 @@ class Run:
         self._mapped: list[npt.NDArray[Any]] = []  # fetched arrays that lie in the map
         self._searchable: dict[tuple[int, int], Table] = {}
         self._unweighted: npt.NDArray[np.int64] | None = None
-        # A run in memory has no sample until it gets one.
+        # A run in memory has no sample.
         self._sample: F32 | None = None
         self._is_sample_known = tables is not None
 
@@ -215,10 +215,6 @@ class Run:
                 self._sample = None if value is None else decode_sample(number, value)
             self._is_sample_known = True
         return self._sample
-
-    def hold_sample(self, sample: F32) -> None:
-        """Hold sampled pairs of a run in memory until they are written with it."""
-        self._sample, self._is_sample_known = sample, True
 
     def column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         """Return one column of one segment."""
