@@ -6,7 +6,7 @@ import golden
 import pytest
 
 from simdb import kernel
-from simdb.numpy_kernel import sketch as fallback
+from simdb.numpy_kernel import single, sketch
 
 STORED = json.loads(golden.STORED.read_text())
 VARIANTS = list(dict.fromkeys([*kernel.variants(), "numpy"]))
@@ -18,9 +18,10 @@ def variant(request, monkeypatch):
     if request.param in kernel.variants():
         kernel.select(request.param)
     else:
-        for name in vars(kernel):
-            if hasattr(fallback, name) and name not in ("np", "select", "variants"):
-                monkeypatch.setattr(kernel, name, getattr(fallback, name))
+        for module in (sketch, single):
+            for name in vars(kernel):
+                if hasattr(module, name) and name not in ("np", "select", "variants"):
+                    monkeypatch.setattr(kernel, name, getattr(module, name))
     yield request.param
     kernel.select(kernel.variants()[-1])
 
