@@ -60,6 +60,14 @@ class Forest:
     """A union-find over the numbers 0 .. count - 1."""
 
     def __init__(self, count: int) -> None: ...
+    @property
+    def parents(self) -> U32:
+        """The parent of each number, uint32[count]: a smaller member of its component.
+
+        The smallest member is its own parent.  Searches read the array between two calls of `join`,
+        and may attach a number to a smaller member.
+        """
+
     def join(self, left: U32, right: U32) -> None:
         """Put left[i] and right[i] into one component, for every i."""
     def labels(self) -> U32:

@@ -146,21 +146,19 @@ def first_descent(const uint64_t[::1] keys not None):
 cdef class Forest:
     """A union-find over the numbers 0 .. count - 1."""
 
-    cdef uint32_t *parents
+    cdef readonly object parents  # uint32[count]
+    cdef uint32_t *start
     cdef int64_t count
 
     def __cinit__(self, count):
         if not 0 <= count <= ORDINAL_COUNT_MAX:
             raise ValueError(f"count is {count}, not from 0 to {ORDINAL_COUNT_MAX}")
         self.count = operator.index(count)
-        self.parents = <uint32_t *>malloc(max(self.count, 1) * sizeof(uint32_t))
-        if self.parents == NULL:
-            raise MemoryError(f"no memory for a forest of {count} numbers")
+        room = np.empty(max(self.count, 1), np.uint32)
+        cdef uint32_t[::1] whole = room
+        self.parents, self.start = room[: self.count], &whole[0]
         with nogil:
-            arrange_plant(self.parents, self.count)
-
-    def __dealloc__(self):
-        free(self.parents)
+            arrange_plant(self.start, self.count)
 
     def join(self, const uint32_t[::1] left not None, const uint32_t[::1] right not None):
         """Put left[i] and right[i] into one component, for every i."""
@@ -170,7 +168,7 @@ cdef class Forest:
         if left.shape[0]:
             with nogil:
                 wrong = arrange_join(
-                    self.parents, self.count, &left[0], &right[0], left.shape[0]
+                    self.start, self.count, &left[0], &right[0], left.shape[0]
                 )
         if wrong >= 0:
             number = max(left[wrong], right[wrong])
@@ -182,7 +180,7 @@ cdef class Forest:
         cdef uint32_t[::1] out = labels
         if self.count:
             with nogil:
-                arrange_label(self.parents, self.count, &out[0])
+                arrange_label(self.start, self.count, &out[0])
         return labels
 
 

@@ -240,6 +240,9 @@ cdef extern from "polytopes.h" nogil:
         const uint8_t *queries
         size_t count
         const uint32_t *after
+        uint32_t *parents
+        size_t parent_count
+        const uint32_t *members
         const float *thresholds
         float similarity
         unsigned distance

@@ -305,14 +305,11 @@ def polytope_probe(
 
     The answer is the first table that reaches it; what the header costs there, in the unit of
     `polytope_costs`; and the headers of `width` bits of `query` and of `stored` in that table.
-    Where their vertices differ (7, 6, 5 and 4 bits), the search has replaced that of the query.
+    Where vertices differ (7, 6, 5 and 4 bits), the search has replaced the query's.
     """
 
 def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int) -> I64:
-    """Return how many headers of `width` bits a search from each vector looks up: int64[n].
-
-    The number is the sum over all tables of one run, whatever its window.
-    """
+    """Return how many headers of `width` bits each vector looks up in all tables of a run."""
 
 class Polytopes:
     """The runs of cross-polytope keys and the vectors of one collection, prepared for searching.
@@ -358,6 +355,7 @@ class Polytopes:
         delta_distance: int,
         first: bool,
         after: U32 | None,
+        forest: tuple[U32, U32] | None = None,
     ) -> tuple[I64, U32, U8, F32]:
         """Return the stored vectors at least `similarity` to each query that some table reaches.
 
@@ -377,6 +375,8 @@ class Polytopes:
         `first`: at most one match for each query, any of its matches; near headers are looked up
         before the others.
         `after`: for query i only ordinals greater than after[i].
+        `forest`: the parents of a `Forest` over ordinals, and each query's ordinal.  What is in
+        the component of the query is no match.
 
         CorruptError: a candidate has no vector.
         """

@@ -340,7 +340,5 @@ cdef class Vectors:
         return result
 
 
-include "search/polytope_keys.pxi"
-
-
+include "search/polytope.pxi"
 include "search/polytopes.pxi"

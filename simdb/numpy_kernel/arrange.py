@@ -136,7 +136,7 @@ class Forest:
         """Start with `count` components of one number each."""
         if not 0 <= count <= ORDINAL_COUNT_MAX:
             raise ValueError(f"count is {count}, not from 0 to {ORDINAL_COUNT_MAX}")
-        self._parents = np.arange(count, dtype=np.uint32)
+        self.parents = np.arange(count, dtype=np.uint32)
 
     def join(self, left: U32, right: U32) -> None:
         """Put left[i] and right[i] into one component, for every i."""
@@ -149,26 +149,27 @@ class Forest:
             is_apart = left != right
             left, right = left[is_apart], right[is_apart]
             # Each root gets one of its smaller partners as parent; other partners wait a round.
-            np.minimum.at(self._parents, np.maximum(left, right), np.minimum(left, right))
+            np.minimum.at(self.parents, np.maximum(left, right), np.minimum(left, right))
 
     def labels(self) -> U32:
         """Return the smallest member of each number's component: uint32[count]."""
-        return self._roots(np.arange(len(self._parents), dtype=np.uint32))
+        return self._roots(np.arange(len(self.parents), dtype=np.uint32))
 
     def _roots(self, numbers: U32) -> U32:
         """Return the root of each number, and shorten the paths to the roots."""
         while True:
-            parents = self._parents[numbers]
-            above = self._parents[parents]
+            # A number with a larger parent counts as a root.
+            parents = np.minimum(self.parents[numbers], numbers)
+            above = np.minimum(self.parents[parents], parents)
             if np.array_equal(parents, above):
                 return parents
-            self._parents[numbers] = above
+            self.parents[numbers] = above
 
     def _check(self, numbers: U32) -> None:
         """Raise TypeError or ValueError unless these are numbers of the forest."""
         _check_column(numbers, np.uint32)
-        if len(numbers) and int(numbers.max()) >= len(self._parents):
-            raise ValueError(f"number {numbers.max()} is not among {len(self._parents)}")
+        if len(numbers) and int(numbers.max()) >= len(self.parents):
+            raise ValueError(f"number {numbers.max()} is not among {len(self.parents)}")
 
 
 def encode_ids(ids: Sequence[Any]) -> tuple[I64, U8, U64]:

@@ -101,6 +101,7 @@ class Polytopes:
         delta_distance: int,
         first: bool,
         after: U32 | None,
+        forest: tuple[U32, U32] | None = None,
     ) -> Found:
         """Find the stored vectors at least `similarity` to each query that some table reaches."""
         self._check(vectors, thresholds, distance, delta_distance, after)
@@ -113,6 +114,8 @@ class Polytopes:
             for column, table in zip(run, rotated, strict=True):
                 found += _probe(column, window, table, cuts, queries, distance)
         pairs = self._living(found, after)
+        if forest is not None:
+            pairs = _apart(pairs, *forest, len(vectors))
         return self._measured(vectors, queries, *pairs, np.float32(similarity), first)
 
     def search_one(
@@ -191,6 +194,31 @@ class Polytopes:
             kept = kept[np.unique(numbers[kept], return_index=True)[1]]
         offsets = np.searchsorted(numbers[kept], np.arange(len(vectors) + 1)).astype(np.int64)
         return offsets, ordinals[kept], distances[kept], similarities[kept]
+
+
+def _apart(pairs: Candidates, parents: U32, members: U32, count: int) -> Candidates:
+    """Return the candidates that are not in the component of their query."""
+    array(parents, np.uint32)
+    if len(array(members, np.uint32)) != count:
+        raise ValueError(f"a forest must have one number for each of {count} queries")
+    if count and int(members.max()) >= len(parents):
+        raise ValueError(f"number {members.max()} is not among {len(parents)}")
+    numbers, ordinals = pairs
+    inside = np.flatnonzero(ordinals < len(parents))
+    is_apart = np.ones(len(ordinals), np.bool_)
+    is_apart[inside] = _roots(parents, ordinals[inside]) != _roots(
+        parents, members[numbers[inside]]
+    )
+    return numbers[is_apart], ordinals[is_apart]
+
+
+def _roots(parents: U32, numbers: U32) -> U32:
+    """Return the root of each number; see `Forest`."""
+    while True:
+        above = np.minimum(parents[numbers], numbers)
+        if np.array_equal(above, numbers):
+            return numbers
+        numbers = above
 
 
 def _probe(

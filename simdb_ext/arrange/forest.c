@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "root.h"
+
 /* Pairs between the prefetch of a parent and its use. */
 #define FOREST_AHEAD 16
 
@@ -9,21 +11,6 @@ void arrange_plant(uint32_t *parents, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         parents[i] = (uint32_t)i;
-}
-
-/* Return the root of `number`.  Every other number on the way is attached to its grandparent, which
-   halves the path. */
-static uint32_t find(uint32_t *parents, uint32_t number)
-{
-    for (;;) {
-        uint32_t parent = parents[number];
-        uint32_t above = parents[parent];
-
-        if (parent == above)
-            return parent;
-        parents[number] = above;
-        number = above;
-    }
 }
 
 int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
@@ -37,8 +24,8 @@ int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
         if (left[i] >= count || right[i] >= count)
             return i;
 
-        uint32_t one = find(parents, left[i]);
-        uint32_t two = find(parents, right[i]);
+        uint32_t one = find_root(parents, left[i]);
+        uint32_t two = find_root(parents, right[i]);
 
         /* A parent is never larger than its child, so one pass from the lowest number up sets all
            labels. */
@@ -53,7 +40,8 @@ int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
 void arrange_label(uint32_t *parents, int64_t count, uint32_t *labels)
 {
     for (int64_t i = 0; i < count; i++)
-        parents[i] = parents[parents[i]];
+        if (parents[i] < i)
+            parents[i] = parents[parents[i]];
     if (count > 0)
         memcpy(labels, parents, (size_t)count * sizeof *labels);
 }

@@ -2,6 +2,7 @@
 
 #include "kernel.h"
 #include "polytope.h"
+#include "root.h"
 
 enum {
     GROUP = SEARCH_SIFTING,
@@ -24,6 +25,7 @@ struct group {
     uint64_t fingerprints[GROUP];
     uint64_t tags[GROUP]; /* lower bits of the keys */
     double deviations[GROUP];
+    uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
     struct search_weights weights[GROUP];
     uint8_t done[GROUP];
     int8_t unpacked[GROUP][2 * POLYTOPE_WIDTH_MAX];
@@ -80,6 +82,8 @@ static void begin_group(struct searching *searching, size_t first)
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
         group->deviations[i] = polytope_deviation(group->weights[i].norm);
         group->done[i] = 0;
+        if (request->parents != NULL)
+            group->roots[i] = find_root(request->parents, request->members[first + i]);
     }
     if (scratch->generation > UINT32_MAX - 2 * GROUP) {
         memset(scratch->seen, 0, sizeof scratch->seen);
@@ -100,6 +104,15 @@ static int is_seen(struct scratch *scratch, unsigned query, uint32_t ordinal)
         return 1;
     *slot = entry;
     return 0;
+}
+
+/* Return whether a document is in the component of a query. */
+static int is_joined(const struct searching *searching, unsigned query, uint32_t ordinal)
+{
+    const struct polytope_request *request = searching->request;
+
+    return request->parents != NULL && ordinal < request->parent_count
+           && find_root(request->parents, ordinal) == searching->scratch->group.roots[query];
 }
 
 /* Measure `count` candidates of one query, from candidate `start` on. */
@@ -139,7 +152,7 @@ static size_t gather_candidates(struct searching *searching)
         if ((request->first && scratch->group.done[query])
             || (request->after != NULL && ordinal <= request->after[scratch->group.first + query])
             || search_marked(tables->dead, tables->dead_bytes, ordinal)
-            || is_seen(scratch, query, ordinal))
+            || is_seen(scratch, query, ordinal) || is_joined(searching, query, ordinal))
             continue;
         const uint8_t *vector = search_vector_at(&tables->vectors, ordinal, &searching->near);
         if (vector == NULL) {

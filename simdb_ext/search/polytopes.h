@@ -38,6 +38,9 @@ struct polytope_request {
     const uint8_t *queries; /* packed vectors */
     size_t count;
     const uint32_t *after;   /* NULL: any ordinal */
+    uint32_t *parents;       /* of a forest, see root.h; NULL: none */
+    size_t parent_count;
+    const uint32_t *members; /* with a forest: the number of each query in it */
     const float *thresholds; /* of each run */
     float similarity;
     unsigned distance;       /* of the tag bits of keys in runs */
@@ -49,8 +52,9 @@ struct polytope_request {
    to 64 bytes. */
 size_t search_polytopes_scratch(void);
 
-/* Find the matches of all queries; a match may be found twice.  Return whether all candidates have
-   vectors; otherwise `missing` is an ordinal without. */
+/* Find the matches of all queries; a match may be found twice.  With a forest, leave out documents
+   in the component of the query; paths in the forest become shorter.  Return whether all candidates
+   have vectors; otherwise `missing` is an ordinal without. */
 int search_polytopes(const struct search_polytopes *tables, const struct polytope_request *request,
                      void *scratch, struct search_found *found, uint32_t *missing);
 

@@ -1,4 +1,4 @@
-# Searching the tables of cross-polytope keys, for `_search.pyx`.
+# Searching tables of cross-polytope keys, for `_search.pyx`.
 
 cdef class Floats:
     """The numbers of an array of float32, held as long as this object lives."""
@@ -30,6 +30,25 @@ cdef Memory take_scratch():
         memory = Memory(search_polytopes_scratch() + 64)
         memset(memory.start, 0, search_polytopes_scratch() + 64)
     return memory
+
+
+cdef const uint32_t *take_forest(Views views, object forest, size_t count,
+                                 polytope_request *request) except? NULL:
+    """Take the parents of a forest, or None; return the number of each query in it."""
+    cdef Py_buffer *parents
+    cdef const uint32_t *members
+    cdef size_t i
+    request.parents, request.parent_count = NULL, 0
+    if forest is None:
+        return NULL
+    parents = views.take(forest[0], UINT32, 4, 1, True)
+    if <size_t> views.uint32(forest[1], &members) != count:
+        raise ValueError(f"a forest must have one number for each of {count} queries")
+    for i in range(count):
+        if members[i] >= <size_t> parents.shape[0]:
+            raise ValueError(f"number {members[i]} is not among {parents.shape[0]}")
+    request.parents, request.parent_count = <uint32_t *> parents.buf, parents.shape[0]
+    return members
 
 
 cdef class Polytopes:
@@ -159,15 +178,16 @@ cdef class Polytopes:
         return 0
 
     def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
-               bint first, after):
+               bint first, after, forest=None):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
         global spare_scratch
-        cdef Views views = Views(4)
+        cdef Views views = Views(6)
         cdef polytope_request request
         cdef size_t width = self.tables.vectors.width, start = 0, size, group
         cdef Py_buffer *query = views.vectors(vectors, width)
         cdef Py_buffer *given = views.take(thresholds, FLOAT32, 4)
         cdef const uint32_t *all_after
+        cdef const uint32_t *members
         cdef size_t total = query.shape[0]
         cdef Memory scratch = take_scratch()
         cdef uint32_t missing
@@ -175,6 +195,7 @@ cdef class Polytopes:
         self.take_request(&request, <const float *> given.buf, given.shape[0], similarity,
                           distance, delta_distance, first)
         views.after(after, total, &all_after)
+        members = take_forest(views, forest, total, &request)
         group = min(total, <size_t> LOOKUP_QUERIES_MAX)
         matches = Matches(total, group, True)
         matches.is_repeating, matches.is_first = True, first
@@ -182,6 +203,7 @@ cdef class Polytopes:
         while start < total:
             request.queries = <const uint8_t *> query.buf + start * width
             request.after = all_after + start if all_after != NULL else NULL
+            request.members = members + start if members != NULL else NULL
             request.count = min(size, total - start)
             with nogil:
                 is_whole = search_polytopes(&self.tables, &request, aligned(scratch.start),
@@ -227,6 +249,7 @@ cdef class Polytopes:
         self.take_request(&request, given.start, given.count, similarity, distance,
                           delta_distance, first)
         request.queries, request.count, request.after = query.start, 1, NULL
+        request.parents = NULL
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         while True:
             with nogil:

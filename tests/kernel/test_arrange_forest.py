@@ -68,3 +68,28 @@ def test_numbers_beyond_the_forest_are_refused(arrange, pair):
 def test_ends_of_unequal_number_are_refused(arrange):
     with pytest.raises(ValueError, match="ends"):
         arrange.Forest(5).join(np.zeros(2, np.uint32), np.zeros(1, np.uint32))
+
+
+def test_parents_lead_to_the_labels(arrange):
+    forest = arrange.Forest(7)
+    forest.join(*columns([(6, 4), (4, 2), (5, 3)]))
+
+    parents = forest.parents
+
+    assert parents.dtype == np.uint32
+    assert len(parents) == 7
+    assert (parents <= np.arange(7)).all()
+    assert parents[parents[parents]].tolist() == [0, 1, 2, 3, 2, 3, 2]
+    assert arrange.Forest(0).parents.tolist() == []
+
+
+@pytest.mark.parametrize("parent", [1, 4, 5, 2**32 - 1])
+def test_a_parent_that_is_too_large_does_not_lead_out_of_the_forest(arrange, parent):
+    forest = arrange.Forest(5)
+    forest.parents[0] = parent
+
+    forest.join(*columns([(3, 0), (4, 3)]))
+    labels = forest.labels()
+
+    assert len(labels) == 5
+    assert labels[1:3].tolist() == [1, 2]

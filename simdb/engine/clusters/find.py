@@ -1,7 +1,8 @@
 """Clusters: connected components of the matching pairs, or stars around representatives.
 
 Equal documents are linked to each other first, and one of them takes part in the search, so a
-thousand copies make a thousand links and not half a million pairs.
+thousand copies make a thousand links and not half a million pairs.  Where connected components are
+wanted, documents that are connected already are not compared.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ from simdb.engine.clusters.equal import first_equal_rows
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.star import find_stars
 from simdb.engine.search.couples import searched, table_of_equals
-from simdb.engine.search.sweep import find_links
+from simdb.engine.search.sweep import join_links
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.storage.records.tombstones import Bitmap, with_deleted
@@ -61,8 +62,8 @@ def connected_labels(state: State, criterion: Criterion) -> U32:
     forest, copies, left_out = _linked_copies(state, criterion)
     if len(copies):
         left_out = with_deleted(left_out, copies, state.next_ordinal)
-    for couples in find_links(state.without(left_out), criterion):
-        forest.join(couples.left, couples.right)
+    for _ in join_links(state.without(left_out), criterion, forest):
+        pass
     labels: U32 = forest.labels()
     return labels
 

@@ -15,7 +15,7 @@ from simdb import kernel
 from simdb.bits import bit_counts
 from simdb.engine.clusters.equal import first_equal
 from simdb.engine.search.lookup import search
-from simdb.engine.search.sweep import find_links, look_up
+from simdb.engine.search.sweep import join_links, look_up
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES, View
@@ -117,7 +117,7 @@ def _compared(
 
 
 def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iterator[Links]:
-    """Yield the positions of sketches that match each other."""
+    """Yield positions of sketches that match each other, enough to connect all that match."""
     count = len(sketches)
     if count < 2:
         return
@@ -132,8 +132,7 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
         runs.append(seal(delta, state.keying, -1, state.source.header_offset))
         delta = Delta(count, state.width, state.keying).view()
     among = state.over(View(runs, delta, None, state.kind, None))
-    for couples in find_links(among, criterion):
-        yield couples.left, couples.right
+    yield from join_links(among, criterion, kernel.Forest(count))
 
 
 def _stored_equals(state: State, sketches: Sketches, *, is_measured: bool) -> I64:

@@ -27,6 +27,7 @@ OneFound = list[Match] | Rows | None
 SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], OneFound]
 SearchBits = Callable[[State, int, Plan, bool], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], Iterator[Couples] | None]
+Joining = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
 LinksAmong = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
 
 
@@ -85,6 +86,9 @@ class Method:
     `search_bits` is the fast form for one ready fingerprint; it returns ordinals and distances,
     rows if they are many, or None.
     `links` returns every matching pair once, in chunks, or None if each document must be looked up.
+    `joining` is the fast form where only connected components are wanted: it takes the parents of a
+    forest over ordinals, in which each chunk of pairs is joined before the next is asked for, and
+    may leave out pairs within a component.
     `links_among` returns the matching pairs among some documents, by position.
     `tables`: the tables of a run that a plan reads.  `scans_vectors`: whether a plan measures
     every stored vector and reads no table.  `compares`: whether every query is compared with a
@@ -95,6 +99,7 @@ class Method:
     search_one: SearchOne | None = None
     search_bits: SearchBits | None = None
     links: Links | None = None
+    joining: Joining | None = None
     links_among: LinksAmong | None = None
     tables: Callable[[State, Plan, Run], Iterator[Table]] = no_tables
     scans_vectors: Callable[[Plan], bool] = never

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.engine.search.couples import Batches, Couples, estimated, searched
 from simdb.engine.search.lookup import search
 from simdb.engine.search.methods.register import method_of
@@ -35,6 +36,25 @@ def find_links(state: State, criterion: Criterion) -> Iterator[Couples]:
     walk = method_of(state, plan).links
     walked = None if walk is None else walk(state, criterion, plan)
     return _look_up_all(state, criterion, plan) if walked is None else walked
+
+
+def join_links(
+    state: State, criterion: Criterion, forest: kernel.Forest
+) -> Iterator[tuple[U32, U32]]:
+    """Join matching pairs in `forest`, and yield them, until all that match are connected.
+
+    `forest` is over ordinals.  A method may leave out pairs that are connected already, so that a
+    large group of similar documents costs its members and not its pairs.
+    """
+    plan = state.plan(criterion, is_swept=True)
+    walk = method_of(state, plan).joining
+    if walk is None:
+        found = find_links(state, criterion)
+    else:
+        found = walk(state, criterion, plan, forest.parents)
+    for couples in found:
+        forest.join(couples.left, couples.right)
+        yield couples.left, couples.right
 
 
 def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

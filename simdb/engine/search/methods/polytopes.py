@@ -97,6 +97,23 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         yield replace(couples, left=recent[couples.left], right=recent[couples.right])
 
 
+def joining(state: State, criterion: Criterion, plan: Plan, parents: U32) -> Iterator[Couples]:
+    """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
+
+    Documents that are in the component of the query are not measured.
+    """
+    nothing = Delta(state.delta.stop, state.width, state.keying).view()
+    runs, rest = state.only(state.runs, nothing), state.only([], state.delta)
+    stored = searched(runs, is_measured=True).ordinals
+    recent = searched(rest, is_measured=True).ordinals
+    steps = (runs, stored, True), (runs, recent, False), (rest, recent, False)
+    for among, ordinals, either in steps:
+        for queries, rows in _looked_up(
+            state, among, criterion, plan, ordinals, either=either, parents=parents
+        ):
+            yield Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+
+
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield the cross-polytope tables of a run."""
     return (run.polytope_table(at, state.source) for at in range(plan.tables))
@@ -140,7 +157,7 @@ def _differing_vertices(own: int, probed: int, width: int) -> int:
 
 def _search(
     state: State, vectors: U8, criterion: Criterion, plan: Plan, *, either: bool,
-    first: bool = False, after: U32 | None = None,
+    first: bool = False, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
 ) -> Rows:  # fmt: skip
     assert criterion.similarity is not None
     share, limit = shares(criterion.similarity, criterion.recall)
@@ -154,6 +171,7 @@ def _search(
         delta_distance=plan.distance,
         first=first and criterion.distance is None,
         after=after,
+        forest=forest,
     )
     rows = Rows(*found)
     if criterion.distance is None:
@@ -162,16 +180,25 @@ def _search(
 
 
 def _looked_up(
-    state: State, among: State, criterion: Criterion, plan: Plan, ordinals: U32, *, either: bool
+    state: State,
+    among: State,
+    criterion: Criterion,
+    plan: Plan,
+    ordinals: U32,
+    *,
+    either: bool,
+    parents: U32 | None = None,
 ) -> Iterator[tuple[U32, Rows]]:
     """Yield batches of documents, with the matches of each in `among`, themselves left out.
 
-    `ordinals`: documents of `state`.
+    `ordinals`: documents of `state`.  `parents`: of a forest; matches in the component of the
+    document are left out, too.
     """
     batches = Batches(ordinals)
     for queries in batches:
         vectors = state.vectors(queries).gather(queries)
-        rows = _search(among, vectors, criterion, plan, either=either)
+        forest = None if parents is None else (parents, queries)
+        rows = _search(among, vectors, criterion, plan, either=either, forest=forest)
         state.check_known(rows.ordinals)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != queries[rows.queries]))
         batches.found(len(rows.ordinals))
@@ -209,6 +236,7 @@ METHOD = Method(
     search=search,
     search_one=search_one,
     links=links,
+    joining=joining,
     links_among=links_among,
     tables=tables,
     compares=compares,

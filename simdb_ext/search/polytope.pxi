@@ -1,4 +1,4 @@
-# Cross-polytope keys and costs of vectors, for `_search.pyx`.
+# Cross-polytope keys, for `_search.pyx`.
 
 cdef Py_buffer *polytope_vectors(Views views, object vectors) except NULL:
     """Return the buffer of packed vectors that can be rotated."""

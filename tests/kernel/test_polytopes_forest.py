@@ -1,0 +1,107 @@
+"""Searches of cross-polytope tables with a forest leave out what is connected with the query."""
+
+import numpy as np
+import polytope_oracle as oracle
+import pytest
+
+from simdb.numpy_kernel.arrange import Forest
+
+TABLES = 3
+COUNT = 240
+LIMITS = {"similarity": 0.3, "distance": 30, "delta_distance": 30, "first": False, "after": None}
+
+
+def near_vectors(seed, count, width=16):
+    """Make vectors in a few neighbourhoods, some of them equal."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 256, (5, width), np.uint8)
+    change = generator.integers(0, 256, (count, width), np.uint8)
+    change[generator.random((count, width)) < generator.random((count, 1)) * 0.5 + 0.5] = 0
+    return centres[generator.integers(0, 5, count)] ^ change
+
+
+@pytest.fixture
+def case(search):
+    """Return tables of two runs and a delta, all vectors and the thresholds."""
+    vectors = near_vectors(3, COUNT)
+    bounds = ((0, 150, 13), (150, 200, 7))
+    columns = [
+        oracle.columns(vectors[start:stop], range(start, stop), width, TABLES)
+        for start, stop, width in bounds
+    ]
+    delta = oracle.delta(vectors[200:], range(200, COUNT))
+    tables = search.Polytopes(16, [(0, vectors)], columns, delta, None)
+    return tables, vectors, np.array([1.5, 1.1], np.float32)
+
+
+def joined(count, pairs, seed=0):
+    """Return a forest of `count` numbers in which random pairs are joined."""
+    forest = Forest(count)
+    generator = np.random.default_rng(seed)
+    forest.join(*generator.integers(0, count, (2, pairs), np.uint32))
+    return forest
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 60, 150, 2000])
+@pytest.mark.parametrize("count", [COUNT, 170])
+def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
+    tables, vectors, thresholds = case
+    members = np.arange(0, count, 3, dtype=np.uint32)
+    forest = joined(count, pairs)
+    labels = [*forest.labels().tolist(), *range(count, COUNT)]
+    every = oracle.rows(tables.search(vectors[members], thresholds=thresholds, **LIMITS))
+
+    found = tables.search(
+        vectors[members], thresholds=thresholds, forest=(forest.parents, members), **LIMITS
+    )
+
+    assert sum(map(len, every)) > 1000
+    assert oracle.rows(found) == [
+        [row for row in rows if labels[row[0]] != labels[member]]
+        for member, rows in zip(members.tolist(), every, strict=True)
+    ]
+
+
+def test_a_search_leaves_the_components_as_they_are(case):
+    tables, vectors, thresholds = case
+    members = np.arange(COUNT, dtype=np.uint32)
+    chain = Forest(COUNT)
+    chain.parents[1:] = members[:-1]
+    other = joined(COUNT, 100)
+    before = other.labels()
+
+    found = tables.search(vectors, thresholds=thresholds, forest=(chain.parents, members), **LIMITS)
+    tables.search(vectors, thresholds=thresholds, forest=(other.parents, members), **LIMITS)
+
+    assert oracle.rows(found) == [[]] * COUNT
+    assert not chain.labels().any()
+    assert other.labels().tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parents_that_are_no_forest_give_an_answer(case, seed):
+    tables, vectors, thresholds = case
+    members = np.arange(COUNT, dtype=np.uint32)
+    generator = np.random.default_rng(seed)
+    parents = generator.integers(0, generator.choice([COUNT, 2**32]), COUNT, np.uint32)
+    every = oracle.rows(tables.search(vectors, thresholds=thresholds, **LIMITS))
+
+    found = tables.search(vectors, thresholds=thresholds, forest=(parents, members), **LIMITS)
+
+    rows = zip(oracle.rows(found), every, strict=True)
+    assert all(set(some) <= set(others) for some, others in rows)
+
+
+def test_forests_that_do_not_fit_the_queries_are_refused(case):
+    tables, vectors, thresholds = case
+    parents, members = np.arange(9, dtype=np.uint32), np.arange(3, dtype=np.uint32)
+
+    for forest in (
+        (parents, members[:2]),
+        (parents, members + np.uint32(7)),
+        (parents[:0], members),
+        (parents.astype(np.int64), members),
+        (parents, members.astype(np.int64)),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            tables.search(vectors[:3], thresholds=thresholds, forest=forest, **LIMITS)
