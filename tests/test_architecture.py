@@ -71,7 +71,7 @@ FOLDERS = {
         "state.view", "state.polytope_tables", "state.fingerprint_kind",
         "state.signature_kind", "state.kinds",
         "state.state", "state.store", "state.opening", "state.documents", "state.incoming",
-        "search.rows", "search.couples", "search.method", "search.measure",
+        "search.rows", "search.couples", "search.crowds", "search.method", "search.measure",
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
         "search.methods.polytopes", "search.methods.rotation", "search.methods.bands",
         "search.methods.register",

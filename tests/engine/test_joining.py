@@ -5,6 +5,7 @@ import pytest
 
 import simdb
 from simdb import kernel
+from simdb.engine.search import crowds
 from simdb.vector_form import fingerprints_of
 
 
@@ -66,6 +67,20 @@ def test_clusters_are_the_components_of_the_pairs(made, delta, asked):
 
     assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
     assert len(pairs.left) > 200
+
+
+@pytest.mark.parametrize("least", [2, 20, 200])
+@pytest.mark.parametrize("delta", [0, 60])
+def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, least, delta):
+    weights = grouped_weights(HEAVY, seed=7)
+    database = made(weights, delta=delta)
+    pairs = database.find_all(method="polytope")
+    monkeypatch.setattr(crowds, "CROWD_MIN", least)
+    monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
+
+    clusters = database.find_clusters(method="polytope")
+
+    assert {frozenset(each) for each in clusters} == components(len(weights), pairs)
 
 
 @pytest.mark.parametrize("method", ["polytope", "exhaustive", "psm", "auto"])

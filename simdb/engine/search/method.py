@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb import kernel
 from simdb.engine.search.couples import Couples
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
@@ -27,7 +28,7 @@ OneFound = list[Match] | Rows | None
 SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], OneFound]
 SearchBits = Callable[[State, int, Plan, bool], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], Iterator[Couples] | None]
-Joining = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
+Joining = Callable[[State, Criterion, Plan, kernel.Forest], Iterator[Couples]]
 LinksAmong = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
 
 
@@ -86,9 +87,9 @@ class Method:
     `search_bits` is the fast form for one ready fingerprint; it returns ordinals and distances,
     rows if they are many, or None.
     `links` returns every matching pair once, in chunks, or None if each document must be looked up.
-    `joining` is the fast form where only connected components are wanted: it takes the parents of a
-    forest over ordinals, in which each chunk of pairs is joined before the next is asked for, and
-    may leave out pairs within a component.
+    `joining` is the fast form where only connected components are wanted: it takes a forest over
+    ordinals, in which each chunk of pairs is joined before the next is asked for, and may leave out
+    pairs within a component.
     `links_among` returns the matching pairs among some documents, by position.
     `tables`: the tables of a run that a plan reads.  `scans_vectors`: whether a plan measures
     every stored vector and reads no table.  `compares`: whether every query is compared with a

@@ -48,10 +48,7 @@ def join_links(
     """
     plan = state.plan(criterion, is_swept=True)
     walk = method_of(state, plan).joining
-    if walk is None:
-        found = find_links(state, criterion)
-    else:
-        found = walk(state, criterion, plan, forest.parents)
+    found = find_links(state, criterion) if walk is None else walk(state, criterion, plan, forest)
     for couples in found:
         forest.join(couples.left, couples.right)
         yield couples.left, couples.right

@@ -19,6 +19,8 @@ from simdb.values import WEIGHTED
 NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 F32 = npt.NDArray[np.float32]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 
 
 def polytopes_of(view: View, source: Source) -> Any:
@@ -26,6 +28,20 @@ def polytopes_of(view: View, source: Source) -> Any:
     if view.polytopes is None:
         view.polytopes = _made(view, source)
     return view.polytopes
+
+
+def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bool_]) -> Any:
+    """Return copies of the tables, and the delta of a view, without the entries of some documents.
+
+    `is_left_out`: by ordinal, of the documents in runs.
+    """
+    tables = range(view.kind.keying.polytopes.table_count)
+    runs = [
+        [_thinned(*_parts(run, table, source), is_left_out) for table in tables]
+        for run in view.runs
+    ]
+    made = kernel.Polytopes(source.width, [], runs, NOTHING, None, view.windows)
+    return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
 
 def thresholds_of(
@@ -75,6 +91,19 @@ def _made(view: View, source: Source) -> Any:
 def _parts(run: Run, table: int, source: Source) -> tuple[Any, Any, Any]:
     part = run.polytope_table(table, source)
     return part.keys, part.ordinals, part.directory
+
+
+def _thinned(
+    keys: U64, ordinals: U32, directory: U32, is_left_out: npt.NDArray[np.bool_]
+) -> tuple[U64, U32, U32]:
+    """Return a table without the entries of some documents; unknown ordinals stay."""
+    is_kept = np.ones(len(ordinals), np.bool_)
+    known = ordinals < len(is_left_out)
+    is_kept[known] = ~is_left_out[ordinals[known]]
+    before = np.zeros(len(keys) + 1, np.uint32)
+    np.cumsum(is_kept, out=before[1:])
+    moved = before[np.minimum(directory, len(keys))]
+    return keys[is_kept], ordinals[is_kept], moved
 
 
 def _weighted_delta(view: View) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:

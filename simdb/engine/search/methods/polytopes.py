@@ -12,10 +12,16 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.search.couples import Batches, Couples, searched
+from simdb.engine.search.crowds import Crowds
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY, Rows
-from simdb.engine.state.polytope_tables import polytope_runs, polytopes_of, thresholds_of
+from simdb.engine.state.polytope_tables import (
+    polytope_runs,
+    polytopes_of,
+    polytopes_without,
+    thresholds_of,
+)
 from simdb.engine.state.state import State
 from simdb.plan.polytopes import shares
 from simdb.plan.problem import Criterion
@@ -29,6 +35,7 @@ VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a 
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+Bools = npt.NDArray[np.bool_]
 
 
 def search(
@@ -97,21 +104,31 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         yield replace(couples, left=recent[couples.left], right=recent[couples.right])
 
 
-def joining(state: State, criterion: Criterion, plan: Plan, parents: U32) -> Iterator[Couples]:
+def joining(
+    state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
+) -> Iterator[Couples]:
     """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
 
-    Documents that are in the component of the query are not measured.
+    Documents that are in the component of the query are not measured, and the members of a crowd
+    are looked up in tables without the crowd.
     """
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs, rest = state.only(state.runs, nothing), state.only([], state.delta)
     stored = searched(runs, is_measured=True).ordinals
     recent = searched(rest, is_measured=True).ordinals
-    steps = (runs, stored, True), (runs, recent, False), (rest, recent, False)
-    for among, ordinals, either in steps:
-        for queries, rows in _looked_up(
-            state, among, criterion, plan, ordinals, either=either, parents=parents
-        ):
-            yield Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+    for ordinals, either in ((stored, True), (recent, False)):
+        crowds = Crowds(forest)
+        found = _looked_up(
+            state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
+        )
+        yield from _as_couples(found)
+        for members, is_member in crowds.groups():
+            among = _without(runs, is_member, len(members))
+            found = _looked_up(state, among, criterion, plan, members, either=either, forest=forest)
+            yield from _as_couples(found)
+    yield from _as_couples(
+        _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
+    )
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -187,23 +204,43 @@ def _looked_up(
     ordinals: U32,
     *,
     either: bool,
-    parents: U32 | None = None,
+    forest: kernel.Forest | None = None,
+    crowds: Crowds | None = None,
 ) -> Iterator[tuple[U32, Rows]]:
     """Yield batches of documents, with the matches of each in `among`, themselves left out.
 
-    `ordinals`: documents of `state`.  `parents`: of a forest; matches in the component of the
-    document are left out, too.
+    `ordinals`: documents of `state`.  `forest`: matches in the component of the document are left
+    out, too.  `crowds`: puts off the documents that are in crowds.
     """
     batches = Batches(ordinals)
-    for queries in batches:
+    for batch in batches:
+        queries = batch if crowds is None else crowds.put_off(batch)
         vectors = state.vectors(queries).gather(queries)
-        forest = None if parents is None else (parents, queries)
-        rows = _search(among, vectors, criterion, plan, either=either, forest=forest)
+        joined = None if forest is None else (forest.parents, queries)
+        rows = _search(among, vectors, criterion, plan, either=either, forest=joined)
         state.check_known(rows.ordinals)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != queries[rows.queries]))
         batches.found(len(rows.ordinals))
         if len(rows.ordinals):
             yield queries, rows
+
+
+def _as_couples(found: Iterator[tuple[U32, Rows]]) -> Iterator[Couples]:
+    """Yield the documents and their matches as pairs, which can be in any order."""
+    for queries, rows in found:
+        yield Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+
+
+def _without(state: State, is_left_out: Bools, query_count: int) -> State:
+    """Return a state in which `query_count` searches find no document that is left out.
+
+    The tables stay whole if passing over those documents costs less than copying the tables.
+    """
+    if query_count * int(np.count_nonzero(is_left_out)) < len(is_left_out):
+        return state
+    view = state.view.without(state.dead)
+    view.polytopes = polytopes_without(view, state.source, is_left_out)
+    return state.over(view)
 
 
 def _first_found(state: State, queries: U32, rows: Rows, criterion: Criterion) -> Couples:
