@@ -103,6 +103,8 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
         words += f"; this is the plan of method={plan.method!r}, at {cost}"
     elif criterion.method != AUTO:
         words += f", but none with method={criterion.method!r}"
+    elif able[0].method in probing.METHODS and plan.method not in probing.METHODS:
+        words += f"; this one does not depend on a sample of pairs, at {cost}"
     elif times > 1.0:
         words += f"; this one finds more, at {cost}"
     else:
@@ -111,8 +113,14 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
 
 
 def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
-    """Return the cheapest plan that reaches the recall, or a better one at a similar cost."""
+    """Return the cheapest plan that reaches the recall, or a better one at a similar cost.
+
+    A plan by probing is right for documents like its sample of pairs.  Where cross-polytope tables
+    reach the recall for any documents, no plan by probing is chosen.
+    """
     able = [plan for plan in ways if plan.recall >= criterion.recall]
+    if any(plan.method in polytopes.METHODS for plan in able):
+        able = [plan for plan in able if plan.method not in probing.METHODS]
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
     worthy = [plan for plan in able if plan.cost_seconds <= dearest]
     return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))

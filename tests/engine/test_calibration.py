@@ -210,6 +210,22 @@ def test_no_plan_costs_more_than_one_without_a_calibration(
     assert "not calibrated" in grown.reason or grown.method == "bphs"
 
 
+def test_no_calibrated_plan_is_chosen_where_cross_polytope_tables_reach_the_recall(open_database):
+    database = calibrated_on_others(open_database)
+    asked = {"n": 10**6, "similarity": 0.9, "recall": 0.9}
+
+    by_default = database.plan(**asked)
+    by_name = database.plan(method="psm", **asked)
+    database.rebuild(polytopes=0)
+    without = database.plan(**asked)
+
+    assert by_default.method == "polytope"
+    assert by_default.considered[0].method in ("psm", "multiprobe")
+    assert "this one does not depend on a sample of pairs" in by_default.choice
+    assert by_name.method == "psm"
+    assert without.method in ("psm", "multiprobe")
+
+
 def test_compaction_keeps_to_what_the_calibration_has_seen(grown):
     grown.delete_many([*range(0, 300), *new_ids(0, 100)])
 
