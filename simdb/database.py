@@ -263,12 +263,12 @@ class Database(Reading):
 
         `sample`: the number of stored documents to compare with all others, drawn at random with
         `seed`; None takes about a second.  It may also be documents like your queries, which teach
-        more, as their weights are known exactly.  The calibration is stored with the speed of this
-        machine and used from then on; see `plan`.
+        more.  The calibration is stored with the speed of this machine and used from then on; see
+        `plan`.  With cross-polytope tables, only method="psm", "multiprobe" and `distance` use it.
 
         A calibration does not cover documents inserted later.  Queries compare these one by one, or
         search as if there were no calibration if that is faster, until the next `calibrate` or
-        `compact`.
+        `compact`, which calibrates again if much is new.
         """
         self._check_writable()
         return maintenance.calibration.calibrate(self._store, sample, seed, errors=errors)

@@ -144,8 +144,9 @@ def test_a_header_that_many_share_is_named(disk, database):
     assert topics(database) == ["headers"]
 
 
-def test_a_calibration_that_is_missing_or_old_is_due(disk, database):
+def test_a_calibration_that_is_missing_or_old_is_due(disk, open_database):
     disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
+    database = open_database(options=simdb.Options(polytopes=0))
     database.insert_many(range(30), [f"some words {at}" for at in range(30)])
     (missing,) = database.advice()
     database.calibrate()
@@ -156,7 +157,20 @@ def test_a_calibration_that_is_missing_or_old_is_due(disk, database):
     assert "no calibration" in missing.message
     (old,) = database.advice()
     assert "does not cover 30 documents" in old.message
-    assert "one by one" in old.reason
+    assert old.reason.startswith("each query by similarity compares them one by one")
+
+
+def test_with_cross_polytope_tables_only_a_stored_calibration_is_due(disk, database):
+    disk.setattr(calibrating, "DUE_DOCUMENTS", 20)
+    database.insert_many(range(30), [f"some words {at}" for at in range(30)])
+    assert topics(database) == []
+    database.calibrate()
+
+    database.insert_many(range(30, 60), [f"some words {at}" for at in range(30, 60)])
+
+    (old,) = database.advice()
+    assert "does not cover 30 documents" in old.message
+    assert old.reason.startswith("each query by method='psm' or 'multiprobe'")
 
 
 def test_modes_that_let_others_in_are_told(disk, database, tmp_path):

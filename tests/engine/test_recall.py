@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from binomial import chance_of
 
 import simdb
 
@@ -53,20 +54,6 @@ def laid_out(blocks, leading=1, **settings):
 def found_pairs(matches):
     queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
     return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
-
-
-def chance_of(found, count, recall):
-    """Return P(X <= found) for X binomial of `count` trials."""
-    return math.fsum(
-        math.exp(
-            math.lgamma(count + 1)
-            - math.lgamma(each + 1)
-            - math.lgamma(count - each + 1)
-            + each * math.log(recall)
-            + (count - each) * math.log1p(-recall)
-        )
-        for each in range(found + 1)
-    )
 
 
 def assert_recall(found, wanted, recall):
@@ -258,7 +245,7 @@ def test_a_calibration_survives_reopening_copying_and_compaction(open_database, 
 
 def test_compaction_calibrates_again_when_the_collection_has_doubled(open_database):
     world = World(CLOSE, stored=3000, copies=0, queries=1)
-    database = open_database(options=laid_out(1))
+    database = open_database(options=laid_out(1, polytopes=0))
     known = []
     for size in (500, 1000, 1500, 2500):
         start = len(database)
@@ -268,6 +255,21 @@ def test_compaction_calibrates_again_when_the_collection_has_doubled(open_databa
             known.append(state.calibration and state.calibration.document_count)
 
     assert known == [None, 1000, 1000, 2500]
+
+
+def test_compaction_calibrates_a_database_with_cross_polytope_tables_only_again(open_database):
+    world = World(CLOSE, stored=2500, copies=0, queries=1)
+    database = open_database(options=laid_out(1))
+    database.insert_many(range(1000), slice_of(world.stored, 0, 1000))
+    database.compact()
+    known = database.stats().calibrated_count
+    database.calibrate()
+    database.insert_many(range(1000, 2500), slice_of(world.stored, 1000, 2500))
+
+    database.compact()
+
+    assert known is None
+    assert database.stats().calibrated_count == 2500
 
 
 def slice_of(every, start, stop):

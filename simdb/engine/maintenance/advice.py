@@ -204,7 +204,10 @@ def _on_calibration(store: Store, state: State, manifest: Manifest) -> Iterator[
     if state.calibration is not None:
         unseen = state.next_ordinal - state.uncovered_from
         what = f"the calibration does not cover {unseen} documents, such as later ones"
-        why = "each query by similarity compares them one by one, or probes more than necessary"
+        asking = "each query by similarity"
+        if store.options.polytopes:
+            asking = "each query by method='psm' or 'multiprobe', or by distance= and recall=,"
+        why = f"{asking} compares them one by one, or probes more than necessary"
     yield Advice(
         "calibration",
         what,

@@ -74,13 +74,14 @@ def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     """Return whether calibrating is worth its time in this state.
 
     Documents inserted since the last calibration are compared one by one.  This costs more than
-    calibrating again once they are a share of `DUE_SHARE` of the documents it covers.
+    calibrating again once they are a share of `DUE_SHARE` of the documents it covers.  Cross-
+    polytope tables need no calibration, so a database that has them gets no first one.
     """
     if store.options.is_minhash or not store.width:
         return False
     weighted = manifest.document_count - manifest.empty_count - manifest.bare_count
     if state.calibration is None:
-        return weighted >= DUE_DOCUMENTS
+        return not store.options.polytopes and weighted >= DUE_DOCUMENTS
     least = max(DUE_DOCUMENTS, int(DUE_SHARE * state.calibration.document_count))
     return min(state.next_ordinal - state.uncovered_from, weighted) >= least
 
