@@ -1,0 +1,172 @@
+"""Searches of cross-polytope tables give the recall asked, whatever is inserted, deleted or merged.
+
+Documents are normal weights of two kinds.  The matches of a hard document are just as similar as
+asked, or more similar by `ABOVE` at most; those of an easy document are very similar, and a run of
+easy documents learns a low threshold.  The truth is an exhaustive search.
+
+A test fails only if fewer matches are found than by chance once in 1e6 searches of exactly this
+recall.  There are about 130 searches, so one of them fails by chance less than once in 7,000 seeds.
+Where a threshold is learnt, all documents are in its sample, so that it adds hardly any chance.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from binomial import chance_of
+
+import simdb
+from simdb import kernel
+from simdb.correction import corrected
+from simdb.engine.write import learning
+from simdb.vector_form import fingerprints_of, unpack
+
+DIMENSIONS = 128
+ABOVE = 0.005
+HARD, EASY, QUERIES = 500, 1100, 500
+SIMILARITIES = (0.8, 0.88, 0.9, 0.95)
+RECALLS = (0.9, 0.95, 0.99)
+METHODS = ("polytope", "auto")
+CHANCE = 1e-6
+OPTIONS = simdb.Options(growth=2, delta_documents=100)
+
+
+def drawn(count, seed):
+    return np.random.default_rng(seed).standard_normal((count, DIMENSIONS)).astype(np.float32)
+
+
+def fingerprints(weights):
+    return simdb.Fingerprints(fingerprints_of(weights), weights)
+
+
+def similarities_of(left, right):
+    """Return the similarity of each row of `left` to the same row of `right`, as stored."""
+    left, right = (unpack(kernel.quantise(each)[1]).astype(np.float32) for each in (left, right))
+    norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
+    return corrected((left * right).sum(axis=1) / norms)
+
+
+def just_similar(weights, similarity, seed):
+    """Return a vector for each row whose similarity is from `similarity` to `ABOVE` more."""
+    generator = np.random.default_rng(seed)
+    made = np.empty_like(weights)
+    left = np.arange(len(weights))
+    wanted = similarity + ABOVE / 2
+    while len(left):
+        noise = generator.standard_normal((len(left), DIMENSIONS))
+        near = (wanted * weights[left] + math.sqrt(1 - wanted**2) * noise).astype(np.float32)
+        reached = similarities_of(weights[left], near)
+        is_made = (reached >= similarity) & (reached < similarity + ABOVE)
+        made[left[is_made]] = near[is_made]
+        left = left[~is_made]
+    return made
+
+
+class World:
+    """Hard documents in pairs, easy ones in pairs, and queries with one hard match each."""
+
+    def __init__(self, similarity):
+        self.similarity = similarity
+        weights = drawn(HARD, 1)
+        self.hard = np.concatenate([weights, just_similar(weights, similarity, 2)])
+        self.queries = fingerprints(just_similar(weights[:QUERIES], similarity, 3))
+        easy = drawn(EASY, 4)
+        self.easy = np.concatenate([easy, easy + 0.05 * drawn(EASY, 5)])
+
+    def insert_hard(self, database):
+        database.insert_many(range(len(self.hard)), fingerprints(self.hard))
+
+    def insert_easy(self, database):
+        names = [f"easy{at}" for at in range(len(self.easy))]
+        database.insert_many(names, fingerprints(self.easy))
+
+
+@pytest.fixture(scope="module", params=SIMILARITIES)
+def world(request):
+    return World(request.param)
+
+
+@pytest.fixture
+def learnt(world, monkeypatch, open_database):
+    """A database that learns from every document what is as similar as asked in its world."""
+    monkeypatch.setattr(learning, "SAMPLED_LEAST", 4096)
+    return open_database(
+        options=simdb.Options(growth=2, delta_documents=100, similarity=world.similarity)
+    )
+
+
+def found_pairs(matches):
+    queries = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    return set(zip(queries.tolist(), matches.ids.tolist(), strict=True))
+
+
+def assert_recalls(database, world):
+    """Assert that the hard matches of the queries are found, as many as asked."""
+    ask = {"similarity": world.similarity}
+    every = database.query_many(world.queries, method="exhaustive", recall=1.0, **ask)
+    wanted = found_pairs(every)
+    assert len(wanted) > QUERIES // 2
+    for method in METHODS:
+        for recall in RECALLS:
+            matches = database.query_many(world.queries, method=method, recall=recall, **ask)
+            found = found_pairs(matches)
+            assert found <= wanted
+            chance = chance_of(len(found), len(wanted), recall)
+            assert chance >= CHANCE, f"{method}, {recall}: {len(found)} of {len(wanted)}"
+
+
+def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, world):
+    database = open_database(options=OPTIONS)
+
+    world.insert_hard(database)
+
+    assert_recalls(database, world)
+
+
+def test_matches_just_as_similar_as_asked_are_found_after_others_were_deleted(learnt, world):
+    world.insert_hard(learnt)
+
+    learnt.delete_many(range(0, len(world.hard), 3))
+
+    assert_recalls(learnt, world)
+
+
+def test_matches_just_as_similar_as_asked_are_found_after_compaction(learnt, world):
+    world.insert_hard(learnt)
+    learnt.delete_many(range(0, len(world.hard), 3))
+
+    learnt.compact()
+
+    assert_recalls(learnt, world)
+
+
+def test_documents_of_a_harder_kind_that_are_inserted_later_are_found(learnt, world):
+    world.insert_easy(learnt)
+
+    world.insert_hard(learnt)
+
+    assert len(learnt.stats().runs) == 2
+    assert_recalls(learnt, world)
+
+
+def test_documents_of_a_harder_kind_are_found_after_compaction(learnt, world):
+    world.insert_easy(learnt)
+    learnt.calibrate()
+    world.insert_hard(learnt)
+
+    learnt.compact()
+
+    assert_recalls(learnt, world)
+
+
+@pytest.mark.parametrize("recall", RECALLS)
+def test_pairs_of_all_kinds_are_found_after_compaction(learnt, world, recall):
+    world.insert_easy(learnt)
+    world.insert_hard(learnt)
+    learnt.compact()
+    ask = {"similarity": world.similarity}
+
+    found = learnt.find_all(method="polytope", recall=recall, **ask)
+
+    wanted = learnt.find_all(method="exhaustive", recall=1.0, **ask)
+    assert chance_of(len(list(found)), len(list(wanted)), recall) >= CHANCE
