@@ -19,7 +19,7 @@ from simdb.text_sketch import TextSketch
 
 # The ways to search fingerprints, and those to search signatures.
 WAYS: dict[type[Population | BandedPopulation], tuple[Way[Any], ...]] = {
-    Population: (exhaustive, tables, probing, polytopes, rotation),
+    Population: (exhaustive, tables, polytopes, probing, rotation),
     BandedPopulation: (bands,),
 }
 # A plan with better recall is chosen if it costs at most this many times the cheapest plan.
@@ -43,7 +43,7 @@ def choose(
     population.check(criterion)
     problem = Problem(criterion, population, calibration, delays)
     if criterion.method == AUTO:
-        return _cheapest(criterion, _plans(problem))
+        return _cheapest(criterion, _candidates(problem))
     (way,) = (way for way in WAYS[type(population)] if criterion.method in way.METHODS)
     return way.named(problem, lambda changed: choose(changed, population, None, delays))
 
@@ -112,15 +112,23 @@ def _choice(plan: Plan, criterion: Criterion, ways: list[Plan]) -> str:
     return words
 
 
-def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
-    """Return the cheapest plan that reaches the recall, or a better one at a similar cost.
+def _candidates(problem: Problem[Any]) -> list[Plan]:
+    """Return the plans to choose from, also plans that miss the recall.
 
     A plan by probing is right for documents like its sample of pairs.  Where cross-polytope tables
-    reach the recall for any documents, no plan by probing is chosen.
+    reach the recall for any documents, no plan by probing is made, which also takes a while.
     """
+    found: list[Plan] = []
+    for way in WAYS[type(problem.population)]:
+        if way is probing and any(plan.method in polytopes.METHODS for plan in found):
+            continue
+        found += way.plans(problem)
+    return found
+
+
+def _cheapest(criterion: Criterion, ways: list[Plan]) -> Plan:
+    """Return the cheapest plan that reaches the recall, or a better one at a similar cost."""
     able = [plan for plan in ways if plan.recall >= criterion.recall]
-    if any(plan.method in polytopes.METHODS for plan in able):
-        able = [plan for plan in able if plan.method not in probing.METHODS]
     dearest = RECALL_WORTH * min(plan.cost_seconds for plan in able)
     worthy = [plan for plan in able if plan.cost_seconds <= dearest]
     return max(worthy, key=lambda plan: (plan.recall, -plan.cost_seconds))
