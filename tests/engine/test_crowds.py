@@ -13,6 +13,7 @@ def forest(monkeypatch):
     """Return a forest of 20 numbers in which groups of four are crowds."""
     monkeypatch.setattr(crowds, "CROWD_MIN", 4)
     monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(crowds, "COUNTED_PAIRS", 3)
     return kernel.Forest(20)
 
 
@@ -37,6 +38,7 @@ def test_a_group_that_grew_becomes_a_crowd(forest):
     put_off = Crowds(forest)
     first = put_off.put_off(numbers(0, 1))
     forest.join(numbers(0, 1, 2), numbers(1, 2, 3))
+    put_off.found(3)
 
     second = put_off.put_off(numbers(2, 3, 4))
 

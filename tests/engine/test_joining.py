@@ -77,6 +77,7 @@ def test_clusters_are_the_same_if_large_groups_are_put_off(made, monkeypatch, le
     pairs = database.find_all(method="polytope")
     monkeypatch.setattr(crowds, "CROWD_MIN", least)
     monkeypatch.setattr(crowds, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(crowds, "COUNTED_PAIRS", 1)
 
     clusters = database.find_clusters(method="polytope")
 

@@ -17,6 +17,8 @@ from simdb import kernel
 # over an entry takes as long as copying an entry, and the tables of n documents are copied.
 CROWD_MIN = 1024
 CROWD_ROOTS = 2
+# Counting reads all labels, so it waits for this number of pairs.
+COUNTED_PAIRS = 512
 
 U32 = npt.NDArray[np.uint32]
 Bools = npt.NDArray[np.bool_]
@@ -26,7 +28,7 @@ class Crowds:
     """The documents that are in crowds, and of these the documents that were put off.
 
     Groups grow while pairs are joined, so they are counted again whenever the number of documents
-    that were looked up has doubled.
+    that were looked up has doubled, and some hundred pairs were found since.
     """
 
     def __init__(self, forest: kernel.Forest) -> None:
@@ -34,19 +36,23 @@ class Crowds:
         self._forest = forest
         count = len(forest.parents)
         self._least = max(CROWD_MIN, CROWD_ROOTS * isqrt(count))
-        self._seen, self._counted_at = 0, 0
+        self._seen, self._counted_at, self._pairs = 0, 0, 0
         self._is_crowded = self._counted(forest.labels())
         self._waiting: list[U32] = []
 
     def put_off(self, ordinals: U32) -> U32:
         """Put off the documents that are in crowds, and return the others."""
-        if self._seen > 2 * self._counted_at:
+        if self._seen > 2 * self._counted_at and self._pairs >= COUNTED_PAIRS:
             self._is_crowded = self._counted(self._forest.labels())
-            self._counted_at = self._seen
+            self._counted_at, self._pairs = self._seen, 0
         self._seen += len(ordinals)
         crowded = self._is_crowded[ordinals]
         self._waiting.append(ordinals[crowded])
         return ordinals[~crowded]
+
+    def found(self, pairs: int) -> None:
+        """Take the number of pairs that were found, and that the caller joins."""
+        self._pairs += pairs
 
     def groups(self) -> Iterator[tuple[U32, Bools]]:
         """Yield the documents that were put off, group by group, and which ordinals are members.

@@ -221,6 +221,8 @@ def _looked_up(
         state.check_known(rows.ordinals)
         rows = rows.chosen(np.flatnonzero(rows.ordinals != queries[rows.queries]))
         batches.found(len(rows.ordinals))
+        if crowds is not None:
+            crowds.found(len(rows.ordinals))
         if len(rows.ordinals):
             yield queries, rows
 
