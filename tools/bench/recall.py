@@ -1,6 +1,6 @@
 """Is the recall given the recall asked, in every state of a database and on every corpus?
 
-Searches with method="auto" for documents of a corpus that have matches, in these states: as
+Searches by `--methods` for documents of a corpus that have matches, in these states: as
 inserted; after deleting a third; calibrated; compacted; and inserted after another corpus that the
 database was calibrated on.  The truth is an exhaustive search by the stored weights.  A document
 does not count as a match of itself.  `--filler` stores other documents besides, so that the planner
@@ -16,6 +16,7 @@ import argparse
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from corpus import read_corpus
 from record import Record, number, options
 from simdb import kernel
 from simdb.correction import corrected
+from simdb.options import AUTO, METHODS
 from simdb.vector_form import fingerprints_of, unpack
 from texts import load_sketches
 from workload import scratch
@@ -80,6 +82,7 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--queries", type=number, default=2_000, help="documents of a corpus")
     parser.add_argument("--filler", help="prefix of sketches that texts.py has written")
+    parser.add_argument("--methods", nargs="+", default=["auto"], choices=(AUTO, *METHODS))
     parser.add_argument("--similarities", type=float, nargs="+", default=SIMILARITIES)
     parser.add_argument("--recalls", type=float, nargs="+", default=RECALLS)
     arguments = parser.parse_args()
@@ -186,12 +189,14 @@ def judge(
         every = truth_of(database, queries, own, least)
         for similarity in similarities:
             truth = every.at_least(similarity)
-            for recall in arguments.recalls:
-                found = found_by(database, queries, own, similarity=similarity, recall=recall)
-                plan = database.plan(similarity=similarity, recall=recall)
+            for recall, method in product(arguments.recalls, arguments.methods):
+                asked_for = {"similarity": similarity, "recall": recall, "method": method}
+                plan = database.plan(**asked_for)
+                found = found_by(database, queries, own, **asked_for)
                 facts = {
                     "corpus": documents.name, "state": state, "similarity": similarity,
-                    "asked": recall, "method": plan.method, "planned": plan.recall,
+                    "asked": recall, "by": method, "method": plan.method, "planned": plan.recall,
+                    "probes": plan.probes,
                 }  # fmt: skip
                 tell(record, facts, truth, found)
 
@@ -292,7 +297,7 @@ def tell(record: Record, facts: dict[str, Any], truth: Found, found: Found) -> N
     }  # fmt: skip
     what = (
         f"{facts['corpus']}, {facts['state']}, similarity {facts['similarity']:g},"
-        f" recall {facts['asked']:g}"
+        f" recall {facts['asked']:g}, {facts['by']}"
     )
     record.add(what, given, "", note=_note(facts), facts=facts)
 
@@ -303,7 +308,8 @@ def _note(facts: dict[str, Any]) -> str:
     return (
         f"+- {facts['error']:.4f}, each {facts['each']:.4f} +- {facts['each_error']:.4f},"
         f" near {facts['near']:.3f}; {facts['matches']} matches of {facts['documents']};"
-        f" {facts['method']}, planned {facts['planned']:.3f}{wrong}{short}"
+        f" {facts['method']}, planned {facts['planned']:.3f}, {facts['probes']} probes"
+        f"{wrong}{short}"
     )
 
 
@@ -322,18 +328,19 @@ def shortfall(facts: dict[str, Any]) -> float:
 def tell_worst(record: Record) -> None:
     """Print the recall given, the least over all corpora, for each state and question."""
     rows = [row for row in record.rows if row.get("documents", 0) >= FEWEST]
-    print("\n| state | similarity | " + " | ".join(f"recall {each:g}" for each in RECALLS) + " |")
-    print("|---|--:|" + "--:|" * len(RECALLS))
-    for state, similarity in sorted({(row["state"], row["similarity"]) for row in rows}):
+    titles = ["state", "method", "similarity", *(f"recall {asked:g}" for asked in RECALLS)]
+    print(f"\n| {' | '.join(titles)} |")
+    print("|---|---|--:|" + "--:|" * len(RECALLS))
+    for question in sorted({(row["state"], row["by"], row["similarity"]) for row in rows}):
         cells = []
         for asked in RECALLS:
             some = [
                 row for row in rows
-                if (row["state"], row["similarity"], row["asked"]) == (state, similarity, asked)
+                if (row["state"], row["by"], row["similarity"], row["asked"]) == (*question, asked)
             ]  # fmt: skip
             worst = max(some, key=shortfall, default=None)
             cells.append("" if worst is None else f"{worst['given']:.3f} +- {worst['error']:.3f}")
-        print(f"| {state} | {similarity:g} | " + " | ".join(cells) + " |")
+        print("| {} | {} | {:g} | ".format(*question) + " | ".join(cells) + " |")
     short = [row for row in rows if shortfall(row) > 2]
     print(f"\n{len(short)} of {len(rows)} are more than two standard errors short")
     for row in sorted(short, key=shortfall, reverse=True):
