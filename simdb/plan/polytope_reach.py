@@ -16,7 +16,8 @@ many independent draws as there are documents with matches (one-sided normal bou
 
 Documents of another kind, whose matches are harder to find, are mostly inserted at another time.
 So a large sample is cut into parts by the order of insertion, and the threshold must also reach the
-share in each part, there without a margin.
+share in each part, there without a margin.  Parts are small, so that a kind with few documents is
+not hidden by the others in its part.
 """
 
 import math
@@ -41,7 +42,7 @@ SAMPLING_RECALL = 0.995
 # With matches of fewer documents nothing is learnt.
 DOCUMENTS_LEAST = 100
 # A part of a sample has matches of so many documents or more, and there are so many parts at most.
-PART_DOCUMENTS = 250
+PART_DOCUMENTS = 100
 PARTS_MOST = 8
 # Standard deviations that the sampled share must be above the wanted one: 95 % confidence.
 MARGIN = 1.645

@@ -20,9 +20,12 @@ WIDTHS = (7, 13, 18, 22)
 
 
 def sample(*, documents, matches=1, costs=None, similarity=0.9, least=0.88):
-    """Return the sample of `documents` with `matches` each, whose costs ascend from 0 to 1."""
+    """Return the sample of `documents` with `matches` each.
+
+    Their costs lie evenly between 0 and 1, those of every few documents in a row as well.
+    """
     count = documents * matches
-    costs = np.arange(count) / count if costs is None else costs
+    costs = np.arange(count) * 0.6180339887 % 1 if costs is None else costs
     rows = np.empty((count, 4), np.float32)
     rows[:, 0] = np.repeat(np.arange(documents), matches)
     rows[:, 1] = similarity
@@ -93,6 +96,20 @@ def test_documents_inserted_later_are_not_hidden_by_those_before_them():
     costs = np.repeat([0.0, 0.0, 0.0, 1.0], 500)
 
     assert sample(documents=2000, costs=costs).threshold(0.88, 0.7, either=False) == 1.0
+
+
+def test_few_documents_of_another_kind_are_not_hidden_by_many():
+    # The last tenth of the documents has matches that cost 1, the others have free ones.
+    costs = np.repeat([0.0, 1.0], [900, 100])
+
+    assert sample(documents=1000, costs=costs).threshold(0.88, 0.5, either=False) == 1.0
+
+
+def test_of_many_parts_the_hardest_needs_no_margin():
+    found = sample(documents=1600).threshold(0.88, 0.9, either=False)
+
+    wanted = 0.9 / SAMPLING_RECALL
+    assert wanted < found < wanted + 2 * math.sqrt(0.1 * 0.9 / 1600)
 
 
 def test_a_small_sample_has_a_wider_margin():
