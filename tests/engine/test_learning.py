@@ -94,6 +94,36 @@ def test_deleted_documents_teach_nothing(made):
     assert not np.isin(places, range(0, 120, 3)).any()
 
 
+def test_a_commit_asks_few_documents_and_a_compaction_many(made, monkeypatch):
+    monkeypatch.setattr(learning, "PROBES_MOST", 1)
+    monkeypatch.setattr(learning, "BATCH", 5)
+    database = made(weights_of(300))
+
+    few = len(np.unique(learnt(database)[:, 0]))
+    database.delete(299)
+    database.compact()
+    many = len(np.unique(learnt(database)[:, 0]))
+
+    assert few <= 5
+    assert many > 200
+
+
+def test_a_merged_run_takes_over_the_samples_of_its_parts(made, monkeypatch):
+    weights = weights_of(300)
+    database = made(weights[:200])
+    before = learnt(database)
+    monkeypatch.setattr(learning, "PROBES_MOST", 1)
+    monkeypatch.setattr(learning, "BATCH", 5)
+    fingerprints = simdb.Fingerprints(fingerprints_of(weights[200:]), weights[200:])
+    database.insert_many(range(200, 300), fingerprints)
+
+    after = learnt(database)
+
+    kept = {tuple(row) for row in after.tolist()}
+    assert {tuple(row) for row in before.tolist()} <= kept
+    assert len(before) < len(after) <= len(before) + 5 * learning.MATCHES_KEPT
+
+
 def test_without_matches_nothing_is_learnt(made):
     assert learnt(made(weights_of(50, groups=1))) is None
 

@@ -93,7 +93,7 @@ def _write_sealed(
         table_names=names,
         dead=staging.dead,
     )
-    learn(writer, info, staging.dead, store.options)
+    learn(writer, info, staging.dead, store.options, merged=runs[start:], before=source)
     for run in base.runs[start:]:
         drop_run(writer, run)
     writer.clear(layout.DELTA)

@@ -3,9 +3,15 @@
 When a run is written, some of its documents are looked up in it with a universal threshold that
 finds nearly all matches at the default similarity.  What each match costs is the sample of the run
 (`plan/polytope_reach.py`); it is stored with the run.
+
+A commit must not take long, so it looks up few documents of a large run.  A run that is merged from
+others also takes over their samples, if its headers are as wide as theirs: the matches in it cost
+the same as before.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +19,8 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.write.writer import Writer
 from simdb.options import Options
-from simdb.plan.polytope_reach import SAMPLING_RECALL, PolytopeRun, thresholds
-from simdb.plan.polytopes import delta_limit, shares
+from simdb.plan.polytope_reach import SAMPLING_RECALL, PolytopeRun, probe_count, thresholds
+from simdb.plan.polytopes import shares
 from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
@@ -26,37 +32,83 @@ from simdb.values import WEIGHTED
 SAMPLED_SHARE = 64
 SAMPLED_LEAST = 256
 SAMPLED_MOST = 16384
+# A commit looks up so many headers for a sample, which takes some 60 milliseconds.
+PROBES_MOST = 2_000_000
 # Documents that are looked up at a time, and the matches after which no more are.
 BATCH = 64
 MATCHES_MOST = 1 << 20
 # Of the matches of one document so many are kept, spread over all of its similarities.
 MATCHES_KEPT = 16
 
-U8 = npt.NDArray[np.uint8]
+# A delta without documents.
+NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
+
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
 
 
-def learn(writer: Writer, info: RunInfo, dead: Bitmap | None, options: Options) -> None:
-    """Store the sample of a run that the transaction has written with these options."""
-    if info.polytope_count:
-        source = writer.store.source(inside=writer.transaction)
-        sample = sample_of(Run(info), source, options, dead)
-        if len(sample):
-            put_sample(info.number, sample, writer.put)
+def learn(
+    writer: Writer,
+    info: RunInfo,
+    dead: Bitmap | None,
+    options: Options,
+    *,
+    merged: Sequence[Run] | None = None,
+    before: Source | None = None,
+) -> None:
+    """Store the sample of a run that the transaction has written with these options.
+
+    `merged`: the runs that it was merged from by a commit, which must be short, and `before`: a
+    source that sees them; None if it takes as long as it needs.
+    """
+    if not info.polytope_count:
+        return
+    source = writer.store.source(inside=writer.transaction)
+    run = Run(info)
+    most = math.inf if merged is None else PROBES_MOST
+    found = [sample_of(run, source, options, dead, probes_most=most)]
+    if merged is not None and before is not None:
+        width = _width(run, source)
+        for each in merged:
+            rows = each.sample(before)
+            if rows is None or _width(each, before) != width:
+                continue
+            if dead is not None:
+                ordinals = rows[:, 0].astype(np.uint32) + np.uint32(each.info.start)
+                rows = rows[~is_deleted(dead, ordinals)]
+            shift = np.array([each.info.start - info.start, 0, 0, 0], np.float32)
+            found.append(rows + shift)
+    sample = np.concatenate(found)
+    if len(sample) > SAMPLED_PAIRS_MAX:
+        chosen = np.random.default_rng(len(sample)).permutation(len(sample))
+        sample = sample[np.sort(chosen[:SAMPLED_PAIRS_MAX])]
+    if len(sample):
+        put_sample(info.number, sample, writer.put)
 
 
-def sample_of(run: Run, source: Source, options: Options, dead: Bitmap | None) -> F32:
+def _width(run: Run, source: Source) -> int:
+    return len(run.polytope_table(0, source).directory).bit_length() - 1
+
+
+def sample_of(
+    run: Run,
+    source: Source,
+    options: Options,
+    dead: Bitmap | None,
+    *,
+    probes_most: float = math.inf,
+) -> F32:
     """Return the sample of a run: float32[k, 4], see `polytope_reach.Sample`.
 
-    `source` sees the run.  k is 0 if the run has no cross-polytope tables.
+    `source` sees the run.  k is 0 if the run has no cross-polytope tables.  `probes_most`: about so
+    many headers are looked up at most.
     """
     nothing = np.empty((0, 4), np.float32)
     count = run.info.polytope_count
     if not count or not options.polytopes:
         return nothing
     tables = [run.polytope_table(table, source) for table in range(options.polytopes)]
-    width = len(tables[0].directory).bit_length() - 1
+    width = _width(run, source)
     similarity = options.compared(options.similarity)
     share, limit = shares(similarity, SAMPLING_RECALL)
     threshold = thresholds(
@@ -69,40 +121,62 @@ def sample_of(run: Run, source: Source, options: Options, dead: Bitmap | None) -
         (run.segment_range(number)[0], run.column(layout.VECTOR, number, source))
         for number in range(run.segment_count)
     ]
-    polytopes = kernel.Polytopes(
-        source.width, segments, [[(each.keys, each.ordinals, each.directory) for each in tables]],
-        (np.empty(0, np.uint64), np.empty(0, np.uint32)), dead,
+    columns = [[(each.keys, each.ordinals, each.directory) for each in tables]]
+    lookup = _Lookup(
+        kernel.Polytopes(source.width, segments, columns, NOTHING, dead),
+        kernel.Vectors(source.width, segments),
+        width, options.polytopes, run.info.start, similarity, threshold[0], limit,
     )  # fmt: skip
-    vectors = kernel.Vectors(source.width, segments)
-    found, total = [nothing], 0
     asked = _asked(run, source, dead)
+    if probes_most < math.inf:
+        probes = options.polytopes * probe_count(threshold[0], width)
+        asked = asked[: max(int(probes_most / probes), BATCH)]
+    found, total = [nothing], 0
     for start in range(0, len(asked), BATCH):
-        queries = asked[start : start + BATCH]
-        offsets, ordinals, _, similarities = polytopes.search(
-            vectors.gather(queries),
-            thresholds=np.array(threshold, np.float32),
-            similarity=similarity,
-            distance=limit,
-            delta_distance=delta_limit(similarity, SAMPLING_RECALL),
-            first=False,
-            after=None,
-        )
-        total += len(ordinals)
-        asking = np.repeat(np.arange(len(queries)), np.diff(offsets))
-        kept = _kept(offsets, ordinals != queries[asking])
-        left = vectors.gather(queries[asking[kept]])
-        right = vectors.gather(ordinals[kept])
-        columns = [
-            (queries[asking[kept]] - np.uint32(run.info.start)).astype(np.float32),
-            similarities[kept],
-            kernel.polytope_costs(left, right, width, options.polytopes),
-            kernel.polytope_costs(right, left, width, options.polytopes),
-        ]
-        rows = np.stack(columns, axis=1).astype(np.float32)
-        found.append(rows[np.isfinite(rows).all(axis=1)])
+        rows, count = _rows(lookup, asked[start : start + BATCH])
+        found.append(rows)
+        total += count
         if total > MATCHES_MOST:
             break
-    return np.concatenate(found)[:SAMPLED_PAIRS_MAX]
+    return np.concatenate(found)
+
+
+class _Lookup(NamedTuple):
+    """How the documents of a run are looked up in it."""
+
+    polytopes: Any
+    vectors: Any
+    width: int  # bits of a header
+    tables: int
+    start: int  # the first ordinal of the run
+    similarity: float
+    threshold: float
+    limit: int  # differing sign bits of a candidate
+
+
+def _rows(lookup: _Lookup, queries: U32) -> tuple[F32, int]:
+    """Return the rows of a sample for some documents, and the number of their matches."""
+    offsets, ordinals, _, similarities = lookup.polytopes.search(
+        lookup.vectors.gather(queries),
+        thresholds=np.array([lookup.threshold], np.float32),
+        similarity=lookup.similarity,
+        distance=lookup.limit,
+        delta_distance=0,
+        first=False,
+        after=None,
+    )
+    asking = np.repeat(np.arange(len(queries)), np.diff(offsets))
+    kept = _kept(offsets, ordinals != queries[asking])
+    left = lookup.vectors.gather(queries[asking[kept]])
+    right = lookup.vectors.gather(ordinals[kept])
+    columns = [
+        (queries[asking[kept]] - np.uint32(lookup.start)).astype(np.float32),
+        similarities[kept],
+        kernel.polytope_costs(left, right, lookup.width, lookup.tables),
+        kernel.polytope_costs(right, left, lookup.width, lookup.tables),
+    ]
+    rows = np.stack(columns, axis=1).astype(np.float32)
+    return rows[np.isfinite(rows).all(axis=1)], len(ordinals)
 
 
 def _asked(run: Run, source: Source, dead: Bitmap | None) -> U32:

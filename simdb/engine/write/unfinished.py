@@ -66,7 +66,7 @@ def carry_on(
     if due < len(steps):
         merging.note(steps[due], runs)
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
-    learn(writer, run, dead, writer.store.options)
+    learn(writer, run, dead, writer.store.options, merged=runs, before=source)
     _drop(writer, runs)
     unmerged = [row for row in manifest.runs if row not in rows]
     every = sorted([*unmerged, run], key=lambda row: row.start)
