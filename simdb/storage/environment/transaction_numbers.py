@@ -13,8 +13,12 @@ from typing import Any
 from simdb.errors import ReplacedError
 from simdb.storage.environment.status import last_number
 from simdb.storage.files.names import DATA_FILE
+from simdb.storage.files.pauses import pauses
 
-COMPARED_TRIES = 20  # another process can commit between the two reads
+# Another process can commit between the two reads.  A commit writes first the file and then the
+# reader table, and the system can hold it up between the two.
+COMPARED_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 0.02
 
 
 def check_number(
@@ -24,12 +28,15 @@ def check_number(
 
     `reading` opens a read transaction for a `with` statement.
     """
-    for _ in range(COMPARED_TRIES):
+    again = pauses(COMPARED_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
+    while True:
         written = last_number(environment)
         with reading() as transaction:
             number = transaction.id()
         if number == written:
             return
+        if not next(again, False):
+            break
     raise ReplacedError(
         f"{os.path.join(path, DATA_FILE)} is at transaction {written}, but other processes that"
         f" have the database open are at {number}: the file was overwritten while it was open. "
