@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.search.method import Search, SearchOne
+from simdb.engine.search.method import Search
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import WEIGHTED, Match, Sketches, known
+from simdb.values import WEIGHTED, Match, Sketches
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]
@@ -43,40 +43,6 @@ def by_candidates(find: FindCandidates) -> Search:
         return measured_rows(state, sketches, criterion, rows) if is_measured else rows
 
     return search
-
-
-def one_by_candidates(find: FindCandidates) -> SearchOne:
-    """Return the fast form of `by_candidates` for one query with weights."""
-
-    def search_one(
-        state: State,
-        sketches: Sketches,
-        criterion: Criterion,
-        plan: Plan,
-        first: bool,
-        limit: int | None,
-    ) -> list[Match]:
-        least = criterion.similarity
-        offsets, ordinals, distances = find(state, sketches, plan, first and least is None, None)
-        if not len(ordinals):
-            return []
-        similarities = estimates(state, sketches, offsets, ordinals)
-        chosen = np.arange(len(ordinals))
-        if least is not None:
-            chosen = np.flatnonzero(similarities >= np.float32(least))
-            chosen = chosen[np.lexsort((ordinals[chosen], -similarities[chosen]))]
-        chosen = chosen[: 1 if first else limit]
-        if not len(chosen):
-            return []
-        ids = state.identifiers(ordinals[chosen]).decode(ordinals[chosen])
-        shown = state.kind.shown(similarities[chosen])
-        nearness = distances[chosen].tolist(), shown.tolist()
-        return [
-            Match(id, distance, known(similarity))
-            for id, distance, similarity in zip(ids, *nearness, strict=True)
-        ]
-
-    return search_one
 
 
 def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: Rows) -> Rows:

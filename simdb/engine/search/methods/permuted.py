@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simdb.bits import set_bits
 from simdb.engine.search.couples import Couples, measured, sweep_tables, whole_table
-from simdb.engine.search.measure import Candidates, by_candidates, one_by_candidates
+from simdb.engine.search.measure import Candidates, by_candidates, matches_of_one
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
@@ -21,10 +21,26 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Sketches
+from simdb.values import Match, Sketches
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
+
+
+def search_one(
+    state: State,
+    sketches: Sketches,
+    criterion: Criterion,
+    plan: Plan,
+    first: bool,
+    limit: int | None,
+) -> list[Match] | None:
+    """Return the matches of one document with weights, best first; None if there are many."""
+    is_measured = criterion.similarity is not None
+    found = search_bits(state, int(sketches.bits[0]), plan, first and not is_measured)
+    if found is None:
+        return None
+    return matches_of_one(state, sketches, criterion, found, 1 if first else limit)
 
 
 def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[int, int]] | None:
@@ -79,7 +95,7 @@ def _candidates(
 
 METHOD = Method(
     search=by_candidates(_candidates),
-    search_one=one_by_candidates(_candidates),
+    search_one=search_one,
     search_bits=search_bits,
     links=links,
     links_among=links_among,
