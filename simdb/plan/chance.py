@@ -30,13 +30,16 @@ def reach(similarity: float, blocks: int, leading: int, flips: int) -> float:
 
 
 @lru_cache(REMEMBERED)
-def filter_distance(similarity: float, loss: float) -> int:
-    """Return the least distance that at most the share `loss` of similar documents exceeds."""
+def filter_distance(similarity: float, loss: float, sign_count: int = bits.FINGERPRINT_BITS) -> int:
+    """Return the least distance that at most the share `loss` of similar documents exceeds.
+
+    The distance is counted over `sign_count` of the sign bits.
+    """
     differs = math.acos(similarity) / math.pi
-    for distance in range(bits.FINGERPRINT_BITS + 1):
-        if 1.0 - binomial_below(bits.FINGERPRINT_BITS, differs, distance) <= loss:
+    for distance in range(sign_count + 1):
+        if 1.0 - binomial_below(sign_count, differs, distance) <= loss:
             return distance
-    return bits.FINGERPRINT_BITS
+    return sign_count
 
 
 @lru_cache(REMEMBERED)

@@ -9,10 +9,9 @@ was learnt from the documents of one run is used for that run only.
 import math
 from collections.abc import Callable, Sequence
 
-from simdb.bits import FINGERPRINT_BITS
 from simdb.errors import OptionError
 from simdb.options import POLYTOPE
-from simdb.plan.chance import binomial_below
+from simdb.plan.chance import binomial_below, filter_distance
 from simdb.plan.polytope_reach import probe_count, thresholds, universal
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem
@@ -67,22 +66,17 @@ def shares(similarity: float, recall: float) -> tuple[float, int]:
 
     The filter keeps candidates of which at most so many sign bits in the key differ.
     """
-    loss = min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
-    return recall / (1.0 - loss), _sign_limit(similarity, loss, KEY_SIGNS)
+    loss = _filter_loss(recall)
+    return recall / (1.0 - loss), filter_distance(min(similarity, 1.0), loss, KEY_SIGNS)
 
 
 def delta_limit(similarity: float, recall: float) -> int:
     """Return the limit of the same filter for documents that are compared by all 64 sign bits."""
-    loss = min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
-    return _sign_limit(similarity, loss, FINGERPRINT_BITS)
+    return filter_distance(min(similarity, 1.0), _filter_loss(recall))
 
 
-def _sign_limit(similarity: float, loss: float, signs: int) -> int:
-    differs = math.acos(min(similarity, 1.0)) / math.pi
-    for limit in range(signs):
-        if 1.0 - binomial_below(signs, differs, limit) <= loss:
-            return limit
-    return signs
+def _filter_loss(recall: float) -> float:
+    return min(FILTER_LOSS, FILTER_PART * (1.0 - recall))
 
 
 def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
