@@ -13,15 +13,13 @@ from simdb import kernel
 from simdb.bits import ALL_BITS, is_set
 from simdb.engine.state.signature_vectors import SignatureVectors
 from simdb.index.bands import Bands
-from simdb.storage.records.delta import DeltaView
+from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.table import Table, header_bits, make_table
 from simdb.values import offsets_of
 
 # For this many queries or more the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
-# A delta without documents, for `kernel.Tables`.
-NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -53,7 +51,9 @@ class BandTables:
         self._bands = bands
         self._delta = delta
         self._dead = dead
-        self._tables = tables if dead is None else [table.over(NOTHING, dead) for table in tables]
+        self._tables = (
+            tables if dead is None else [table.over(NO_DOCUMENTS, dead) for table in tables]
+        )
         self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
         self._asked = 0  # single queries so far
 
@@ -196,7 +196,7 @@ def prepared(
     `windows` as for `kernel.Tables`.
     """
     rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
-    return kernel.Tables([ALL_BITS], rows, NOTHING, dead, windows)
+    return kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, dead, windows)
 
 
 def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:

@@ -18,13 +18,12 @@ from simdb.index.permutation import Permutations
 from simdb.options import METHODS, Options
 from simdb.plan.problem import Criterion, Population
 from simdb.signatures import Signature
+from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.run import Run, Source
 from simdb.storage.runs.table import Table, header_bits
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.vector_form import unpack
 
-# A delta without documents, for `kernel.Tables`.
-NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
 
 
@@ -59,7 +58,7 @@ class FingerprintKind:
         sealed = view.sealed
         if sealed.tables is None:
             runs = [self._tables_of(run, source) for run in view.runs]
-            sealed.tables = kernel.Tables(self.masks, runs, NOTHING, None, view.windows)
+            sealed.tables = kernel.Tables(self.masks, runs, NO_DOCUMENTS, None, view.windows)
         return sealed.tables.over((view.delta.searchable, view.delta.ordinals), view.dead)
 
     def make_covered_tables(self, view: View, source: Source) -> Any:
@@ -138,7 +137,7 @@ class FingerprintKind:
             compared = [_of_first_table(table, len(self.masks)) for table in tables]
         # A view with a window has one run, so the window is used only if that run is probed.
         windows = sealed.windows if probed else None
-        return kernel.Tables(self.masks, [*probed, *compared], NOTHING, None, windows)
+        return kernel.Tables(self.masks, [*probed, *compared], NO_DOCUMENTS, None, windows)
 
     def _tables_of(self, run: Run, source: Source) -> list[tuple[Any, Any, Any]]:
         parts = [run.table(table, source) for table in range(len(self.masks))]

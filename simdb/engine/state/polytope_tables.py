@@ -12,11 +12,9 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.state.view import View
 from simdb.plan.polytope_reach import PolytopeRun, Sample, thresholds
+from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.run import Run, Source
 from simdb.values import WEIGHTED
-
-# A delta without documents.
-NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 F32 = npt.NDArray[np.float32]
 U32 = npt.NDArray[np.uint32]
@@ -40,7 +38,7 @@ def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bo
         [_thinned(*_parts(run, table, source), is_left_out) for table in tables]
         for run in view.runs
     ]
-    made = kernel.Polytopes(source.width, [], runs, NOTHING, None, view.windows)
+    made = kernel.Polytopes(source.width, [], runs, NO_DOCUMENTS, None, view.windows)
     return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
 
@@ -83,7 +81,9 @@ def _made(view: View, source: Source) -> Any:
     if sealed.polytopes is None:
         tables = range(view.kind.keying.polytopes.table_count)
         runs = [[_parts(run, table, source) for table in tables] for run in view.runs]
-        sealed.polytopes = kernel.Polytopes(source.width, [], runs, NOTHING, None, view.windows)
+        sealed.polytopes = kernel.Polytopes(
+            source.width, [], runs, NO_DOCUMENTS, None, view.windows
+        )
     vectors = view.vectors.over(source, None)
     return sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
 

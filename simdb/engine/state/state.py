@@ -23,7 +23,7 @@ from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
-from simdb.storage.records.delta import DeltaView, Keying
+from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
 from simdb.storage.records.metadata import read_all, read_metadata
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
@@ -31,8 +31,6 @@ from simdb.storage.runs.run import Run, Source
 from simdb.values import WEIGHTED, offsets_of
 
 U32 = npt.NDArray[np.uint32]
-# A delta without documents, for `kernel.Tables`.
-NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 class Counts(Protocol):
@@ -343,7 +341,7 @@ class State:
             if sealed.id_tables is None:
                 parts = [run.id_table(self.source) for run in sealed.runs]
                 rows = [[(part.keys, part.ordinals, part.directory)] for part in parts]
-                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NOTHING, None)
+                sealed.id_tables = kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None)
             delta = view.delta
             view.id_tables = sealed.id_tables.over((delta.batch.hashes, delta.every), view.dead)
         return view.id_tables

@@ -22,6 +22,7 @@ from simdb.options import Options
 from simdb.plan.polytope_reach import SAMPLING_RECALL, PolytopeRun, probe_count, thresholds
 from simdb.plan.polytopes import shares
 from simdb.storage import layout
+from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.run import Run, Source
@@ -39,9 +40,6 @@ BATCH = 64
 MATCHES_MOST = 1 << 20
 # Of the matches of one document so many are kept, spread over all of its similarities.
 MATCHES_KEPT = 16
-
-# A delta without documents.
-NOTHING = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
@@ -123,7 +121,7 @@ def sample_of(
     ]
     columns = [[(each.keys, each.ordinals, each.directory) for each in tables]]
     lookup = _Lookup(
-        kernel.Polytopes(source.width, segments, columns, NOTHING, dead),
+        kernel.Polytopes(source.width, segments, columns, NO_DOCUMENTS, dead),
         kernel.Vectors(source.width, segments),
         width, options.polytopes, run.info.start, similarity, threshold[0], limit,
     )  # fmt: skip

@@ -18,6 +18,8 @@ from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.values import EMPTY, WEIGHTED
 
 LEAST_CAPACITY = 64
+# The keys and ordinals of a delta without documents, as kernels take them.
+NO_DOCUMENTS = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 class VectorKeying(Protocol):
