@@ -142,6 +142,7 @@ cdef extern from "sweep.h" nogil:
         unsigned distance
         uint64_t i
         uint64_t j
+        uint64_t stop
 
     size_t search_sweep(search_sweep_type *sweep, uint32_t *left, uint32_t *right,
                         uint8_t *distances, size_t capacity)

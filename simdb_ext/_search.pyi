@@ -198,6 +198,7 @@ def sweep(
     flips: int | Sequence[int] = 0,
     flipped: int = 0,
     width: int | None = None,
+    stop: int | None = None,
 ) -> tuple[int, int, int]:
     """Write the pairs within `distance` whose headers differ in `flipped`, from one sorted table.
 
@@ -209,9 +210,9 @@ def sweep(
     left out.  So with flips = 0 and no `flipped` these are the pairs that agree on masks[table] and
     on no earlier mask.  With an empty mask every two entries
     are measured.  Writes at most len(left) pairs, left[i] < right[i] by ordinal, in the order of
-    positions (i, j), i < j, from `cursor` = (i, j) on; begin with (0, 1).  Returns the number
-    written and the cursor to continue from, the first pair without room; its first member is
-    len(keys) when all is done.
+    positions (i, j), i < j, from `cursor` = (i, j) on, with i below `stop` (None: len(keys)); begin
+    with (0, 1).  Returns the number written and the cursor to continue from, the first pair without
+    room; its first member is `stop` when all is done.
     """
 
 class Vectors:

@@ -120,7 +120,7 @@ def levels_of_vectors(vectors):
 
 
 def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, distances,
-          flips=0, uint64_t flipped=0, width=None):
+          flips=0, uint64_t flipped=0, width=None, stop=None):
     """Write the pairs within `distance` whose headers differ in `flipped`, from one table."""
     cdef Views views = Views(5)
     cdef Memory memory = Memory(9 * len(masks))
@@ -152,6 +152,11 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
     state.i, state.j = cursor
     if state.i >= state.j:
         raise ValueError(f"cursor is {cursor}, not (i, j) with 0 <= i < j")
+    state.stop = state.count
+    if stop is not None:
+        if not 0 <= stop <= state.count:
+            raise ValueError(f"stop is {stop}, not from 0 to {state.count}")
+        state.stop = stop
     lefts = <uint32_t *> views.output(left, UINT32, 4)
     rights = <uint32_t *> views.output(right, UINT32, 4)
     measured = <uint8_t *> views.output(distances, UINT8, 1)

@@ -31,12 +31,13 @@ def sweep(
     flips: TableFlips = 0,
     flipped: int = 0,
     width: int | None = None,
+    stop: int | None = None,
 ) -> tuple[int, int, int]:
     """Write the pairs of one sorted table within `distance` whose headers differ in `flipped`.
 
     Return how many were written, and the cursor to continue from.
     """
-    _check_sweep(keys, ordinals, masks, table, distance, cursor)
+    _check_sweep(keys, ordinals, masks, table, distance, cursor, stop)
     limits = flips_of_tables(flips, len(masks))
     header = leading_bits(masks[table].bit_count() if width is None else width)
     turned = permuted_one(flipped, masks[table])
@@ -51,8 +52,9 @@ def sweep(
     own = leading_bits(masks[table].bit_count())
     groups = keys & np.uint64(header)
     written = 0
-    while first < len(keys):
-        block = np.arange(first, min(first + 4096, len(keys)))
+    last = len(keys) if stop is None else stop
+    while first < last:
+        block = np.arange(first, min(first + 4096, last))
         starts = block + 1
         starts[0] = start
         wanted = groups[block] ^ np.uint64(turned)
@@ -75,7 +77,7 @@ def sweep(
                 return written, int(one[fits]), int(other[fits])
         first = int(block[-1]) + 1
         start = first + 1
-    return written, len(keys), len(keys) + 1
+    return written, last, last + 1
 
 
 def _check_sweep(
@@ -85,6 +87,7 @@ def _check_sweep(
     table: int,
     distance: int,
     place: tuple[int, int],
+    stop: int | None,
 ) -> None:
     """Raise ValueError for arguments of a sweep that are out of range."""
     if len(array(keys, np.uint64)) != len(array(ordinals, np.uint32)):
@@ -95,3 +98,5 @@ def _check_sweep(
         raise ValueError(f"distance {distance} is not 0 to 64")
     if not 0 <= place[0] < place[1]:
         raise ValueError(f"no cursor {place}: wanted (i, j), 0 <= i < j")
+    if stop is not None and not 0 <= stop <= len(keys):
+        raise ValueError(f"stop {stop} is not 0 to {len(keys)}")

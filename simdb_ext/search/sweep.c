@@ -138,11 +138,11 @@ size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
     struct groups groups = {
         sweep->width == 0 ? 0 : ~(uint64_t)0 << (64 - sweep->width), 0, 0, 0,
     };
-    uint64_t i = sweep->i, j = sweep->j, count = sweep->count;
+    uint64_t i = sweep->i, j = sweep->j, stop = sweep->stop;
 
-    while (i < count) {
+    while (i < stop) {
         size_t some = 0;
-        for (; i < count && some < GROUP; i++, j = i + 1) {
+        for (; i < stop && some < GROUP; i++, j = i + 1) {
             if (i >= groups.stop)
                 enter_group(sweep, &groups, i);
             if (groups.partner >= groups.partner_stop) {
@@ -160,7 +160,7 @@ size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
         if (!measure(sweep, buckets, some, &pairs))
             return pairs.count;
     }
-    sweep->i = count;
-    sweep->j = count + 1;
+    sweep->i = stop;
+    sweep->j = stop + 1;
     return pairs.count;
 }

@@ -19,10 +19,11 @@ struct search_sweep {
     uint64_t flipped; /* bits of the header in which pairs differ, as bits of a key */
     unsigned distance;
     uint64_t i, j; /* the first pair to look at; afterwards, the first without room */
+    uint64_t stop; /* pairs whose `i` is at least this are left out; at most `count` */
 };
 
 /* Write up to `capacity` pairs, the smaller ordinal to the left, and return how many; `i` is
-   `count` once there are no more. */
+   `stop` or more once there are no more. */
 size_t search_sweep(struct search_sweep *sweep, uint32_t *left, uint32_t *right,
                     uint8_t *distances, size_t capacity);
 
