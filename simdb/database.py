@@ -15,6 +15,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.transaction import WriteTransaction
 from simdb.engine.write.idf import fit_own_idf, set_idf
+from simdb.engine.writing import Writing
 from simdb.errors import ClosedError, OptionError, ReadOnlyError
 from simdb.idf import IdfTable
 from simdb.options import Options
@@ -22,13 +23,14 @@ from simdb.plan.calibration import Calibration
 from simdb.signatures import Signatures
 from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import Fingerprints, Id, Match, Matches
+from simdb.threads import thread_count
+from simdb.values import Fingerprints
 
 if TYPE_CHECKING:
     from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics
 
 
-class Database(Reading):
+class Database(Reading, Writing):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it."""
 
     def __init__(self, store: Store, path: str, mode: str, durability: str) -> None:
@@ -83,111 +85,6 @@ class Database(Reading):
         self._check_writable()
         return WriteTransaction(self._store)
 
-    def insert(
-        self,
-        id: Id,
-        document: Any,
-        metadata: Any = None,
-        *,
-        replace: bool = False,
-        errors: str = "strict",
-    ) -> None:
-        """Store one document and commit; see `WriteTransaction.insert`."""
-        with self.write() as transaction:
-            transaction.insert(id, document, metadata, replace=replace, errors=errors)
-
-    def insert_many(
-        self,
-        ids: Iterable[Id],
-        documents: Any,
-        metadata: Any = None,
-        *,
-        replace: bool = False,
-        errors: str = "strict",
-        progress: Progress | None = None,
-    ) -> int:
-        """Store many documents and commit; see `WriteTransaction.insert_many`."""
-        with self.write() as transaction:
-            return transaction.insert_many(
-                ids, documents, metadata, replace=replace, errors=errors, progress=progress
-            )
-
-    def add_if_new(
-        self,
-        id: Id,
-        document: Any,
-        metadata: Any = None,
-        *,
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
-    ) -> Match | None:
-        """Store a document and commit, unless a stored document matches it.
-
-        Returns None if it was stored, otherwise its best match.  No other writer can store a match
-        between the search and the insertion.  See `WriteTransaction.add_if_new`.
-        """
-        with self.write() as transaction:
-            return transaction.add_if_new(
-                id, document, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, errors=errors,
-            )  # fmt: skip
-
-    def add_many_if_new(
-        self,
-        ids: Iterable[Id],
-        documents: Any,
-        metadata: Any = None,
-        *,
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
-        progress: Progress | None = None,
-    ) -> Matches:
-        """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
-        with self.write() as transaction:
-            return transaction.add_many_if_new(
-                ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, errors=errors, progress=progress,
-            )  # fmt: skip
-
-    def insert_batch(
-        self,
-        ids: Iterable[Id],
-        documents: Any,
-        metadata: Any = None,
-        *,
-        match: str = "all",
-        similarity: float | None = None,
-        distance: int | None = None,
-        recall: float | None = None,
-        method: str | None = None,
-        memory_limit: int | None = None,
-        errors: str = "strict",
-        progress: Progress | None = None,
-    ) -> Matches:
-        """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
-        with self.write() as transaction:
-            return transaction.insert_batch(
-                ids, documents, metadata, match=match, similarity=similarity, distance=distance,
-                recall=recall, method=method, memory_limit=memory_limit, errors=errors,
-                progress=progress,
-            )  # fmt: skip
-
-    def delete(self, id: Id) -> None:
-        """Delete one document and commit; NotFoundError if the id is unknown."""
-        with self.write() as transaction:
-            transaction.delete(id)
-
-    def delete_many(self, ids: Iterable[Id]) -> int:
-        """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
-        with self.write() as transaction:
-            return transaction.delete_many(ids)
-
     def fit_idf(
         self,
         documents: Iterable[Any],
@@ -215,23 +112,27 @@ class Database(Reading):
         self._check_writable()
         set_idf(self._store, table)
 
-    def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
+    def fingerprints(
+        self, documents: Iterable[Any], *, errors: str = "strict", threads: int | None = None
+    ) -> Fingerprints:
         """Return the fingerprints of many documents of one kind, as this database makes them.
 
-        They use the stored stop words, and the tokeniser if `simdb.open` allows it.  Raises
-        OptionError if the database stores MinHash signatures.
+        They use the stored stop words, and the tokeniser if `simdb.open` allows it.  `threads`: see
+        `insert_many`.  Raises OptionError if the database stores MinHash signatures.
         """
         sketcher = self.sketcher
         if not isinstance(sketcher, Sketcher):
             raise OptionError(f"{self._path} stores MinHash signatures; use signatures()")
-        return sketcher.fingerprints(documents, errors=errors)
+        return sketcher.fingerprints(documents, errors=errors, threads=thread_count(threads))
 
-    def signatures(self, documents: Iterable[Any], *, errors: str = "strict") -> Signatures:
+    def signatures(
+        self, documents: Iterable[Any], *, errors: str = "strict", threads: int | None = None
+    ) -> Signatures:
         """Return the MinHash signatures of many documents; see `fingerprints`."""
         sketcher = self.sketcher
         if isinstance(sketcher, Sketcher):
             raise OptionError(f"{self._path} stores fingerprints; use fingerprints()")
-        return sketcher.signatures(documents, errors=errors)
+        return sketcher.signatures(documents, errors=errors, threads=thread_count(threads))
 
     def stats(self) -> "Statistics":
         """Return the numbers of the database: documents, bytes, runs and readers."""

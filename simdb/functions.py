@@ -34,6 +34,7 @@ from simdb.sketch.quantisation import widened
 from simdb.sketch.sketcher import Sketcher
 from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
+from simdb.threads import thread_count
 from simdb.values import Fingerprint, Fingerprints, check_bits, describe
 from simdb.vector_form import unpack
 
@@ -54,14 +55,20 @@ def fingerprint(
 
 
 def fingerprints(
-    documents: Iterable[Any], sketch: Simhash | None = None, *, errors: str = "strict"
+    documents: Iterable[Any],
+    sketch: Simhash | None = None,
+    *,
+    errors: str = "strict",
+    threads: int | None = None,
 ) -> Fingerprints:
     """Make the fingerprints of many documents: `.bits` uint64[n], `.weights` float32[n, d].
 
     All documents must be of one kind: texts, lists of tokens, `Features` or vectors.  Vectors can
-    also be the rows of one array, float[n, d], or of a CSR matrix.
+    also be the rows of one array, float[n, d], or of a CSR matrix.  `threads`: see
+    `Database.insert_many`.
     """
-    return _sketcher_of(sketch).fingerprints(documents, errors=errors)
+    count = thread_count(threads)
+    return _sketcher_of(sketch).fingerprints(documents, errors=errors, threads=count)
 
 
 def signature(document: Any, sketch: Minhash | None = None, *, errors: str = "strict") -> Signature:
@@ -70,15 +77,20 @@ def signature(document: Any, sketch: Minhash | None = None, *, errors: str = "st
 
 
 def signatures(
-    documents: Iterable[Any], sketch: Minhash | None = None, *, errors: str = "strict"
+    documents: Iterable[Any],
+    sketch: Minhash | None = None,
+    *,
+    errors: str = "strict",
+    threads: int | None = None,
 ) -> Signatures:
     """Make the MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
 
     `sketch`: `Minhash()` if you give none.  A document can also be a ready `Signature` that was
-    made with the same sketch.
+    made with the same sketch.  `threads`: see `Database.insert_many`.
     """
     sketch = _sketch_of(sketch, Minhash)
-    return MinHashSigner(sketch, allowed=[sketch.tokeniser]).sign(documents, errors=errors)
+    signer = MinHashSigner(sketch, allowed=[sketch.tokeniser])
+    return signer.sign(documents, errors=errors, threads=thread_count(threads))
 
 
 def fit_idf(
@@ -194,7 +206,9 @@ def similarities(left: Signature | Signatures, right: Signatures) -> npt.NDArray
     return np.where(right.is_empty | left.is_empty, np.float32(0), measured)
 
 
-def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
+def find_all(
+    fingerprints: Any, blocks: int, distance: int, *, threads: int | None = None
+) -> ArrayPairs:
     """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
 
     `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
@@ -203,18 +217,24 @@ def find_all(fingerprints: Any, blocks: int, distance: int) -> ArrayPairs:
     than `distance`.  simdb uses the fastest tables of at most that many blocks.  The pairs do not
     depend on the choice. The search takes 24 bytes of memory for each fingerprint, and what the
     caller keeps: `.chunks()` streams the pairs; `.left`, `.right` and `.distance` gather them.  The
-    array is copied, so it can change before the pairs are read.
+    array is copied, so it can change before the pairs are read.  `threads`: see
+    `Database.insert_many`.
     """
-    return ArrayPairs(arrays.stream_pairs(fingerprints, blocks=blocks, distance=distance))
+    count = thread_count(threads)
+    stream = arrays.stream_pairs(fingerprints, blocks=blocks, distance=distance, threads=count)
+    return ArrayPairs(stream)
 
 
-def find_clusters(fingerprints: Any, blocks: int, distance: int) -> ArrayClusters:
+def find_clusters(
+    fingerprints: Any, blocks: int, distance: int, *, threads: int | None = None
+) -> ArrayClusters:
     """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
 
     The arguments are the same.  Equal fingerprints are linked once instead of paired, so any number
     of copies costs no more than sorting them.
     """
-    return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance)
+    count = thread_count(threads)
+    return arrays.find_clusters(fingerprints, blocks=blocks, distance=distance, threads=count)
 
 
 def explain(

@@ -13,9 +13,8 @@ ROOT = Path(__file__).parent.parent / "simdb"
 FLOORS = [
     [
         "cold", "errors", "decoding", "arrow", "bits", "vector_form", "correction", "idf", "checks",
-        "text_sketch", "minhash", "options", "stored_options", "resources", "values", "clusters",
-        "signatures",
-        "documents", "positions", "plans", "reports",
+        "threads", "text_sketch", "minhash", "options", "stored_options", "resources", "values",
+        "clusters", "signatures", "documents", "positions", "plans", "reports",
     ],
     [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",
@@ -40,8 +39,8 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
         "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
-        "pipeline", "quantisation", "sketcher", "minhash_signer", "minhash_sketcher", "kinds",
-        "fitting",
+        "pipeline", "quantisation", "document_kind", "sketcher", "minhash_signer",
+        "minhash_sketcher", "kinds", "fitting",
     ],
     "index": [
         "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",
@@ -87,7 +86,7 @@ FOLDERS = {
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
         "maintenance.compaction", "maintenance.inspection", "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
-        "reading", "snapshot", "transaction",
+        "reading", "snapshot", "transaction", "writing",
     ],
     "compat": [
         "decimal_lines", "simhash", "programs", "minwise", "band_choice", "sessions", "datasketch",

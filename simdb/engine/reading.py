@@ -43,6 +43,7 @@ from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.plan.rotation import check_rotations
 from simdb.plans import Plan
+from simdb.threads import thread_count
 from simdb.values import Id, Match, Matches
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class Reading(Protocol):
         memory_limit: int | None = None,
         verify: VerifyMany | None = None,
         errors: str = "strict",
+        threads: int | None = None,
     ) -> Matches:
         """Find the matches of many documents at once, as arrays; see `query`.
 
@@ -150,7 +152,9 @@ class Reading(Protocol):
         instead.  `first`: return any one match of each, as fast as possible.  `memory_limit`: bytes
         for the search; stored runs pass through memory in chunks, see `Database.insert_batch`.
         `verify(position, id)` confirms a match of the query at `position`, see `query`.
+        `threads`: see `insert_many`.
         """
+        count = thread_count(threads)
         question = Question(similarity, distance, recall, method, limit)
         check_limit(question.limit)
         check_verify(verify)
@@ -158,19 +162,22 @@ class Reading(Protocol):
         if verify is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
-                method=method, memory_limit=memory_limit, errors=errors,
+                method=method, memory_limit=memory_limit, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
             return verified_many(every, verify, least, limit=limit, first=first)
         if first:
             question = replace(question, limit=1)
         with self._state() as state:
+            state.threads = count
             if ids is not None:
                 ordinals = known_ordinals(state, as_list(ids, "ids"))
                 rows = many.of_stored(self._store, state, ordinals, question, room=room)
             else:
                 size = None if room is None else room.query_count(state.width)
-                slices = sketch_slices(self._store.sketcher, documents, None, size, errors=errors)
+                slices = sketch_slices(
+                    self._store.sketcher, documents, None, size, errors=errors, threads=count
+                )
                 rows = many.of_slices(self._store, state, slices, question, first=first, room=room)
             return lookup.as_matches(state, rows)
 
@@ -258,6 +265,7 @@ class Reading(Protocol):
         recall: float | None = None,
         method: str | None = None,
         rotations: int | None = None,
+        threads: int | None = None,
     ) -> Pairs:
         """Find every pair of stored documents that match; see `query` for the criterion.
 
@@ -266,11 +274,13 @@ class Reading(Protocol):
 
         method="rotation" sorts all fingerprints in `rotations` orders, 1 to 64, and compares
         neighbours; None takes as many orders as the recall needs.  The plan predicts the share of
-        pairs missed.
+        pairs missed.  `threads`: see `insert_many`.
         """
+        count = thread_count(threads)
         question = Question(similarity, distance, recall, method, rotations=rotations)
         owner, end = self._lasting()
         with owner._state() as state:
+            state.threads = count
             criterion = of_pairs(self._store.options, state.counts, question)
             plan = state.plan(criterion, is_swept=True)
             stream = PairStream(state, criterion, hold=owner._hold, end=end)
@@ -286,6 +296,7 @@ class Reading(Protocol):
         rotations: int | None = None,
         policy: str = "connected",
         representative: str = "first",
+        threads: int | None = None,
     ) -> Clusters:
         """Find the groups of two or more documents that match; see `query` for the criterion.
 
@@ -296,7 +307,7 @@ class Reading(Protocol):
         `representative`: "first" orders documents by insertion.  Any other value names a field of
         the metadata: the least number, or text, comes first, and documents without the field last.
         The first member of a cluster in that order is its representative.  `rotations`: see
-        `find_all`.
+        `find_all`.  `threads`: see `insert_many`.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
         own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
@@ -310,8 +321,9 @@ class Reading(Protocol):
         check_rotations(method, rotations)
         options = self._store.options
         question = Question(similarity, distance, recall, method, rotations=rotations)
-        question = bounded(options, question)
+        question, count = bounded(options, question), thread_count(threads)
         with self._state() as state:
+            state.threads = count
             places = None if representative == FIRST else places_by_field(state, representative)
             if policy == CONNECTED and is_maintained(options, question):
                 labels = maintained_labels(state.membership(), state.next_ordinal)

@@ -20,6 +20,7 @@ from simdb.engine.write.write_state import WriteState
 from simdb.errors import ExistsError, NotFoundError
 from simdb.storage import layout
 from simdb.storage.environment.gate import Holder
+from simdb.threads import thread_count
 from simdb.values import Id, Match, Matches
 
 
@@ -57,7 +58,7 @@ class WriteTransaction(Reading):
                 self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
                 return
             known = None if metadata is None else [metadata]
-            self._insert([id], [document], known, replace=replace, errors=errors)
+            self._insert([id], [document], known, replace=replace, errors=errors, threads=1)
 
     def insert_many(
         self,
@@ -68,6 +69,7 @@ class WriteTransaction(Reading):
         replace: bool = False,
         errors: str = "strict",
         progress: Progress | None = None,
+        threads: int | None = None,
     ) -> int:
         """Store many documents, all or none of them; returns their number.
 
@@ -75,15 +77,18 @@ class WriteTransaction(Reading):
         ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix, or an Arrow
         column.  `metadata`: a plain object or None for each document.  `replace`: first delete a
         stored document that has the same id.  `errors`: see `query`.  `progress(done)` is called
-        now and then with the number of documents sketched.
+        now and then with the number of documents sketched.  `threads`: how many threads share the
+        work; None: as many as the environment variable SIMDB_THREADS says or, without it, as this
+        process may use processors.  The result is the same for any number.
 
         Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
         stored already.
         """
         with self._writing.alone("the transaction must be idle to insert"):
             return self._insert(
-                ids, documents, metadata, replace=replace, errors=errors, progress=progress
-            )
+                ids, documents, metadata, replace=replace, errors=errors, progress=progress,
+                threads=thread_count(threads),
+            )  # fmt: skip
 
     def add_if_new(
         self,
@@ -125,6 +130,7 @@ class WriteTransaction(Reading):
         method: str | None = None,
         errors: str = "strict",
         progress: Progress | None = None,
+        threads: int | None = None,
     ) -> Matches:
         """Store each of many documents, in order, unless a document stored before it matches it.
 
@@ -136,7 +142,10 @@ class WriteTransaction(Reading):
         """
         question = Question(similarity, distance, recall, method)
         with self._writing.alone("the transaction must be idle to insert"):
-            return self._claim(ids, documents, metadata, question, errors=errors, progress=progress)
+            return self._claim(
+                ids, documents, metadata, question, errors=errors, progress=progress,
+                threads=thread_count(threads),
+            )  # fmt: skip
 
     def insert_batch(
         self,
@@ -152,6 +161,7 @@ class WriteTransaction(Reading):
         memory_limit: int | None = None,
         errors: str = "strict",
         progress: Progress | None = None,
+        threads: int | None = None,
     ) -> Matches:
         """Find the matches of many documents among those stored before, then store all of them.
 
@@ -170,12 +180,15 @@ class WriteTransaction(Reading):
         stored already; then no document is stored.
         """
         many.check_match(match)
-        room = many.room_of(memory_limit)
+        room, count = many.room_of(memory_limit), thread_count(threads)
         with self._writing.alone("the transaction must be idle to insert"):
             encoded, packed = self._new_ids(ids, metadata)
             state, sketcher = self._writing.current(), self._store.sketcher
+            state.threads = self._writing.staging.threads = count
             size = None if room is None else room.query_count(self._store.width)
-            slices = incoming.sketch_slices(sketcher, documents, len(encoded), size, errors=errors)
+            slices = incoming.sketch_slices(
+                sketcher, documents, len(encoded), size, errors=errors, threads=count
+            )
             rows, sketches = many.match_batch(
                 self._store, state, slices,
                 Question(similarity, distance, recall, method), first=match == "first", room=room,
@@ -247,8 +260,10 @@ class WriteTransaction(Reading):
         *,
         replace: bool,
         errors: str,
+        threads: int,
         progress: Progress | None = None,
     ) -> int:
+        self._writing.staging.threads = threads
         encoded = EncodedIds(incoming.as_list(ids, "ids"))
         packed = incoming.pack_all(metadata, encoded.ids)
         existing = self._writing.current().find(encoded.offsets, encoded.content, encoded.hashes)
@@ -259,8 +274,9 @@ class WriteTransaction(Reading):
                 f" ({len(taken)} of {len(encoded)} ids are); use replace=True to replace it"
             )
         sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(encoded), errors=errors, progress=progress
-        )
+            self._store.sketcher, documents, len(encoded), errors=errors, threads=threads,
+            progress=progress,
+        )  # fmt: skip
         if len(taken):
             self._delete(existing[taken].astype(np.uint32))
         if len(encoded):
@@ -275,12 +291,15 @@ class WriteTransaction(Reading):
         question: Question,
         *,
         errors: str,
+        threads: int,
         progress: Progress | None,
     ) -> Matches:
+        self._writing.staging.threads = threads
         encoded, packed = self._new_ids(ids, metadata)
         sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(encoded), errors=errors, progress=None
-        )
+            self._store.sketcher, documents, len(encoded), errors=errors, threads=threads,
+            progress=None,
+        )  # fmt: skip
         criterion = criterion_of(self._store.options, sketches, question)
         return claim.add_new(
             self._writing.staging,

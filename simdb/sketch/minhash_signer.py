@@ -7,7 +7,7 @@ a feature of its own for each occurrence; weights are signed by consistent weigh
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from simdb.signatures import Signature, Signatures, check_comparable
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import permutations_of
 from simdb.sketch.pipeline import Pipeline
+from simdb.threads import mapped, parts_of
 from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
 from simdb.vector_form import minimum_type
 
@@ -71,7 +72,12 @@ class MinHashSigner:
         self._pipeline.prepare()
 
     def sign(
-        self, documents: Iterable[Any] | Signatures, *, errors: str = "strict", start: int = 0
+        self,
+        documents: Iterable[Any] | Signatures,
+        *,
+        errors: str = "strict",
+        start: int = 0,
+        threads: int = 1,
     ) -> Signatures:
         """Return the signatures of many documents, which may be of several kinds.
 
@@ -88,10 +94,18 @@ class MinHashSigner:
             check_comparable(documents.sketch, self._options)
             return documents
         listed = documents if isinstance(documents, list | tuple) else list(documents)
-        parts = [
-            self._one_kind(kind, group, errors == "replace", position)
-            for kind, group, position in _by_kind(listed, start)
-        ]
+
+        def sign(part: slice) -> list[tuple[npt.NDArray[Any], Flags]]:
+            return [
+                self._one_kind(kind, group, errors == "replace", position)
+                for kind, group, position in _by_kind(listed[part], start + part.start)
+            ]
+
+        # A tokeniser is the user's own function, which need not bear being called by several
+        # threads.
+        threads = 1 if self._options.tokeniser else threads
+        cut = parts_of(len(listed), threads, most=max(len(listed), 1))
+        parts = list(chain.from_iterable(mapped(sign, cut, threads)))
         dtype = minimum_type(self._options.stored_bits)
         nothing = np.empty((0, self._options.permutations), dtype), np.empty(0, np.bool_)
         minima, is_empty = (

@@ -64,9 +64,11 @@ class MinHashSketcher:
             )
         return as_sketches(self._signer.sign(documents, errors=errors, start=start))
 
-    def signatures(self, documents: Iterable[Any], *, errors: str = "strict") -> Signatures:
+    def signatures(
+        self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
+    ) -> Signatures:
         """Return the signatures of many documents; see `MinHashSigner.sign`."""
-        return self._signer.sign(documents, errors=errors)
+        return self._signer.sign(documents, errors=errors, threads=threads)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """Return the named features of one document; None for a ready signature."""

@@ -14,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.options import Simhash
 from simdb.resources import Resources
+from simdb.sketch.document_kind import kind_of, kind_of_all
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.projection import projection_of
 from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
-from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, is_vector, join_vectors
+from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
+from simdb.threads import mapped, parts_of
 from simdb.values import (
     BARE,
     EMPTY,
@@ -41,13 +43,11 @@ from simdb.values import (
 )
 
 ERRORS = ("strict", "replace")
+# Documents that are fingerprinted at a time.
+PART_DOCUMENTS = 4096
 LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 NO_RESOURCES = Resources()
 TEXTS = (str, bytes)
-KINDS = (
-    "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
-    " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
-)
 
 
 class Sketcher:
@@ -92,7 +92,8 @@ class Sketcher:
         if isinstance(documents, list | tuple):
             return self._by_kind(documents, errors == "replace", start, is_query)
         if isinstance(documents, Fingerprints):
-            return self._from_fingerprints(documents.bits, documents.weights, is_query)
+            places = range(start, start + len(documents))
+            return self._from_fingerprints(documents.bits, documents.weights, is_query, places)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
             return self._bare(documents, is_query)
         vectors = as_vectors(documents)
@@ -112,23 +113,23 @@ class Sketcher:
         All documents must be of one kind: texts, lists of tokens, `Features` or vectors.
         """
         vectors = as_vectors(documents)
-        if vectors is not None:
-            weights, counts = self._project_vectors(vectors, 0)
-        else:
-            kind = _kind(documents[0], 0) if len(documents) else "text"
-            weights, counts = self._projected(documents, kind, errors == "replace", 0)
-        return np.asarray(weights[:, : self._options.dimensions], np.float32), counts
+        every = documents if vectors is None else vectors
+        return self._weighed(
+            every, kind_of_all(every, vectors), slice(0, len(every)), errors == "replace"
+        )
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
         """Return the named features of one document; None for a fingerprint or a vector."""
-        kind = _kind(document, 0)
+        kind = kind_of(document, 0)
         if kind == "features":
             return name_hashes(document)
         if kind not in ("text", "tokens"):
             return None
         return self._pipeline.name(document, kind, errors=errors)
 
-    def fingerprints(self, documents: Iterable[Any], *, errors: str = "strict") -> Fingerprints:
+    def fingerprints(
+        self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
+    ) -> Fingerprints:
         """Return fingerprints with weights of documents of one kind; see `weigh`."""
         _check_errors(errors)
         vectors = as_vectors(documents)
@@ -137,9 +138,21 @@ class Sketcher:
                 f"documents must be a list, array or iterator, not {describe(documents)};"
                 " simdb.fingerprint takes one document"
             )
-        listed = list(documents) if vectors is None else documents
-        weights = self.weights(listed, errors=errors)
-        bits, _ = kernel.quantise(np.ascontiguousarray(weights))
+        listed: Any = list(documents) if vectors is None else vectors
+        kind = kind_of_all(listed, vectors)
+        bits = np.empty(len(listed), np.uint64)
+        weights = np.empty((len(listed), self._options.dimensions), np.float32)
+
+        def fill(part: slice) -> None:
+            weights[part], _ = self._weighed(listed, kind, part, errors == "replace")
+            bits[part], _ = kernel.quantise(weights[part])
+
+        # A tokeniser is the user's own function, which need not bear being called by several
+        # threads.
+        threads = 1 if self._options.tokeniser else threads
+        parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
+        for _ in mapped(fill, parts, threads):
+            pass
         return Fingerprints(bits, weights)
 
     def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
@@ -161,7 +174,7 @@ class Sketcher:
         _check_errors(errors)
         parts = []
         for kind, group in groupby(
-            enumerate(documents, start), lambda each: _kind(each[1], each[0])
+            enumerate(documents, start), lambda each: kind_of(each[1], each[0])
         ):
             places, chosen = zip(*group, strict=True)
             if kind not in ("text", "tokens"):
@@ -195,7 +208,7 @@ class Sketcher:
             return Sketches(bits, vectors, ONE_STATE[state], levels)
         if set(map(type, documents)) <= {str, bytes} and len(documents):
             return self._one_kind(documents, "text", replace, start, is_query)
-        kinds = [_kind(document, start + at) for at, document in enumerate(documents)]
+        kinds = [kind_of(document, start + at) for at, document in enumerate(documents)]
         distinct = set(kinds)
         if not kinds:
             return self._bare(np.empty(0, np.uint64), is_query)
@@ -232,9 +245,19 @@ class Sketcher:
         if kind == "bits":
             return self._bare(np.array(documents, np.uint64), is_query)
         if kind == "fingerprint":
-            return self._ready(documents, is_query)
+            return self._ready(documents, is_query, start)
         weights, counts = self._projected(documents, kind, replace, start)
         return self._quantised(weights, counts, is_query)
+
+    def _weighed(
+        self, documents: Any, kind: str, part: slice, replace: bool
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Return what `weigh` returns for a part of documents of one kind."""
+        if kind == "rows":
+            weights, counts = self._project_vectors(documents[part], part.start)
+        else:
+            weights, counts = self._projected(documents[part], kind, replace, part.start)
+        return np.asarray(weights[:, : self._options.dimensions], np.float32), counts
 
     def _projected(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
@@ -279,12 +302,12 @@ class Sketcher:
             np.full((count, FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None,
         )
 
-    def _ready(self, documents: Sequence[Fingerprint], is_query: bool) -> Sketches:
+    def _ready(self, documents: Sequence[Fingerprint], is_query: bool, start: int) -> Sketches:
         """Make sketches of `Fingerprint`s, with or without weights."""
         bits = np.array([document.bits for document in documents], np.uint64)
         only = documents[0] if len(documents) == 1 else None
         if only is not None and only.weights is not None and not only.is_empty:
-            return self._from_fingerprints(bits, only.weights[None, :], is_query)
+            return self._from_fingerprints(bits, only.weights[None, :], is_query, [start])
         sketches = self._bare(bits, is_query)
         by_length: dict[int, list[int]] = {}
         for at, each in enumerate(documents):
@@ -292,7 +315,8 @@ class Sketcher:
                 by_length.setdefault(len(each.weights), []).append(at)
         for places in by_length.values():
             weights = np.stack([documents[at].weights for at in places])  # type: ignore[misc]
-            part = self._from_fingerprints(bits[places], weights, is_query, places)
+            numbers = [start + at for at in places]
+            part = self._from_fingerprints(bits[places], weights, is_query, numbers)
             sketches.vectors[places] = part.vectors
             sketches.states[places] = part.states
             if sketches.levels is not None and part.levels is not None:
@@ -307,11 +331,11 @@ class Sketcher:
         bits: npt.NDArray[np.uint64],
         weights: npt.NDArray[np.float32] | None,
         is_query: bool,
-        places: Sequence[int] | None = None,
+        places: Sequence[int],
     ) -> Sketches:
         """Make sketches of fingerprints and weights that must fit to them.
 
-        `places`: their positions among the documents, for messages; None for 0, 1, 2 ...
+        `places`: their positions among the documents, for messages.
         """
         if weights is None:
             return self._bare(bits, is_query)
@@ -320,10 +344,9 @@ class Sketcher:
         differing = np.flatnonzero(found != bits)
         if len(differing):
             at = int(differing[0])
-            place = at if places is None else places[at]
             raise InputError(
-                f"fingerprint {place} has bits {int(bits[at]):016x}, but the signs of its weights"
-                f" make {int(found[at]):016x} (bit j is set where weight j >= 0)"
+                f"fingerprint {places[at]} has bits {int(bits[at]):016x}, but the signs of its"
+                f" weights make {int(found[at]):016x} (bit j is set where weight j >= 0)"
             )
         states = np.full(len(bits), self._known(is_query), np.uint8)
         states[rows_of_zeros(weights)] = EMPTY
@@ -334,29 +357,6 @@ def _check_errors(errors: str) -> None:
     """Raise InputError for an unknown value of `errors`."""
     if not is_one_of(errors, ERRORS):
         raise InputError(f"errors must be 'strict' or 'replace', not {shown(errors)}")
-
-
-def _kind(document: Any, position: int) -> str:
-    """Return the kind of a document, which decides how it is sketched; InputError for none."""
-    if isinstance(document, str | bytes):
-        return "text"
-    if isinstance(document, Fingerprint):
-        return "fingerprint"
-    if isinstance(document, Features):
-        return "features"
-    if isinstance(document, bool | np.bool_):
-        raise InputError(f"document {position} is a bool; a document is {KINDS}")
-    if isinstance(document, int | np.integer):
-        if not 0 <= document <= ALL_BITS:
-            raise InputError(
-                f"document {position} is {shown(document)}; a ready fingerprint is 0 .. 2**64 - 1"
-            )
-        return "bits"
-    if isinstance(document, list | tuple):
-        return "tokens"
-    if is_vector(document, position):
-        return "dense" if isinstance(document, np.ndarray) else "sparse"
-    raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
 
 
 def _project_features(

@@ -26,15 +26,17 @@ U64 = npt.NDArray[np.uint64]
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
 
 
-def stream_pairs(fingerprints: Any, *, blocks: int, distance: int) -> Iterator[PairPositions]:
+def stream_pairs(
+    fingerprints: Any, *, blocks: int, distance: int, threads: int
+) -> Iterator[PairPositions]:
     """Yield every pair within `distance` once, in chunks; arguments are checked at the call."""
     check_arrangement(blocks, distance)
     every = read_fingerprints(fingerprints)
     # The caller's own array may change before the pairs are read, so it is copied.
-    return _stream(Searched(every.fingerprints.copy(), every.ordinals), blocks, distance)
+    return _stream(Searched(every.fingerprints.copy(), every.ordinals), blocks, distance, threads)
 
 
-def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClusters:
+def find_clusters(fingerprints: Any, *, blocks: int, distance: int, threads: int) -> ArrayClusters:
     """Return every set of two or more fingerprints that pairs within `distance` connect."""
     check_arrangement(blocks, distance)
     every = read_fingerprints(fingerprints)
@@ -42,7 +44,8 @@ def find_clusters(fingerprints: Any, *, blocks: int, distance: int) -> ArrayClus
     forest = kernel.Forest(count)
     firsts = _link_equal(every, forest)
     masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
-    for couples in sweep_tables(_sorted_tables(firsts, masks), masks, distance, flips):
+    tables = _sorted_tables(firsts, masks)
+    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         forest.join(couples.left, couples.right)
     offsets, members = grouped(forest.labels())
     return ArrayClusters(offsets, members.astype(np.int64))
@@ -109,9 +112,10 @@ def _one(value: Any, position: int) -> int:
     return int(bits)
 
 
-def _stream(every: Searched, blocks: int, distance: int) -> Iterator[PairPositions]:
+def _stream(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[PairPositions]:
     masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
-    for couples in sweep_tables(_sorted_tables(every, masks), masks, distance, flips):
+    tables = _sorted_tables(every, masks)
+    for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
         yield PairPositions(left, right, couples.distances)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import FINGERPRINT_BITS, flip_sets, header_mask
+from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
 from simdb.plan.problem import Criterion
@@ -16,9 +17,12 @@ from simdb.storage import layout
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.table import Table
+from simdb.threads import in_rounds
 from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
 
 CHUNK_PAIRS = 1 << 16
+# So many rows of a table are swept by one thread.
+SWEPT_ROWS = 1 << 15
 LOOKUP_QUERIES = 1 << 13
 LOOKUP_QUERIES_FIRST = 1 << 6
 
@@ -48,6 +52,23 @@ class Couples:
         )
 
 
+def couples_of(queries: U32, rows: Rows) -> Couples:
+    """Return documents and their matches as pairs; left can be above right."""
+    return Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+
+
+def joined_couples(parts: Sequence[Couples]) -> Couples:
+    """Return the pairs of all parts, of which there is at least one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    return Couples(
+        np.concatenate([part.left for part in parts]),
+        np.concatenate([part.right for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+    )
+
+
 class Searched(NamedTuple):
     """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n]."""
 
@@ -63,14 +84,15 @@ class Batches:
     spread over many batches.
     """
 
-    def __init__(self, ordinals: U32) -> None:
-        """Take the ordinals of the documents, ascending."""
+    def __init__(self, ordinals: U32, threads: int) -> None:
+        """Take the ordinals of the documents, ascending; `threads` share each batch."""
         stride = -(-len(ordinals) // LOOKUP_QUERIES_FIRST)
         self._ordinals = np.concatenate(
             [ordinals[:0], *(ordinals[at::stride] for at in range(stride))]
         )
         self._last = 0
         self._size = LOOKUP_QUERIES_FIRST
+        self._most = LOOKUP_QUERIES * threads
 
     def __iter__(self) -> Iterator[U32]:
         """Yield the batches; after each, `found` must be called."""
@@ -83,7 +105,7 @@ class Batches:
     def found(self, pairs: int) -> None:
         """Take the number of pairs of the last batch."""
         suggested = CHUNK_PAIRS * self._last // max(pairs, 1)
-        self._size = max(1, min(LOOKUP_QUERIES, 2 * self._size, suggested))
+        self._size = max(1, min(self._most, 2 * self._size, suggested))
 
 
 def sweep_tables(
@@ -91,6 +113,8 @@ def sweep_tables(
     masks: Sequence[int],
     distance: int,
     flips: Sequence[int] | None = None,
+    *,
+    threads: int,
 ) -> Iterator[Couples]:
     """Yield the pairs within `distance` that some table reaches, table by table.
 
@@ -99,7 +123,7 @@ def sweep_tables(
     """
     for number in range(len(masks)):
         if flips is None or flips[number] >= 0:
-            yield from sweep_table(table(number), masks, distance, number, flips)
+            yield from sweep_table(table(number), masks, distance, number, flips, threads=threads)
 
 
 def sweep_table(
@@ -108,24 +132,42 @@ def sweep_table(
     distance: int,
     number: int = 0,
     flips: Sequence[int] | None = None,
+    *,
+    threads: int = 1,
 ) -> Iterator[Couples]:
     """Yield the pairs within `distance` that table `number` is the first to reach."""
-    left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
-    distances = np.empty(CHUNK_PAIRS, np.uint8)
     of_tables = 0 if flips is None else flips
     width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
+    starts = range(0, len(table.keys), SWEPT_ROWS)
     for flipped in sets:
-        row, column = 0, 1
-        while row < len(table.keys):
-            count, row, column = kernel.sweep(
-                table.keys, table.ordinals, masks, number, distance, (row, column),
-                left, right, distances, of_tables, flipped, width,
+
+        def sweep(
+            cursor: tuple[int, int], flipped: int = flipped
+        ) -> tuple[Couples, tuple[int, int] | None]:
+            """Return pairs of a part of the rows, and the cursor of the next, None if that is all.
+
+            The part begins at `cursor`; a later cursor continues it.
+            """
+            left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
+            distances = np.empty(CHUNK_PAIRS, np.uint8)
+            stop = min(cursor[0] - cursor[0] % SWEPT_ROWS + SWEPT_ROWS, len(table.keys))
+            count, *after = kernel.sweep(
+                table.keys, table.ordinals, masks, number, distance, cursor,
+                left, right, distances, of_tables, flipped, width, stop,
             )  # fmt: skip
-            if count:
-                unknown = np.full(count, np.nan, np.float32)
-                yield Couples(
-                    left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
-                )
+            unknown = np.full(count, np.nan, np.float32)
+            found = Couples(
+                left[:count].copy(), right[:count].copy(), distances[:count].copy(), unknown
+            )
+            return found, (after[0], after[1]) if after[0] < stop else None
+
+        for couples, rest in in_rounds(sweep, ((at, at + 1) for at in starts), threads):
+            if len(couples):
+                yield couples
+            while rest is not None:
+                couples, rest = sweep(rest)
+                if len(couples):
+                    yield couples
 
 
 def searched(state: State, *, is_measured: bool) -> Searched:
@@ -187,7 +229,7 @@ def as_pairs(state: State, couples: Couples) -> PairArrays:
     return PairArrays(ids[:count], ids[count:], couples.distances, similarities)
 
 
-def measured(state: State, couples: Couples, criterion: Criterion) -> Couples:
+def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
     """Return the couples that are similar enough; all if `criterion` has no similarity."""
     if criterion.similarity is None:
         return couples

@@ -1,7 +1,7 @@
 """Look-up: finds the stored documents that match given sketches.
 
-A batch is searched in parts, so that memory grows only with the number of matches.  The method of
-the plan finds the matches of each part.
+A batch is searched in parts, so that memory grows only with the number of matches and threads can
+share the work.  The method of the plan finds the matches of each part.
 """
 
 from functools import partial
@@ -17,6 +17,7 @@ from simdb.engine.state.state import State
 from simdb.errors import InputError
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
+from simdb.threads import mapped, parts_of
 from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
 
 PART_QUERIES = 1 << 17
@@ -46,16 +47,15 @@ def search(
     size = PART_MEASURED if is_measured else PART_QUERIES
     # The kernel stops at the first candidate only if candidates are not measured.
     most = 1 if first and is_measured else None if first else limit
-    if len(sketches) <= size:
-        rows = _search_part(state, sketches, criterion, plan, first, after, most)
-        return rows if most is None else rows.limited(most)
-    parts = []
-    for start in range(0, len(sketches), size):
-        part = slice(start, start + size)
+    parts = parts_of(len(sketches), state.threads, most=size)
+
+    def search_one_part(part: slice) -> Rows:
+        chosen = sketches if len(parts) == 1 else sketches.taken(part)
         later = None if after is None else after[part]
-        rows = _search_part(state, sketches.taken(part), criterion, plan, first, later, most)
-        parts.append(rows if most is None else rows.limited(most))
-    return joined(parts)
+        rows = _search_part(state, chosen, criterion, plan, first, later, most)
+        return rows if most is None else rows.limited(most)
+
+    return joined(list(mapped(search_one_part, parts, state.threads)))
 
 
 def as_matches(state: State, rows: Rows) -> Matches:

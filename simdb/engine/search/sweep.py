@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.search.couples import Batches, Couples, estimated, searched
+from simdb.engine.search.couples import Batches, Couples, couples_of, estimated, searched
 from simdb.engine.search.lookup import search
 from simdb.engine.search.methods.register import method_of
-from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
@@ -68,7 +67,7 @@ def look_up(
 
     `later_only`: only with documents of greater ordinals; otherwise left can be above right.
     """
-    batches = Batches(ordinals)
+    batches = Batches(ordinals, state.threads)
     for batch in batches:
         sketches = stored_sketches(state, batch)
         after = batch if later_only else None
@@ -76,8 +75,4 @@ def look_up(
         batches.found(len(rows.ordinals))
         if len(rows.ordinals):
             state.check_known(rows.ordinals)
-            yield _from_rows(rows, batch)
-
-
-def _from_rows(rows: Rows, queries: U32) -> Couples:
-    return Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+            yield couples_of(batch, rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.metadata import pack_every
+from simdb.threads import mapped, parts_of, thread_count
 from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, offsets_of
 
 SKETCHED_DOCUMENTS = 8192
@@ -73,15 +75,21 @@ class EncodedIds:
 
 
 def sketch_all(
-    sketcher: AnySketcher, documents: Any, count: int, *, errors: str, progress: Progress | None
+    sketcher: AnySketcher,
+    documents: Any,
+    count: int,
+    *,
+    errors: str,
+    threads: int,
+    progress: Progress | None,
 ) -> Sketches:
     """Return sketches of exactly `count` documents; an iterable is read in parts."""
     called("progress", progress)
     parts: list[Sketches] = []
     done = 0
-    for chunk in _chunks(documents):
-        parts.append(sketcher.sketch(chunk, errors=errors, start=done))
-        done += len(chunk)
+    for sketches in _sketched(sketcher, documents, None, errors, threads):
+        parts.append(sketches)
+        done += len(sketches)
         if done > count:
             break
         if progress is not None:
@@ -91,7 +99,13 @@ def sketch_all(
 
 
 def sketch_slices(
-    sketcher: AnySketcher, documents: Any, count: int | None, size: int | None, *, errors: str
+    sketcher: AnySketcher,
+    documents: Any,
+    count: int | None,
+    size: int | None,
+    *,
+    errors: str,
+    threads: int,
 ) -> Iterator[Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
@@ -99,12 +113,12 @@ def sketch_slices(
     """
     held: list[Sketches] = []
     done = 0
-    for chunk in _chunks(documents, size):
-        if held and size is not None and sum(map(len, held)) + len(chunk) > size:
+    for sketches in _sketched(sketcher, documents, size, errors, threads, is_query=True):
+        if held and size is not None and sum(map(len, held)) + len(sketches) > size:
             yield joined(sketcher, held, is_query=True)
             held = []
-        held.append(sketcher.sketch(chunk, errors=errors, start=done, is_query=True))
-        done += len(chunk)
+        held.append(sketches)
+        done += len(sketches)
         if count is not None and done > count:
             break
     _check_count(done, done if count is None else count)
@@ -121,10 +135,7 @@ def as_inserted(sketcher: AnySketcher, queries: Sketches) -> Sketches:
 
 def sketch_queries(sketcher: AnySketcher, documents: Any, errors: str) -> Sketches:
     """Return the sketches of all queries in an iterable or an array."""
-    parts: list[Sketches] = []
-    for chunk in _chunks(documents):
-        start = sum(len(part) for part in parts)
-        parts.append(sketcher.sketch(chunk, errors=errors, start=start, is_query=True))
+    parts = list(_sketched(sketcher, documents, None, errors, thread_count(), is_query=True))
     return joined(sketcher, parts, is_query=True)
 
 
@@ -197,12 +208,44 @@ def _check_count(done: int, count: int) -> None:
         raise InputError(f"there are {count} ids but {found} documents")
 
 
-def _chunks(documents: Any, most: int | None = None) -> Iterator[Any]:
+def _sketched(
+    sketcher: AnySketcher,
+    documents: Any,
+    most: int | None,
+    errors: str,
+    threads: int,
+    *,
+    is_query: bool = False,
+) -> Iterator[Sketches]:
+    """Yield the sketches of consecutive documents, of at most `most` at a time."""
+
+    def sketch(numbered: tuple[int, Any]) -> Sketches:
+        start, chunk = numbered
+        return sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
+
+    # A tokeniser is the user's own function, which need not bear being called by several threads.
+    threads = 1 if sketcher.options.tokeniser else threads
+    return mapped(sketch, _numbered(_chunks(documents, most, threads)), threads)
+
+
+def _numbered(chunks: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield each chunk with the position of its first document."""
+    start = 0
+    for chunk in chunks:
+        yield start, chunk
+        start += len(chunk)
+
+
+def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
     """Yield the documents in parts: a few thousand at a time, ready sketches in arrays at once.
 
-    `most`: the largest number of documents in a part, whatever they are.
+    `most`: the largest number of documents in a part, whatever they are.  Of documents whose number
+    is known, each of several `threads` gets some parts.
     """
     few = min(most or SKETCHED_DOCUMENTS, SKETCHED_DOCUMENTS)
+    count = length_hint(documents)
+    if count:
+        few = parts_of(count, threads, most=few)[0].stop
     many = None if most is None else min(most, SKETCHED_READY)
     if isinstance(documents, Fingerprints | Signatures):
         for first in range(0, max(len(documents), 1), many or max(len(documents), 1)):

@@ -62,7 +62,7 @@ class Staged(Protocol):
 class State:
     """A consistent state: a view and the transaction that sees it, for a `with` statement."""
 
-    __slots__ = ("_gate", "_holder", "_staged", "counts", "source", "view")
+    __slots__ = ("_gate", "_holder", "_staged", "counts", "source", "threads", "view")
 
     def __init__(
         self,
@@ -82,6 +82,8 @@ class State:
         self.view = view
         self.source = source
         self.counts = counts
+        # How many threads the verb that uses this state may spread its work over.
+        self.threads = 1
         self._gate = gate
         self._holder = holder
         self._staged = staged
@@ -104,7 +106,9 @@ class State:
 
     def over(self, view: View) -> "State":
         """Return a state of another view under the same transaction; it ends with this state."""
-        return State(view, self.source, self.counts)
+        other = State(view, self.source, self.counts)
+        other.threads = self.threads
+        return other
 
     def without(self, left_out: Bitmap | None) -> "State":
         """Return a state with other tombstones: documents with a set bit are left out."""

@@ -44,7 +44,9 @@ def add_new(
     for start in range(0, max(len(batch), 1), GROUP_DOCUMENTS):
         part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
-        rows = lookup.search(current(), sketches, criterion, limit=1)
+        state = current()
+        state.threads = staging.threads
+        rows = lookup.search(state, sketches, criterion, limit=1)
         among = _among(current(), part, sketches, criterion)
         new, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(new):

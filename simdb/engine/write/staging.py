@@ -73,6 +73,8 @@ class Staging:
         self.bare_count = base.manifest.bare_count
         self.maintainer = self._make_maintainer()
         self.merging = self._take_merging()
+        # How many threads make and merge tables: as many as the last verb was given.
+        self.threads = 1
 
     @property
     def deleted(self) -> list[npt.NDArray[np.uint32]]:

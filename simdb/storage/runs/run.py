@@ -11,6 +11,7 @@ they are.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def _segment(start: int, batch: Batch, offsets: npt.NDArray[np.uint32]) -> Segme
 class Source:
     """A read transaction, from which the values of stored runs are fetched."""
 
-    __slots__ = ("_environment", "_is_lent", "header_offset", "holder", "width")
+    __slots__ = ("_environment", "_is_lent", "_reading", "header_offset", "holder", "width")
 
     def __init__(
         self, environment: Environment, width: int, header_offset: int, *, inside: Any = None
@@ -104,6 +105,7 @@ class Source:
         self.width = width
         self.header_offset = header_offset
         self.holder: Holder | None = None
+        self._reading = Lock()
         self._is_lent = inside is not None
         if inside is None:
             self.holder = environment.begin()
@@ -144,7 +146,9 @@ class Source:
 
     def find(self, name: bytes, key: bytes) -> Any:
         """Return the bytes stored under `key` of a sub-database; None if there are none."""
-        return get_value(self.transaction, self._environment.subdatabase(name), key)
+        # LMDB notes in the transaction what it has read, and threads may share a verb's work.
+        with self._reading:
+            return get_value(self.transaction, self._environment.subdatabase(name), key)
 
     def handle(self, name: bytes) -> Any:
         """Return LMDB's handle of a sub-database."""

@@ -1,6 +1,7 @@
 """Search of signatures: by bands of MinHash minima (LSH), or by measuring every signature."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from simdb.signatures import COUNTED_MAX
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
+from simdb.threads import streamed
 from simdb.values import Match, Sketches
 
 U32 = npt.NDArray[np.uint32]
@@ -70,15 +72,19 @@ def search_one(
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     """Yield the matching pairs that share a band, each from the first band it shares."""
-    for band in range(state.keying.table_count):
-        table = whole_table(state, band)
-        for couples in sweep_table(table, [ALL_BITS], 0):
-            yield first_in_band(state, couples, band, criterion)
+    bands = range(state.keying.table_count)
+    walks = (partial(_links_of_band, state, criterion, band) for band in bands)
+    return streamed(walks, state.threads)
 
 
-def first_in_band(state: State, couples: Couples, band: int, criterion: Criterion) -> Couples:
+def _links_of_band(state: State, criterion: Criterion, band: int) -> Iterator[Couples]:
+    swept = sweep_table(whole_table(state, band), [ALL_BITS], 0)
+    return (first_in_band(state, criterion, band, couples) for couples in swept)
+
+
+def first_in_band(state: State, criterion: Criterion, band: int, couples: Couples) -> Couples:
     """Return the couples that match and whose first shared band is `band`."""
-    found = measured(state, couples, criterion)
+    found = measured(state, criterion, couples)
     shared = state.vectors().shared_bands(found.left, found.right)
     found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
     distances = state.vectors().distances(found.similarities)

@@ -1,6 +1,7 @@
 """Exhaustive search: compares every stored fingerprint or measures every volatility vector."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
+from simdb.threads import in_rounds
 from simdb.values import Match, Sketches
 
 U32 = npt.NDArray[np.uint32]
@@ -100,8 +102,8 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
         return None
     every = searched(state, is_measured=criterion.similarity is not None)
     table = Table(every.fingerprints, every.ordinals, np.empty(0, np.uint32))
-    swept = sweep_table(table, [0], plan.distance)
-    return (measured(state, couples, criterion) for couples in swept)
+    swept = sweep_table(table, [0], plan.distance, threads=state.threads)
+    return in_rounds(partial(measured, state, criterion), swept, state.threads)
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:

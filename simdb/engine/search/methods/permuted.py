@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.bits import set_bits
-from simdb.engine.search.couples import Couples, measured, sweep_tables, whole_table
+from simdb.engine.search.couples import Couples, measured, sweep_table, whole_table
 from simdb.engine.search.measure import Candidates, by_candidates, matches_of_one
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
@@ -21,6 +21,7 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
+from simdb.threads import streamed
 from simdb.values import Match, Sketches
 
 U8 = npt.NDArray[np.uint8]
@@ -53,10 +54,19 @@ def search_bits(state: State, bits: int, plan: Plan, first: bool) -> list[tuple[
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     """Return all matching pairs by walking each table that the plan reads."""
-    swept = sweep_tables(
-        partial(whole_table, state), state.kind.masks, plan.distance, plan.table_flips
+    read = [number for number, flips in enumerate(plan.table_flips) if flips != NOT_READ]
+    walks = (partial(_links_of_table, state, criterion, plan, number) for number in read)
+    return streamed(walks, state.threads)
+
+
+def _links_of_table(
+    state: State, criterion: Criterion, plan: Plan, number: int
+) -> Iterator[Couples]:
+    """Yield the matching pairs that one table is the first to reach."""
+    swept = sweep_table(
+        whole_table(state, number), state.kind.masks, plan.distance, number, plan.table_flips
     )
-    return (measured(state, couples, criterion) for couples in swept)
+    return (measured(state, criterion, couples) for couples in swept)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:

@@ -4,14 +4,22 @@ Candidates are measured by their stored vectors in the same call of the kernel.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.search.couples import Batches, Couples, searched
+from simdb.engine.search.couples import (
+    LOOKUP_QUERIES,
+    Batches,
+    Couples,
+    couples_of,
+    joined_couples,
+    searched,
+)
 from simdb.engine.search.crowds import Crowds
 from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
@@ -29,6 +37,7 @@ from simdb.plans import Plan, Probe
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
+from simdb.threads import mapped, parts_of
 from simdb.values import Match, Sketches
 
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
@@ -36,6 +45,7 @@ VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 Bools = npt.NDArray[np.bool_]
+AsCouples = Callable[[U32, Rows], Couples]
 
 
 def search(
@@ -93,13 +103,12 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs = state.only(state.runs, nothing)
     stored = searched(runs, is_measured=True).ordinals
-    for queries, rows in _looked_up(state, runs, criterion, plan, stored, either=True):
-        yield _first_found(runs, queries, rows, criterion)
+    first_found = partial(_first_found, runs, criterion)
+    yield from _looked_up(state, runs, criterion, plan, stored, either=True, as_couples=first_found)
     recent = searched(state.only([], state.delta), is_measured=True).ordinals
     if not len(recent):
         return
-    for queries, rows in _looked_up(state, runs, criterion, plan, recent, either=False):
-        yield Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
+    yield from _looked_up(state, runs, criterion, plan, recent, either=False, as_couples=_earlier)
     for couples in links_among(state, criterion, plan, recent):
         yield replace(couples, left=recent[couples.left], right=recent[couples.right])
 
@@ -118,17 +127,15 @@ def joining(
     recent = searched(rest, is_measured=True).ordinals
     for ordinals, either in ((stored, True), (recent, False)):
         crowds = Crowds(forest)
-        found = _looked_up(
+        yield from _looked_up(
             state, runs, criterion, plan, ordinals, either=either, forest=forest, crowds=crowds
         )
-        yield from _as_couples(found)
         for members, is_member in crowds.groups():
             among = _without(runs, is_member, len(members))
-            found = _looked_up(state, among, criterion, plan, members, either=either, forest=forest)
-            yield from _as_couples(found)
-    yield from _as_couples(
-        _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
-    )
+            yield from _looked_up(
+                state, among, criterion, plan, members, either=either, forest=forest
+            )
+    yield from _looked_up(state, rest, criterion, plan, recent, either=False, forest=forest)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -206,31 +213,40 @@ def _looked_up(
     either: bool,
     forest: kernel.Forest | None = None,
     crowds: Crowds | None = None,
-) -> Iterator[tuple[U32, Rows]]:
-    """Yield batches of documents, with the matches of each in `among`, themselves left out.
+    as_couples: AsCouples = couples_of,
+) -> Iterator[Couples]:
+    """Yield documents with their matches in `among`, themselves left out, batch by batch.
 
     `ordinals`: documents of `state`.  `forest`: matches in the component of the document are left
-    out, too.  `crowds`: puts off the documents that are in crowds.
+    out, too.  `crowds`: puts off the documents that are in crowds.  `as_couples` makes pairs of
+    documents and their matches.
     """
-    batches = Batches(ordinals)
+    batches = Batches(ordinals, state.threads)
     for batch in batches:
         queries = batch if crowds is None else crowds.put_off(batch)
-        vectors = state.vectors(queries).gather(queries)
-        joined = None if forest is None else (forest.parents, queries)
-        rows = _search(among, vectors, criterion, plan, either=either, forest=joined)
-        state.check_known(rows.ordinals)
-        rows = rows.chosen(np.flatnonzero(rows.ordinals != queries[rows.queries]))
-        batches.found(len(rows.ordinals))
+
+        def look_up(part: slice, queries: U32 = queries) -> tuple[int, Couples]:
+            asking = queries[part]
+            vectors = state.vectors(asking).gather(asking)
+            joined = None if forest is None else (forest.parents, asking)
+            rows = _search(among, vectors, criterion, plan, either=either, forest=joined)
+            state.check_known(rows.ordinals)
+            rows = rows.chosen(np.flatnonzero(rows.ordinals != asking[rows.queries]))
+            return len(rows.ordinals), as_couples(asking, rows)
+
+        parts = parts_of(len(queries), state.threads, most=LOOKUP_QUERIES)
+        found = list(mapped(look_up, parts, state.threads))
+        count = sum(each for each, _ in found)
+        batches.found(count)
         if crowds is not None:
-            crowds.found(len(rows.ordinals))
-        if len(rows.ordinals):
-            yield queries, rows
+            crowds.found(count)
+        if count:
+            yield joined_couples([couples for _, couples in found])
 
 
-def _as_couples(found: Iterator[tuple[U32, Rows]]) -> Iterator[Couples]:
-    """Yield the documents and their matches as pairs, which can be in any order."""
-    for queries, rows in found:
-        yield Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
+def _earlier(queries: U32, rows: Rows) -> Couples:
+    """Return the documents and their matches as pairs, if all matches are earlier documents."""
+    return Couples(rows.ordinals, queries[rows.queries], rows.distances, rows.similarities)
 
 
 def _without(state: State, is_left_out: Bools, query_count: int) -> State:
@@ -245,7 +261,7 @@ def _without(state: State, is_left_out: Bools, query_count: int) -> State:
     return state.over(view)
 
 
-def _first_found(state: State, queries: U32, rows: Rows, criterion: Criterion) -> Couples:
+def _first_found(state: State, criterion: Criterion, queries: U32, rows: Rows) -> Couples:
     """Return the pairs that the earlier document finds, or that only the later one finds."""
     assert criterion.similarity is not None
     share, _ = shares(criterion.similarity, criterion.recall)

@@ -21,7 +21,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     ):
         unknown = np.full(len(left), np.nan, np.float32)
         couples = Couples(every.ordinals[left], every.ordinals[right], distances, unknown)
-        yield measured(state, couples, criterion)
+        yield measured(state, criterion, couples)
 
 
 METHOD = Method(links=links)

@@ -1,0 +1,124 @@
+"""The writing verbs of a database, each in a write transaction of its own."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from simdb.engine.state.incoming import Progress
+from simdb.engine.transaction import WriteTransaction
+from simdb.values import Id, Match, Matches
+
+
+class Writing(Protocol):
+    """The writing verbs, over the transactions that `write` begins."""
+
+    def write(self) -> WriteTransaction:
+        """Begin a write transaction."""
+
+    def insert(
+        self,
+        id: Id,
+        document: Any,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        errors: str = "strict",
+    ) -> None:
+        """Store one document and commit; see `WriteTransaction.insert`."""
+        with self.write() as transaction:
+            transaction.insert(id, document, metadata, replace=replace, errors=errors)
+
+    def insert_many(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        replace: bool = False,
+        errors: str = "strict",
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> int:
+        """Store many documents and commit; see `WriteTransaction.insert_many`."""
+        with self.write() as transaction:
+            return transaction.insert_many(
+                ids, documents, metadata, replace=replace, errors=errors, progress=progress,
+                threads=threads,
+            )  # fmt: skip
+
+    def add_if_new(
+        self,
+        id: Id,
+        document: Any,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+    ) -> Match | None:
+        """Store a document and commit, unless a stored document matches it.
+
+        Returns None if it was stored, otherwise its best match.  No other writer can store a match
+        between the search and the insertion.  See `WriteTransaction.add_if_new`.
+        """
+        with self.write() as transaction:
+            return transaction.add_if_new(
+                id, document, metadata, similarity=similarity, distance=distance, recall=recall,
+                method=method, errors=errors,
+            )  # fmt: skip
+
+    def add_many_if_new(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> Matches:
+        """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
+        with self.write() as transaction:
+            return transaction.add_many_if_new(
+                ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
+                method=method, errors=errors, progress=progress, threads=threads,
+            )  # fmt: skip
+
+    def insert_batch(
+        self,
+        ids: Iterable[Id],
+        documents: Any,
+        metadata: Any = None,
+        *,
+        match: str = "all",
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        memory_limit: int | None = None,
+        errors: str = "strict",
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> Matches:
+        """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
+        with self.write() as transaction:
+            return transaction.insert_batch(
+                ids, documents, metadata, match=match, similarity=similarity, distance=distance,
+                recall=recall, method=method, memory_limit=memory_limit, errors=errors,
+                progress=progress, threads=threads,
+            )  # fmt: skip
+
+    def delete(self, id: Id) -> None:
+        """Delete one document and commit; NotFoundError if the id is unknown."""
+        with self.write() as transaction:
+            transaction.delete(id)
+
+    def delete_many(self, ids: Iterable[Id]) -> int:
+        """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
+        with self.write() as transaction:
+            return transaction.delete_many(ids)

@@ -1,0 +1,46 @@
+"""Document kind: tells of what kind a document is, which decides how it is sketched."""
+
+from typing import Any
+
+import numpy as np
+
+from simdb.bits import ALL_BITS
+from simdb.checks import shown
+from simdb.errors import InputError
+from simdb.sketch.vectors import Vectors, is_vector
+from simdb.values import Features, Fingerprint, describe
+
+KINDS = (
+    "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
+    " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
+)
+
+
+def kind_of_all(documents: Any, vectors: Vectors | None) -> str:
+    """Return the kind of documents that must be of one kind; "rows": of one array, `vectors`."""
+    if vectors is not None:
+        return "rows"
+    return kind_of(documents[0], 0) if len(documents) else "text"
+
+
+def kind_of(document: Any, position: int) -> str:
+    """Return the kind of a document, which decides how it is sketched; InputError for none."""
+    if isinstance(document, str | bytes):
+        return "text"
+    if isinstance(document, Fingerprint):
+        return "fingerprint"
+    if isinstance(document, Features):
+        return "features"
+    if isinstance(document, bool | np.bool_):
+        raise InputError(f"document {position} is a bool; a document is {KINDS}")
+    if isinstance(document, int | np.integer):
+        if not 0 <= document <= ALL_BITS:
+            raise InputError(
+                f"document {position} is {shown(document)}; a ready fingerprint is 0 .. 2**64 - 1"
+            )
+        return "bits"
+    if isinstance(document, list | tuple):
+        return "tokens"
+    if is_vector(document, position):
+        return "dense" if isinstance(document, np.ndarray) else "sparse"
+    raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")

@@ -1,0 +1,143 @@
+"""Threads: spreads the parts of a batch over processors; no other module starts a thread.
+
+The parts and the order of their results do not depend on the number of threads, so a verb gives the
+same answer for any number.  The kernel works without the interpreter lock, so threads help wherever
+most of the time is spent there.  Threads end with the verb that started them: none is left over
+when a process forks or ends.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from simdb.checks import shown
+from simdb.errors import OptionError
+
+VARIABLE = "SIMDB_THREADS"
+THREADS_MAX = 256
+# So many parts for each thread are begun before the result of the first is waited for.
+AHEAD = 2
+# So many parts of a batch are made for each thread: one of them may take longer than the others.
+PARTS = 2
+# A part of fewer documents would not be worth a thread.
+LEAST = 256
+# So many results of a stream are made ahead.
+BEGUN = 32
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def thread_count(threads: object = None) -> int:
+    """Return the number of threads that an argument `threads` asks for.
+
+    None means the number in the environment variable SIMDB_THREADS or, without it, all processors
+    that this process may use.  Raises OptionError unless it is a whole number from 1 to 256.
+    """
+    if threads is not None:
+        return _checked("threads", threads)
+    given = os.environ.get(VARIABLE, "").strip()
+    if given:
+        return _checked(VARIABLE, int(given) if given.isdecimal() else given)
+    return min(_processors(), THREADS_MAX)
+
+
+def parts_of(count: int, threads: int, *, most: int) -> list[slice]:
+    """Cut a batch of `count` documents into consecutive parts of at most `most` documents.
+
+    A single thread gets parts as large as possible; each of several threads gets some parts, as far
+    as there are enough documents.  There is always one part.
+    """
+    shared = max(-(-count // (PARTS * threads)), LEAST) if threads > 1 else max(count, 1)
+    size = min(shared, most)
+    return [slice(start, start + size) for start in range(0, max(count, 1), size)]
+
+
+def mapped(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """Yield `function(item)` of all items in their order, computed by up to `threads` threads.
+
+    Items are taken in the thread that reads the results, only a few before they are needed.  The
+    first error, by the order of the items, is raised in its turn.  When the iterator ends, or is
+    closed, no call is running any more.
+    """
+    rest = iter(items)
+    first = list(islice(rest, 2)) if threads > 1 else []
+    if len(first) < 2:
+        yield from map(function, chain(first, rest))
+        return
+    futures: Any = import_module("concurrent.futures")  # many programs do without it
+    running: deque[Any] = deque()
+    pool = futures.ThreadPoolExecutor(threads, "simdb")
+    source, is_done = chain(first, rest), False
+    try:
+        while running or not is_done:
+            while not is_done and len(running) < AHEAD * threads:
+                try:
+                    running.append(pool.submit(function, next(source)))
+                except StopIteration:
+                    is_done = True
+                except Exception as error:
+                    # What failed is the item; it waits for its turn like any result.
+                    running.append(futures.Future())
+                    running[-1].set_exception(error)
+                    is_done = True
+            if running:
+                yield running.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def in_rounds(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """Yield what `mapped` yields, but no call is running while the caller has a result.
+
+    A stream that a user reads at leisure needs this: what it reads may end between two results.
+    """
+    yield from _in_rounds(function, items, threads, AHEAD * threads if threads > 1 else 1)
+
+
+def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) -> Iterator[Result]:
+    """Yield the results of all streams, one stream after the other, as `in_rounds` does.
+
+    Each item of `streams` makes a stream.  Up to `threads` streams begin at a time, and some
+    results of each are made ahead; what follows in a long stream is made when it is asked for.
+    """
+
+    def begin(make: Callable[[], Iterator[Result]]) -> tuple[list[Result], Iterator[Result]]:
+        stream = make()
+        return list(islice(stream, BEGUN if threads > 1 else 0)), stream
+
+    for first, rest in _in_rounds(begin, streams, threads, threads):
+        yield from first
+        yield from rest
+
+
+def _in_rounds(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, size: int
+) -> Iterator[Result]:
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield from list(mapped(function, some, threads))
+
+
+def _checked(name: str, threads: object) -> int:
+    is_whole = isinstance(threads, int) and not isinstance(threads, bool)
+    if not is_whole or not 1 <= threads <= THREADS_MAX:  # type: ignore[operator]
+        raise OptionError(
+            f"{name} must be a whole number from 1 to {THREADS_MAX}, got {shown(threads)}"
+        )
+    return threads  # type: ignore[return-value]
+
+
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1

@@ -1,0 +1,211 @@
+"""The batch verbs give the same answers, in the same order, for any number of threads."""
+
+import importlib
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import threads
+from simdb.errors import ClosedError, InputError
+
+COUNT = 240
+SMALL_RUNS = {"delta_documents": 40, "polytopes": 2}
+KINDS = {
+    "fingerprints": simdb.Options(**SMALL_RUNS),
+    "bits": simdb.Options(sketch=simdb.Simhash(store_volatility=False), delta_documents=40),
+    "signatures": simdb.Options(sketch=simdb.Minhash(permutations=32), delta_documents=40),
+}
+QUESTIONS = {
+    "fingerprints": [
+        {}, {"similarity": 0.8, "method": "exhaustive"}, {"distance": 3, "recall": 1.0},
+        {"similarity": 0.85, "method": "multiprobe"}, {"similarity": 0.8, "limit": 2},
+    ],
+    "bits": [{}, {"distance": 6}, {"distance": 3, "recall": 1.0, "limit": 1}],
+    "signatures": [{}, {"similarity": 0.5}, {"similarity": 0.6, "method": "exhaustive"}],
+}  # fmt: skip
+MANY = pytest.mark.parametrize("number", [2, 3, 8])
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True)
+def tiny_parts(monkeypatch):
+    """Cut even a few documents into parts, so that every thread has some."""
+    monkeypatch.setattr(threads, "LEAST", 3)
+    monkeypatch.setattr(threads, "BEGUN", 1)
+
+
+def near_texts(count=COUNT, seed=1):
+    """Return texts of some words, every third a copy of an earlier one with one word replaced."""
+    chance = random.Random(seed)
+    texts = [""]
+    while len(texts) < count:
+        words = [f"word{chance.randrange(400)}" for _ in range(30)]
+        if len(texts) % 3 == 0:
+            words = chance.choice(texts[1:]).split()
+            words[chance.randrange(len(words))] = "other"
+        texts.append(" ".join(words))
+    return texts
+
+
+def filled(open_database, tmp_path, kind, number):
+    database = open_database(tmp_path / f"{kind}-{number}", options=KINDS[kind])
+    texts = near_texts()
+    for start in (0, 90, 180):
+        chosen = slice(start, start + 90)
+        database.insert_many(range(COUNT)[chosen], texts[chosen], threads=number)
+    return database
+
+
+def rows_of(matches):
+    return [matches[at] for at in range(len(matches))]
+
+
+@MANY
+@EVERY_KIND
+def test_what_is_stored_does_not_depend_on_threads(open_database, tmp_path, kind, number):
+    one = filled(open_database, tmp_path, kind, 1)
+    many = filled(open_database, tmp_path, kind, number)
+
+    assert list(one) == list(many)
+    assert [one.get(id).fingerprint.bits for id in one] == [
+        many.get(id).fingerprint.bits for id in many
+    ]
+    assert len(one.stats().runs) == len(many.stats().runs)
+
+
+@MANY
+@EVERY_KIND
+def test_queries_answer_the_same(open_database, tmp_path, kind, number):
+    database = filled(open_database, tmp_path, kind, 1)
+    asked = near_texts(100, seed=2) + near_texts()[:60]
+
+    for question in QUESTIONS[kind]:
+        wanted = rows_of(database.query_many(asked, threads=1, **question))
+
+        assert rows_of(database.query_many(asked, threads=number, **question)) == wanted
+        assert any(wanted)
+
+
+@MANY
+@EVERY_KIND
+def test_pairs_and_clusters_are_the_same(open_database, tmp_path, kind, number):
+    database = filled(open_database, tmp_path, kind, 1)
+
+    for question in QUESTIONS[kind]:
+        criterion = {name: value for name, value in question.items() if name != "limit"}
+        wanted = list(database.find_all(threads=1, **criterion))
+        clusters = list(database.find_clusters(threads=1, **criterion))
+        stars = list(database.find_clusters(policy="star", threads=1, **criterion))
+
+        assert list(database.find_all(threads=number, **criterion)) == wanted
+        assert list(database.find_clusters(threads=number, **criterion)) == clusters
+        assert list(database.find_clusters(policy="star", threads=number, **criterion)) == stars
+        assert wanted
+        assert clusters
+
+
+@MANY
+@EVERY_KIND
+def test_claims_are_the_same(open_database, tmp_path, kind, number):
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
+    new, ids = near_texts(150, seed=1)[60:] + near_texts(60, seed=3), range(COUNT, COUNT + 150)
+
+    wanted = rows_of(one.add_many_if_new(ids, new, threads=1))
+
+    assert rows_of(many.add_many_if_new(ids, new, threads=number)) == wanted
+    assert list(many) == list(one)
+
+
+@MANY
+@EVERY_KIND
+def test_batches_match_the_same(open_database, tmp_path, kind, number):
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
+    new, ids = near_texts(100, seed=1)[40:], range(COUNT, COUNT + 60)
+
+    wanted = rows_of(one.insert_batch(ids, new, threads=1))
+
+    assert rows_of(many.insert_batch(ids, new, threads=number, memory_limit=1 << 20)) == wanted
+
+
+@MANY
+def test_fingerprints_and_signatures_are_the_same(number):
+    texts = near_texts()
+
+    one, many = (simdb.fingerprints(texts, threads=each) for each in (1, number))
+
+    assert (one.bits == many.bits).all()
+    assert (one.weights == many.weights).all()
+    assert (
+        simdb.signatures(texts, threads=1).minima == simdb.signatures(texts, threads=number).minima
+    ).all()
+
+
+@MANY
+def test_pairs_and_clusters_of_an_array_are_the_same(number):
+    bits = simdb.fingerprints(near_texts(), threads=1).bits
+
+    one, many = (simdb.find_all(bits, 6, 5, threads=each) for each in (1, number))
+    clusters = [simdb.find_clusters(bits, 6, 5, threads=each) for each in (1, number)]
+
+    assert (one.left == many.left).all()
+    assert (one.right == many.right).all()
+    assert len(one.left)
+    assert [each.tolist() for each in clusters[0]] == [each.tolist() for each in clusters[1]]
+
+
+@MANY
+def test_pairs_of_many_copies_stream_through_small_buffers(number, monkeypatch):
+    monkeypatch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 7)
+    monkeypatch.setattr("simdb.engine.search.couples.SWEPT_ROWS", 5)
+    bits = np.repeat(np.array([3, 5, 2**60], np.uint64), 20)
+
+    found = simdb.find_all(bits, 4, 2, threads=number)
+
+    pairs = sorted(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert pairs == [
+        (left, right)
+        for left in range(60)
+        for right in range(left + 1, 60)
+        if (int(bits[left]) ^ int(bits[right])).bit_count() <= 2
+    ]
+
+
+@MANY
+@pytest.mark.parametrize("wrong", [0, 17, 199])
+def test_an_error_names_the_same_document(open_database, number, wrong):
+    texts: list[object] = [*near_texts(200)]
+    texts[wrong] = "lone \ud800"
+
+    with pytest.raises(InputError, match=f"document {wrong} "):
+        simdb.fingerprints(texts, threads=number)
+    with pytest.raises(InputError, match=f"document {wrong} "):
+        open_database(options=KINDS["fingerprints"]).insert_many(range(200), texts, threads=number)
+
+
+def test_pairs_end_with_their_snapshot_whatever_threads_do(open_database, tmp_path, monkeypatch):
+    monkeypatch.setattr("simdb.engine.search.couples.LOOKUP_QUERIES", 4)
+    database = filled(open_database, tmp_path, "bits", 1)
+    with database.read() as snapshot:
+        pairs = snapshot.find_all(distance=8, threads=4).chunks()
+        next(pairs)
+
+    with pytest.raises(ClosedError):
+        next(pairs)
+
+
+def test_a_tokeniser_is_called_in_the_thread_of_the_caller(tmp_path, monkeypatch):
+    (tmp_path / "noting.py").write_text(
+        "import threading\n"
+        "threads = set()\n"
+        "def words(text):\n"
+        "    threads.add(threading.get_ident())\n"
+        "    return text.split()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    simdb.fingerprints(near_texts(), simdb.Simhash(tokeniser="noting:words"), threads=4)
+
+    assert importlib.import_module("noting").threads == {threading.get_ident()}

@@ -1,0 +1,208 @@
+"""Threads: results in order for any number of threads, errors in their turn, nothing left over."""
+
+import threading
+import time
+from itertools import count
+
+import pytest
+
+from simdb import threads
+from simdb.errors import OptionError
+from simdb.threads import in_rounds, mapped, parts_of, streamed, thread_count
+
+COUNTS = pytest.mark.parametrize("number", [1, 2, 5])
+
+
+def slow_if_even(number):
+    time.sleep(0.002 * (number % 2 == 0))
+    return number * number
+
+
+def square_but(wrong):
+    def square(number):
+        if number == wrong:
+            raise ValueError(f"item {number}")
+        return slow_if_even(number)
+
+    return square
+
+
+@COUNTS
+@pytest.mark.parametrize("size", [0, 1, 2, 30])
+def test_results_come_in_the_order_of_the_items(number, size):
+    found = list(mapped(slow_if_even, range(size), number))
+
+    assert found == [each * each for each in range(size)]
+
+
+@COUNTS
+def test_an_error_is_raised_in_its_turn(number):
+    found = mapped(square_but(7), count(), number)
+
+    assert [next(found) for _ in range(7)] == [each * each for each in range(7)]
+    with pytest.raises(ValueError, match="item 7"):
+        next(found)
+
+
+@COUNTS
+def test_an_error_of_the_items_is_raised_after_the_results_before_it(number):
+    def items():
+        yield from range(9)
+        raise ValueError("no more items")
+
+    found = mapped(slow_if_even, items(), number)
+
+    assert [next(found) for _ in range(9)] == [each * each for each in range(9)]
+    with pytest.raises(ValueError, match="no more items"):
+        next(found)
+
+
+@COUNTS
+def test_items_are_taken_a_few_before_they_are_needed(number):
+    taken = []
+
+    def items():
+        for each in range(100):
+            taken.append(each)
+            yield each
+
+    found = mapped(slow_if_even, items(), number)
+    next(found)
+
+    assert len(taken) <= threads.AHEAD * number + 1
+
+
+def test_items_are_taken_in_the_thread_of_the_caller():
+    takers = set()
+
+    def items():
+        for each in range(20):
+            takers.add(threading.get_ident())
+            yield each
+
+    workers = set(mapped(lambda _: threading.get_ident(), items(), 3))
+
+    assert takers == {threading.get_ident()}
+    assert threading.get_ident() not in workers
+
+
+def test_as_many_calls_run_at_a_time_as_there_are_threads():
+    together = threading.Barrier(3, timeout=10)
+
+    ranks = list(mapped(lambda _: together.wait(), range(9), 3))
+
+    assert sorted(ranks) == sorted([0, 1, 2] * 3)
+
+
+def test_one_item_needs_no_thread():
+    [worker] = mapped(lambda _: threading.get_ident(), [0], 4)
+
+    assert worker == threading.get_ident()
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_no_call_runs_and_no_thread_is_left_after_the_end(is_closed):
+    before = threading.active_count()
+    found = mapped(slow_if_even, range(50), 4)
+    next(found)
+
+    found.close() if is_closed else list(found)
+
+    assert threading.active_count() == before
+
+
+@COUNTS
+def test_no_call_runs_while_the_caller_of_rounds_has_a_result(number):
+    running = []
+
+    def noted(each):
+        running.append(each)
+        time.sleep(0.001)
+        running.remove(each)
+        return each
+
+    seen = [(each, list(running)) for each in in_rounds(noted, range(40), number)]
+
+    assert seen == [(each, []) for each in range(40)]
+
+
+@COUNTS
+def test_streams_are_joined_in_their_order(number, monkeypatch):
+    monkeypatch.setattr(threads, "BEGUN", 3)
+    lengths = [0, 5, 2, 9, 3, 4]
+
+    found = list(
+        streamed(
+            (lambda at=at, size=size: ((at, each) for each in range(size))
+             for at, size in enumerate(lengths)),
+            number,
+        )
+    )  # fmt: skip
+
+    assert found == [(at, each) for at, size in enumerate(lengths) for each in range(size)]
+
+
+def test_a_long_stream_is_made_when_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr(threads, "BEGUN", 3)
+    made = []
+
+    def stream():
+        for each in count():
+            made.append(each)
+            yield each
+
+    found = streamed([stream, stream], 2)
+    for _ in range(5):
+        next(found)
+
+    assert sorted(made) == [0, 0, 1, 1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "most", "lengths"),
+    [
+        (0, 1, 10, [0]),
+        (7, 1, 10, [7]),
+        (25, 1, 10, [10, 10, 5]),
+        (1000, 2, 10_000, [256, 256, 256, 232]),
+        (4000, 2, 10_000, [1000, 1000, 1000, 1000]),
+        (4000, 2, 700, [700, 700, 700, 700, 700, 500]),
+        (3, 4, 10, [3]),
+    ],
+)
+def test_a_batch_is_cut_into_parts(size, number, most, lengths):
+    parts = parts_of(size, number, most=most)
+
+    assert [len(range(size)[part]) for part in parts] == lengths
+    assert [each for part in parts for each in range(size)[part]] == list(range(size))
+
+
+def test_the_number_of_threads_is_that_given():
+    assert thread_count(3) == 3
+
+
+def test_without_a_number_the_environment_decides(monkeypatch):
+    monkeypatch.setenv("SIMDB_THREADS", "5")
+
+    assert thread_count() == 5
+
+
+def test_without_any_number_all_processors_are_used(monkeypatch):
+    monkeypatch.delenv("SIMDB_THREADS", raising=False)
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {1, 4, 6})
+
+    assert thread_count() == 3
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 257, 1.5, "2", True])
+def test_a_wrong_number_of_threads_is_refused(wrong):
+    with pytest.raises(OptionError, match="threads must be a whole number from 1 to 256, got"):
+        thread_count(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "two", "257", "1.5"])
+def test_a_wrong_number_in_the_environment_is_refused(wrong, monkeypatch):
+    monkeypatch.setenv("SIMDB_THREADS", wrong)
+
+    with pytest.raises(OptionError, match="SIMDB_THREADS must be a whole number from 1 to 256"):
+        thread_count()
