@@ -283,6 +283,19 @@ def test_long_and_strange_texts_agree_with_the_definition(compiled, counting, un
             np.testing.assert_array_equal(answers[0][1], answers[1][1])
 
 
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 500, 2047, 2049, 9000])
+def test_many_short_tokens_are_each_kept_once(compiled, count):
+    characters = "".join(map(chr, range(0x4E00, 0x4E00 + count)))
+    options = OPTIONS | {"counting": "binary", "shingle": 1}
+
+    weights, features = compiled.project_texts([characters, 2 * characters, "\u4e00"], **options)
+
+    wanted, _ = fallback.project_texts([characters], **options | {"counting": "tf"})
+    assert features.tolist() == [count, count, 1]
+    np.testing.assert_array_equal(weights[0], wanted[0])
+    np.testing.assert_array_equal(weights[1], wanted[0])
+
+
 def test_a_logarithm_is_rounded_alike_for_every_count():
     counts = np.arange(1, 65536)
     units = UNITS * (1 + np.log(counts))

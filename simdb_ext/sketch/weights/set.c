@@ -15,14 +15,20 @@ static uint64_t place_beyond(const struct sketch_set *set, uint64_t key, uint64_
     return place;
 }
 
-void sketch_set_begin(struct sketch_set *set, int64_t expected)
+/* Use enough places for about `expected` features, while all places are empty. */
+static void take_places(struct sketch_set *set, int64_t expected)
 {
     int64_t most = expected < set->room ? expected : set->room;
 
-    set->count = 0;
-    set->mask = SET_PLACES * SET_LEAST - 1;
     while ((int64_t)set->mask < LOAD * most)
         set->mask = 2 * set->mask + 1;
+}
+
+void sketch_set_begin(struct sketch_set *set, int64_t expected)
+{
+    set->count = 0;
+    set->mask = SET_PLACES * SET_LEAST - 1;
+    take_places(set, expected);
 }
 
 void sketch_set_end(struct sketch_set *set)
@@ -45,6 +51,15 @@ static void widen(struct sketch_set *set)
     set->count = count;
 }
 
+/* Return whether a place holds another key.  A minimum takes one branch where `&&` would take two,
+   and whether a feature is new could not be predicted. */
+static inline int is_taken(uint64_t there, uint64_t key)
+{
+    uint64_t differing = there ^ key;
+
+    return (there < differing ? there : differing) != 0;
+}
+
 /* Move the new features of first[start .. stop) behind those kept before, and return how many are
    kept.  A feature moves without a branch; that its place is taken by another is rare. */
 static int64_t keep_some(struct sketch_set *set, uint64_t *first, uint64_t *second,
@@ -57,7 +72,7 @@ static int64_t keep_some(struct sketch_set *set, uint64_t *first, uint64_t *seco
         uint64_t word = first[i], other = second[i], key = key_of(word);
         uint64_t place = key & now.mask, there = now.places[place];
 
-        if (there != key && there != 0) {
+        if (is_taken(there, key)) {
             place = place_beyond(&now, key, place);
             there = now.places[place];
         }
@@ -76,6 +91,8 @@ int64_t sketch_set_keep_new(struct sketch_set *set, uint64_t *first, uint64_t *s
 {
     int64_t kept = 0;
 
+    if (set->count == 0)
+        take_places(set, count);
     /* Between two looks at the load, no more features are added than it leaves room for. */
     for (int64_t start = 0, stop; start < count; start = stop) {
         int64_t left = (int64_t)((set->mask + 1) / LOAD) - set->count;
