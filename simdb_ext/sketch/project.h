@@ -13,7 +13,7 @@
 /* SKETCH_FULL: the bag or the set has no room for the document; enlarge it and call again. */
 enum sketch_outcome { SKETCH_DONE, SKETCH_SURROGATE, SKETCH_TOO_MANY, SKETCH_FULL };
 
-/* Fill the table of logarithms; call this once, before anything else. */
+/* Fill the tables of logarithms and places; call this once, before anything else. */
 void sketch_project_begin(void);
 
 /* Write weights and numbers of features of the texts whose number of features is given as negative,

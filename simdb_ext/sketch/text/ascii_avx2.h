@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cpu.h"
+#include "places.h"
 
 #if CPU_X86
 
@@ -33,17 +34,20 @@ CPU_AVX2 static inline uint32_t words_mask_avx2(__m256i characters, int lowercas
     return (uint32_t)_mm256_movemask_epi8(is_word);
 }
 
-/* Write the positions of the bits of `mask`, plus `base`; return their number.  Four are written at
-   a time, more than there are, so that loops are short and predictable. */
-CPU_AVX2 static inline int64_t positions_avx2(uint64_t mask, uint32_t base, uint32_t *out)
+/* Write the positions of the bits of `mask`, plus `base`; return their number.  Each byte of `mask`
+   overwrites eight entries, so that there is no branch. */
+CPU_AVX2 static inline int64_t positions_avx2(uint32_t mask, uint32_t base, uint32_t *out)
 {
-    int64_t count = __builtin_popcountll(mask);
+    int64_t count = 0;
 
-    for (int64_t i = 0; i < count; i += 4)
-        for (int64_t j = i; j < i + 4; j++) {
-            out[j] = base + (uint32_t)_tzcnt_u64(mask);
-            mask = _blsr_u64(mask);
-        }
+    for (uint32_t shift = 0; shift < 32; shift += 8) {
+        uint32_t bits = mask >> shift & 0xFF;
+        __m128i places = _mm_loadl_epi64((const __m128i *)&places_of_bits[bits]);
+        __m256i positions = _mm256_add_epi32(_mm256_cvtepu8_epi32(places),
+                                             _mm256_set1_epi32((int)(base + shift)));
+        _mm256_storeu_si256((__m256i *)(out + count), positions);
+        count += __builtin_popcount(bits);
+    }
     return count;
 }
 

@@ -26,8 +26,12 @@ CPU_AVX2 static int64_t words_avx2(const uint8_t *text, int64_t length, int lowe
         uint64_t words = words_mask_avx2(low, lowercase, copy + i);
         words |= (uint64_t)words_mask_avx2(high, lowercase, copy + i + 32) << 32;
         uint64_t shifted = words << 1 | before;
-        started += positions_avx2(words & ~shifted, (uint32_t)i, starts + started);
-        stopped += positions_avx2(~words & shifted, (uint32_t)i, stops + stopped);
+        uint64_t begun = words & ~shifted, ended = ~words & shifted;
+        for (int half = 0; half < 64; half += 32) {
+            uint32_t base = (uint32_t)(i + half);
+            started += positions_avx2((uint32_t)(begun >> half), base, starts + started);
+            stopped += positions_avx2((uint32_t)(ended >> half), base, stops + stopped);
+        }
         before = words >> 63;
     }
     if (stopped < started)
