@@ -178,6 +178,29 @@ def test_each_cjk_character_is_a_word(kernel: Any) -> None:
     assert_projects(kernel, texts, shingle=2)
 
 
+@pytest.mark.parametrize(
+    "letter", ["\xe9", "\u0416", "\u2019", "\u5317", "\U0001f600", "\U00010400"]
+)
+@pytest.mark.parametrize("wide", ["", "\u2019", "\U0001f600"])
+def test_a_character_may_stand_at_any_place_among_ascii(
+    compiled: Any, letter: str, wide: str
+) -> None:
+    plain = "The quick_brown fox, 12 Lazy DOGS (jumped) over--under; a b c " * 3
+    texts = [plain[:at] + letter + plain[at:110] + wide for at in range(110)]
+
+    assert_same(compiled, texts, shingle=1)
+    assert_same(compiled, texts, shingle=1, lowercase=False)
+
+
+@pytest.mark.parametrize(
+    "capital", "\xc9\u0102\u0130\u0178\u01c4\u0386\u03a9\u0404\u0416\u0531\u10a0\u13a0\u1f08\ua78d"
+)
+def test_capitals_of_any_script_become_small(compiled: Any, capital: str) -> None:
+    texts = [f"{'x' * at}{capital}y Zz {capital} \u5317{capital}" for at in range(20)]
+
+    assert_same(compiled, texts, shingle=1)
+
+
 @pytest.mark.parametrize("unit", ["words", "characters"])
 def test_the_compiled_table_is_that_of_the_fallback(unit: str) -> None:
     codes = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -186,6 +209,16 @@ def test_the_compiled_table_is_that_of_the_fallback(unit: str) -> None:
     chosen = texts if unit == "words" else texts[:40]  # most code points above are not assigned
 
     assert_same(_sketch, chosen, unit=unit, shingle=1)
+
+
+def test_every_variant_cuts_the_basic_plane_alike(compiled: Any) -> None:
+    codes = [*range(0xD800), *range(0xE000, 0x10000)]
+    texts = [
+        " ".join(f"{chr(code)}A{chr(code)}" for code in codes[start : start + 1500])
+        for start in range(0, len(codes), 1500)
+    ]
+
+    assert_same(compiled, texts, shingle=1)
 
 
 @pytest.mark.parametrize("length", [*range(70), 255, 256, 257])

@@ -5,10 +5,13 @@
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 uint16_t unicode_properties[CODE_POINTS + 1];
-int32_t unicode_deltas[128];
+uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
 
-/* Return the place of `delta` in the list of distinct deltas, which it joins if it is new; 0 is
-   first. */
+/* First 0, then the frequent deltas: of Latin, Greek, Cyrillic and Armenian letters. */
+int32_t unicode_deltas[128] = {0,  32, 1,    80, 48, 38, 37, 64,
+                               63, 16, -199, 26, -8, 40, 8,  2};
+
+/* Return the place of `delta` in the list of distinct deltas, which it joins if it is new. */
 static int delta_place(int32_t delta, int *used)
 {
     for (int i = 0; i < *used; i++)
@@ -21,7 +24,7 @@ static int delta_place(int32_t delta, int *used)
 void unicode_unfold(void)
 {
     int32_t code = 0;
-    int used = 1;
+    int used = UNICODE_FREQUENT;
 
     for (int i = 0; i < LENGTH(CLASS_RANGES); i++) {
         code += CLASS_RANGES[i][0];
@@ -34,4 +37,7 @@ void unicode_unfold(void)
         for (int32_t j = 0; j < range[1]; j++)
             unicode_properties[range[0] + j * range[2]] |= (uint16_t)(place << 2);
     }
+    for (int i = 0; i < UNICODE_FREQUENT; i++)
+        for (int j = 0; j < 2; j++)
+            unicode_frequent_deltas[j][i] = (uint8_t)((uint32_t)unicode_deltas[i] >> 8 * j);
 }

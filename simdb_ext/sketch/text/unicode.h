@@ -16,7 +16,11 @@ extern uint16_t unicode_properties[CODE_POINTS + 1];
 /* What to add to a character for its lower case. */
 extern int32_t unicode_deltas[128];
 
-/* Fill both tables from the compact table; call this once, before anything else. */
+/* The lowest and the next byte of the first deltas, which are those of most capitals. */
+#define UNICODE_FREQUENT 16
+extern uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
+
+/* Fill the tables from the compact table; call this once, before anything else. */
 void unicode_unfold(void);
 
 static inline int unicode_class(uint32_t code) { return unicode_properties[code] & 3; }
