@@ -24,7 +24,7 @@ from libc.stdint cimport (
     uintptr_t,
 )
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset, strchr, strcmp
+from libc.string cimport memcpy, strchr, strcmp
 
 import numpy as np
 

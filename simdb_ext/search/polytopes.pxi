@@ -17,19 +17,36 @@ cdef class Floats:
         PyBuffer_Release(&self.view)
 
 
-# What the last search has left, since making it takes longer than a short search.
-cdef Memory spare_scratch = None
+cdef extern from *:
+    """
+    /* The memory that the last search has left, since making it takes longer than a short search.
+       Searches may begin and end in several threads at the same time. */
+    static void *spare_scratch = NULL;
+
+    static void *exchange_scratch(void *memory)
+    {
+        return __atomic_exchange_n(&spare_scratch, memory, __ATOMIC_ACQ_REL);
+    }
+    """
+    void *exchange_scratch(void *memory)
 
 
-cdef Memory take_scratch():
-    """Return scratch memory that no other search is using."""
-    global spare_scratch
-    cdef Memory memory = spare_scratch
-    spare_scratch = None
-    if memory is None:
-        memory = Memory(search_polytopes_scratch() + 64)
-        memset(memory.start, 0, search_polytopes_scratch() + 64)
-    return memory
+cdef class Scratch:
+    """Scratch memory that no other search uses while this object lives."""
+
+    cdef void *memory
+    cdef void *start
+
+    def __cinit__(self):
+        self.memory = exchange_scratch(NULL)
+        if self.memory == NULL:
+            self.memory = calloc(search_polytopes_scratch() + 64, 1)
+        if self.memory == NULL:
+            raise MemoryError()
+        self.start = aligned(self.memory)
+
+    def __dealloc__(self):
+        free(exchange_scratch(self.memory))
 
 
 cdef const uint32_t *take_forest(Views views, object forest, size_t count,
@@ -180,7 +197,6 @@ cdef class Polytopes:
     def search(self, vectors, *, thresholds, float similarity, distance, delta_distance,
                bint first, after, forest=None):
         """Return the stored vectors at least `similarity` to each query that a table reaches."""
-        global spare_scratch
         cdef Views views = Views(6)
         cdef polytope_request request
         cdef size_t width = self.tables.vectors.width, start = 0, size, group
@@ -189,7 +205,7 @@ cdef class Polytopes:
         cdef const uint32_t *all_after
         cdef const uint32_t *members
         cdef size_t total = query.shape[0]
-        cdef Memory scratch = take_scratch()
+        cdef Scratch scratch = Scratch()
         cdef uint32_t missing
         cdef bint is_whole
         self.take_request(&request, <const float *> given.buf, given.shape[0], similarity,
@@ -206,13 +222,12 @@ cdef class Polytopes:
             request.members = members + start if members != NULL else NULL
             request.count = min(size, total - start)
             with nogil:
-                is_whole = search_polytopes(&self.tables, &request, aligned(scratch.start),
+                is_whole = search_polytopes(&self.tables, &request, scratch.start,
                                             &matches.found, &missing)
             if not is_whole:
                 raise CorruptError(f"ordinal {missing} has no vector")
             start += matches.keep(start, request.count)
             size = search_group_size(&matches.found, request.count, group)
-        spare_scratch = scratch
         offsets, ordinals, similarities = matches.result()
         return offsets, ordinals, self.distances(vectors, offsets, ordinals), similarities
 
@@ -233,14 +248,13 @@ cdef class Polytopes:
     def search_one(self, vector, thresholds, float similarity, distance, delta_distance,
                    bint first, Py_ssize_t room):
         """Return (ordinal, distance, similarity) of each match of one query, or None."""
-        global spare_scratch
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
         cdef search_found found
         cdef polytope_request request
         cdef Bytes query = Bytes(vector, self.tables.vectors.width, "vector")
         cdef Floats given = Floats(thresholds)
-        cdef Memory scratch = take_scratch()
+        cdef Scratch scratch = Scratch()
         cdef Memory memory = None
         cdef uint32_t missing
         cdef bint is_whole
@@ -253,7 +267,7 @@ cdef class Polytopes:
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
         while True:
             with nogil:
-                is_whole = search_polytopes(&self.tables, &request, aligned(scratch.start),
+                is_whole = search_polytopes(&self.tables, &request, scratch.start,
                                             &found, &missing)
             if not is_whole:
                 raise CorruptError(f"ordinal {missing} has no vector")
@@ -261,11 +275,9 @@ cdef class Polytopes:
                 break
             # Each table finds a match at most once.
             if not first and found.count // repeats > <size_t> max(room, 0):
-                spare_scratch = scratch
                 return None
             memory = Memory(found.count * 20)
             grow(&found, memory.start)
-        spare_scratch = scratch
         search_sort(found.ranks, found.ranks + found.capacity, found.count)
         offsets[0], offsets[1] = 0, found.count
         search_drop_repeated(found.ranks, 1, offsets, first)
