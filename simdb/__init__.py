@@ -7,12 +7,6 @@ near-duplicates of a document, which pairs match, and which clusters they form.
 from typing import TYPE_CHECKING
 
 from simdb import cold
-from simdb.clusters import Cluster, Clusters
-from simdb.database import Database, open
-from simdb.documents import Document
-from simdb.engine.search.pairs import Pairs
-from simdb.engine.snapshot import Snapshot
-from simdb.engine.transaction import WriteTransaction
 from simdb.errors import (
     BusyError,
     ClosedError,
@@ -28,42 +22,37 @@ from simdb.errors import (
     ReadOnlyError,
     ReplacedError,
 )
-from simdb.functions import (
-    distance,
-    explain,
-    find_all,
-    find_clusters,
-    fingerprint,
-    fingerprints,
-    fit_idf,
-    load,
-    load_idf,
-    plan,
-    save_idf,
-    signature,
-    signatures,
-    similarities,
-    similarity,
-)
-from simdb.idf import IdfTable
-from simdb.index.vosh import vosh
-from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
-from simdb.plans import Plan, Probe
-from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
-from simdb.signatures import Signature, Signatures
-from simdb.text_sketch import TextSketch
-from simdb.values import (
-    Features,
-    Fingerprint,
-    Fingerprints,
-    Match,
-    Matches,
-    Pair,
-    PairArrays,
-)
 
 if TYPE_CHECKING:
+    from simdb.clusters import Cluster, Clusters
+    from simdb.database import Database, open
+    from simdb.documents import Document
+    from simdb.engine.search.pairs import Pairs
+    from simdb.engine.snapshot import Snapshot
+    from simdb.engine.transaction import WriteTransaction
+    from simdb.functions import (
+        distance,
+        explain,
+        find_all,
+        find_clusters,
+        fingerprint,
+        fingerprints,
+        fit_idf,
+        load,
+        load_idf,
+        plan,
+        save_idf,
+        signature,
+        signatures,
+        similarities,
+        similarity,
+    )
+    from simdb.idf import IdfTable
+    from simdb.index.vosh import vosh
+    from simdb.minhash import Minhash
+    from simdb.options import Options, Simhash
+    from simdb.plans import Plan, Probe
+    from simdb.positions import ArrayClusters, ArrayPairs, PairPositions
     from simdb.reports import (
         Advice,
         Compaction,
@@ -74,21 +63,65 @@ if TYPE_CHECKING:
         Rebuild,
         Statistics,
     )
+    from simdb.signatures import Signature, Signatures
+    from simdb.text_sketch import TextSketch
+    from simdb.values import Features, Fingerprint, Fingerprints, Match, Matches, Pair, PairArrays
 else:
-    # Few programs name these, so their module is loaded when one of them is first named.
+    # Each module is loaded when a program first uses one of its names.
     __getattr__ = cold.names(
         __name__,
-        "simdb.reports",
-        [
-            "Advice",
-            "Compaction",
-            "DifferingBit",
-            "Explanation",
-            "FeatureDifference",
-            "Finding",
-            "Rebuild",
-            "Statistics",
-        ],
+        {
+            "simdb.clusters": ["Cluster", "Clusters"],
+            "simdb.database": ["Database", "open"],
+            "simdb.documents": ["Document"],
+            "simdb.engine.search.pairs": ["Pairs"],
+            "simdb.engine.snapshot": ["Snapshot"],
+            "simdb.engine.transaction": ["WriteTransaction"],
+            "simdb.functions": [
+                "distance",
+                "explain",
+                "find_all",
+                "find_clusters",
+                "fingerprint",
+                "fingerprints",
+                "fit_idf",
+                "load",
+                "load_idf",
+                "plan",
+                "save_idf",
+                "signature",
+                "signatures",
+                "similarities",
+                "similarity",
+            ],
+            "simdb.idf": ["IdfTable"],
+            "simdb.index.vosh": ["vosh"],
+            "simdb.minhash": ["Minhash"],
+            "simdb.options": ["Options", "Simhash"],
+            "simdb.plans": ["Plan", "Probe"],
+            "simdb.positions": ["ArrayClusters", "ArrayPairs", "PairPositions"],
+            "simdb.reports": [
+                "Advice",
+                "Compaction",
+                "DifferingBit",
+                "Explanation",
+                "FeatureDifference",
+                "Finding",
+                "Rebuild",
+                "Statistics",
+            ],
+            "simdb.signatures": ["Signature", "Signatures"],
+            "simdb.text_sketch": ["TextSketch"],
+            "simdb.values": [
+                "Features",
+                "Fingerprint",
+                "Fingerprints",
+                "Match",
+                "Matches",
+                "Pair",
+                "PairArrays",
+            ],
+        },
     )
 
 __version__ = "0.1.0"

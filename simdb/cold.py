@@ -1,8 +1,15 @@
 """Cold modules: parts of the package that are loaded when they are first used.
 
-`import simdb` loads only the modules that open a database, store documents and search.  A package
-whose modules few programs need lists them in its `__init__.py`, which imports them for type
-checkers only:
+`import simdb` loads only the errors.  Each public name is loaded with its module when a program
+first uses the name, so a program pays for what it uses.  `simdb/__init__.py` imports the names for
+type checkers only, and says at run time in which module each name is:
+
+    if TYPE_CHECKING:
+        from simdb.database import Database, open
+    else:
+        __getattr__ = cold.names(__name__, {"simdb.database": ["Database", "open"]})
+
+A package whose modules few programs need lists them in its `__init__.py`, in the same way:
 
     __all__ = ["advice", "dump"]
     if TYPE_CHECKING:
@@ -15,7 +22,7 @@ Code that uses such a module imports the package and names the module in the cal
 """
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -32,17 +39,35 @@ def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
     return load
 
 
-def names(package: str, module: str, cold: Collection[str]) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a package that takes `cold` names from `module` when first used."""
+def names(package: str, places: Mapping[str, Collection[str]]) -> Callable[[str], Any]:
+    """Make the `__getattr__` of a package that loads each of its names when first used.
+
+    `places` has the names that each module gives to the package.  A public name can also be the
+    name of a module of the package, such as `simdb.plan`; it never means the module.
+    """
+    place_of = {name: module for module, given in places.items() for name in given}
+    sys.modules[package].__class__ = _Package
 
     def load(name: str) -> Any:
-        if name not in cold:
+        if name not in place_of:
             raise _unknown(package, name)
-        value = getattr(import_module(module), name)
+        value = getattr(import_module(place_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return load
+
+
+class _Package(ModuleType):
+    """A package that keeps its public names when one of its modules has the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute, but drop a module under a public name.
+
+        Python sets each module that it has loaded as an attribute of the package.
+        """
+        if not (isinstance(value, ModuleType) and name in self.__all__):
+            super().__setattr__(name, value)
 
 
 def _unknown(package: str, name: str) -> AttributeError:

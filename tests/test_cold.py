@@ -1,8 +1,10 @@
 """Cold modules are loaded when they are first used, and not before."""
 
+import ast
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,7 @@ def test_importing_simdb_loads_no_cold_module():
 
     assert loaded.isdisjoint(cold_modules())
     assert loaded.isdisjoint({*FOREIGN, "simdb.reports", "simdb.cli.app"})
+    assert loaded.isdisjoint({"numpy", "lmdb", "simdb.database"})
 
 
 def test_storing_and_searching_loads_no_cold_module(tmp_path):
@@ -62,6 +65,25 @@ def test_a_verb_loads_the_cold_module_that_it_needs(tmp_path):
 
     assert "simdb.engine.maintenance.inspection" in loaded
     assert "simdb.engine.maintenance.dump" not in loaded
+
+
+@pytest.mark.parametrize("name", ["plan", "signatures"])
+def test_a_public_name_stays_when_a_module_of_the_same_name_is_loaded(name):
+    code = f"import simdb.{name}; print('is_function', callable(simdb.{name}))"
+
+    assert "True" in modules_after(code)
+    assert callable(getattr(simdb, name))
+
+
+def test_the_names_that_are_loaded_late_are_the_names_that_type_checkers_see():
+    tree = ast.parse(Path(simdb.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+
+    seen = {(node.module, alias.name) for node in imports for alias in node.names}
+
+    for module, name in seen - {("typing", "TYPE_CHECKING"), ("simdb", "cold")}:
+        assert getattr(simdb, name) is getattr(import_module(module), name)
+    assert {name for _, name in seen} >= {*simdb.__all__} - {"__version__"}
 
 
 def test_every_public_name_can_be_listed_imported_and_used():
