@@ -103,7 +103,7 @@ DOORS = {
     "stop_words": ["sketch"],
     "selectolax": ["sketch"],
     "simdb_ext": ["kernel"],
-    "typer": ["cli"],
+    "click": ["cli"],
     "rich": ["cli"],
     "pyarrow": ["arrow"],
     "pyspark": ["spark"],

@@ -14,7 +14,7 @@ from simdb.engine import explain, maintenance
 
 FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
-FOREIGN = ["importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "typer"]
+FOREIGN = ["importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "click"]
 USE = """
 with simdb.open({path!r}) as database:
     database.insert("a", "the quick brown fox jumps over the lazy dog")
@@ -31,6 +31,16 @@ def modules_after(code):
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     return set(done.stdout.split())
+
+
+def modules_of_program(*arguments):
+    """Return the modules that a process of the program has loaded when it ends."""
+    code = (
+        f"sys.argv = ['simdb', *{arguments!r}]; import atexit\n"
+        "atexit.register(lambda: print(*sys.modules, sep='\\n'))\n"
+        "from simdb.cli.app import main; main()"
+    )
+    return modules_after(code)
 
 
 def cold_modules():
@@ -65,6 +75,23 @@ def test_a_verb_loads_the_cold_module_that_it_needs(tmp_path):
 
     assert "simdb.engine.maintenance.inspection" in loaded
     assert "simdb.engine.maintenance.dump" not in loaded
+
+
+def test_the_help_of_the_program_loads_neither_numpy_nor_the_library():
+    loaded = modules_of_program("--help")
+
+    assert "simdb.cli.app" in loaded
+    assert loaded.isdisjoint({"numpy", "lmdb", "simdb.database", "simdb.kernel", "simdb.cli.query"})
+
+
+def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_path):
+    path = str(tmp_path / "db")
+    simdb.open(path).close()
+
+    loaded = modules_of_program("query", path, "a text")
+
+    assert "simdb.cli.query" in loaded
+    assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.functions"})
 
 
 @pytest.mark.parametrize("name", ["plan", "signatures"])

@@ -7,59 +7,55 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 import simdb
-from simdb.cli.calibrate import calibrate
-from simdb.cli.check import check
-from simdb.cli.cluster import cluster
-from simdb.cli.clusters import clusters
-from simdb.cli.compact import compact
-from simdb.cli.copy import copy
-from simdb.cli.create import create
-from simdb.cli.dedup import dedup
-from simdb.cli.delete import delete
-from simdb.cli.demo import demo
-from simdb.cli.doctor import doctor
-from simdb.cli.dump import dump
-from simdb.cli.explain import explain
-from simdb.cli.fingerprint import fingerprint
-from simdb.cli.get import get
-from simdb.cli.idf import idf
-from simdb.cli.import_datasketch import import_datasketch
-from simdb.cli.insert import insert
-from simdb.cli.load import load
+from simdb import cli
+from simdb.cli import options
+from simdb.cli.commands import COMMANDS
+from simdb.cli.options.declare import HELP_OPTIONS, command_of
 from simdb.cli.output.exit_codes import (
     BROKEN_PIPE,
     DATABASE_ERROR,
     INTERRUPTED,
     TERMINATED,
     WRONG_USE,
+    Exit,
 )
 from simdb.cli.output.render import plain
-from simdb.cli.pairs import pairs
-from simdb.cli.plan import plan
-from simdb.cli.query import query
-from simdb.cli.rebuild import rebuild
-from simdb.cli.stats import stats
 
-# The commands in the groups and the order in which --help lists them.
-COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Find near-duplicates": (dedup, query, pairs, clusters, cluster, demo),
-    "Store documents": (create, insert, delete, get, idf, import_datasketch),
-    "Understand and tune": (explain, fingerprint, plan, calibrate),
-    "Look after a database": (stats, check, doctor, compact, rebuild, copy, dump, load),
-}
+NAMES = [name for group in COMMANDS.values() for name in group]
 
 
-class Commands(TyperGroup):
-    """The group of all commands, which reports an error as one line and an exit code."""
+class Program(click.Group):
+    """All commands; it loads the module of one when it is named, and reports errors in one line."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of the help."""
+        return NAMES
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None if there is none of this name."""
+        if cmd_name not in NAMES:
+            return None
+        name = cmd_name.replace("-", "_")
+        return command_of(getattr(getattr(cli, name), name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` begin with; suggest another for an unknown name."""
+        if args[0] not in NAMES and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}.{options.help.suggestion(args[0], NAMES)}")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of the program, without loading any command."""
+        formatter.write(options.help.program_help(self, ctx, COMMANDS))
+
+    def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the command line."""
         try:
             try:
@@ -68,46 +64,38 @@ class Commands(TyperGroup):
                 sys.stdout.flush()
         except BrokenPipeError:
             _close_output()
-            raise typer.Exit(BROKEN_PIPE) from None
+            raise Exit(BROKEN_PIPE) from None
         except KeyboardInterrupt:
-            raise typer.Exit(_report("interrupted", INTERRUPTED)) from None
+            raise Exit(_report("interrupted", INTERRUPTED)) from None
         except (simdb.OptionError, simdb.InputError) as error:
-            raise typer.Exit(_report(str(error), WRONG_USE)) from None
+            raise Exit(_report(str(error), WRONG_USE)) from None
         except simdb.Error as error:
-            raise typer.Exit(_report(str(error), DATABASE_ERROR)) from None
+            raise Exit(_report(str(error), DATABASE_ERROR)) from None
         except OSError as error:
-            raise typer.Exit(_report(str(error), WRONG_USE)) from None
+            raise Exit(_report(str(error), WRONG_USE)) from None
 
 
-app = typer.Typer(
-    cls=Commands,
-    name="simdb",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for group, commands in COMMANDS.items():
-    for command in commands:
-        app.command(rich_help_panel=group)(command)
-
-
-def _show_version(is_given: bool) -> None:
+def _show_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
     if is_given:
         print(f"simdb {simdb.__version__}")
-        raise typer.Exit
+        raise Exit(0)
 
 
-@app.callback()
-def about(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", is_eager=True, callback=_show_version, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """Find near-duplicate documents, once or against an index of all documents seen before."""
+VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+app = Program(
+    "simdb",
+    help="Find near-duplicate documents, once or against an index of all documents seen before.",
+    params=[VERSION],
+    no_args_is_help=True,
+    context_settings={"help_option_names": HELP_OPTIONS},
+)
 
 
 def main() -> None:

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, is_table, print_one, print_rows, time_in_words
 from simdb.cli.reading.intake import Intake
@@ -23,16 +22,16 @@ def calibrate(
     db: arguments.Database,
     sample: Annotated[
         int | None,
-        typer.Option(help="Compare this many stored documents, drawn at random, with all."),
+        Option(help="Compare this many stored documents, drawn at random, with all."),
     ] = None,
     documents: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="SOURCE",
             help="Instead of a sample: documents like later queries. May be repeated.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draw.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the random draw.")] = 0,
     text_field: arguments.TextField = "text",
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
@@ -63,7 +62,7 @@ def calibrate(
         made = database.calibrate(sample if given is None else given, seed=seed)
         _print_calibration(database, made, as_json=json)
     if skipped:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
 
 
 def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) -> None:

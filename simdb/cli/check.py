@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import Row, print_rows
 
 RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
@@ -18,7 +17,7 @@ RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 def check(
     db: Database,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Read every byte and verify all checksums.")
+        bool, Option("--deep", help="Read every byte and verify all checksums.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -27,7 +26,7 @@ def check(
     Exit code 1 if there is any.
     """
     if print_rows(_findings(db, deep), ("place", "message", "remedy"), as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
     note = "no problem found" if deep else "no problem found; --deep reads every byte"
     print(note, file=sys.stderr)
 

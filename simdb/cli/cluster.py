@@ -2,16 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, IntIds, Json, given_ids
+from simdb.cli.options.declare import Argument
 from simdb.cli.output.render import print_one
 
 
 def cluster(
     db: Database,
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id of a stored document.")],
+    id: Annotated[str, Argument(metavar="ID", help="The id of a stored document.")],
     int_ids: IntIds = False,
     json: Json = False,
 ) -> None:

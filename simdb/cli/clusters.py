@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import (
     Database,
@@ -17,7 +15,8 @@ from simdb.cli.options.arguments import (
     Similarity,
     TextIds,
 )
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.export import check_output, export
 from simdb.cli.output.render import print_rows
 
@@ -34,7 +33,7 @@ def clusters(
     policy: Policy = "connected",
     representative: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="FIELD",
             help="first, or a metadata field whose least value chooses the representative.",
         ),
@@ -68,4 +67,4 @@ def clusters(
         )
         count = print_rows(rows, ("representative", "size", "ids"), as_json=json)
     if count:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)

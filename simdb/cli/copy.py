@@ -2,16 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Argument
 from simdb.cli.output.render import print_one
 
 
 def copy(
     db: Database,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The directory to create.")],
+    target: Annotated[str, Argument(metavar="TARGET", help="The directory to create.")],
     json: Json = False,
 ) -> None:
     """Copy the current state of a database to a new directory; other processes can keep writing."""

@@ -2,11 +2,10 @@
 
 from typing import Annotated, Any
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Option
 from simdb.cli.options.sketch_options import MINHASH, Given, make_sketch, sketched
 from simdb.cli.output.render import print_one
 
@@ -19,7 +18,7 @@ def create(
     sketch: Given,
     volatility: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--volatility/--no-volatility",
             help="Store the weights of documents (default); without, match by distance only.",
         ),
@@ -31,26 +30,26 @@ def create(
     polytopes: arguments.Polytopes = None,
     similarity: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Default similarity of a match. If not given: 0.889; 0.909 for single words"
             " weighted by tf-idf; 0.8 with --minhash."
         ),
     ] = None,
     distance: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Default distance of a match for fingerprints without weights. If not given: 3."
         ),
     ] = None,
     recall: Annotated[
-        float, typer.Option(help="Default share of the matches that a search must find.")
+        float, Option(help="Default share of the matches that a search must find.")
     ] = OPTIONS.recall,
     header_offset: Annotated[
         int,
-        typer.Option(help="Bits of the table headers: log2 of the documents, plus this number."),
+        Option(help="Bits of the table headers: log2 of the documents, plus this number."),
     ] = OPTIONS.header_offset,
     keep_clusters: Annotated[
-        str, typer.Option(help="Maintain clusters by the default distance or similarity; or none.")
+        str, Option(help="Maintain clusters by the default distance or similarity; or none.")
     ] = OPTIONS.keep_clusters,
     json: Json = False,
 ) -> None:

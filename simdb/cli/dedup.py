@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import IO, Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_rows, quantity
 from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
@@ -39,7 +38,7 @@ def dedup(
     sources: arguments.Sources,
     sketch: Given,
     db: Annotated[
-        str | None, typer.Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
+        str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
@@ -47,10 +46,10 @@ def dedup(
     method: arguments.Method = None,
     policy: arguments.Policy = "connected",
     keep: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the input without duplicates.")
+        str | None, Option(metavar="FILE", help="Write the input without duplicates.")
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also write the rows, as JSON lines.")
+        str | None, Option(metavar="FILE", help="Also write the rows, as JSON lines.")
     ] = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
@@ -92,7 +91,7 @@ def dedup(
         print_rows(rows, GROUP_COLUMNS if db is None else MATCH_COLUMNS, as_json=json)
         progress.note(_summary(outcome, intake, seconds, is_against=db is not None))
     if outcome.duplicates or intake.skipped:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
 
 
 @dataclass(slots=True)

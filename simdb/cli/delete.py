@@ -2,11 +2,9 @@
 
 import sys
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Ids, IntIds, Json, given_ids
-from simdb.cli.output.exit_codes import DATABASE_ERROR
+from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
 
 
@@ -23,4 +21,4 @@ def delete(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) 
     for id in unknown:
         print(f"simdb: no document has the id {plain(repr(id))}", file=sys.stderr)
     if unknown:
-        raise typer.Exit(DATABASE_ERROR)
+        raise Exit(DATABASE_ERROR)

@@ -8,11 +8,10 @@ from itertools import islice
 from time import perf_counter
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.dedup import group_rows, insert_records, temporary_database
 from simdb.cli.options.arguments import Json
+from simdb.cli.options.declare import Option
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity
 from simdb.cli.reading.intake import Intake
@@ -29,7 +28,7 @@ FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 
 
 def demo(
-    limit: Annotated[int, typer.Option(min=1, help="Read at most this many files.")] = 20_000,
+    limit: Annotated[int, Option(min=1, help="Read at most this many files.")] = 20_000,
     json: Json = False,
 ) -> None:
     """Find near-duplicates among the Python files of this machine, and show how long it takes."""

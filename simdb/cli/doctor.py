@@ -5,11 +5,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import Row, print_rows
 from simdb.engine.maintenance.advice import advice_on_place
 from simdb.storage.files.location import NETWORK_TYPES, file_system
@@ -23,7 +21,7 @@ def doctor(db: Database, json: Json = False) -> None:
     Exit code 1 if there is advice.  For damage, use check.
     """
     if print_rows(_advice(db), COLUMNS, as_json=json):
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
     print("no advice; to look for damage, run simdb check", file=sys.stderr)
 
 

@@ -4,10 +4,9 @@ import os
 import sys
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Option
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
 
@@ -16,9 +15,7 @@ def dump(
     db: Database,
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The file to write; - is standard output."
-        ),
+        Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output."),
     ] = "-",
     json: Json = False,
 ) -> None:

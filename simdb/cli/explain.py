@@ -2,10 +2,9 @@
 
 from typing import Annotated, Any
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.render import Row, is_table, print_one, print_rows, rounded
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
@@ -17,22 +16,22 @@ FEATURE_COLUMNS = ("feature", "left", "right")
 
 @sketched
 def explain(
-    a: Annotated[str, typer.Argument(metavar="A", help="A file, or -; with --db, a stored id.")],
+    a: Annotated[str, Argument(metavar="A", help="A file, or -; with --db, a stored id.")],
     sketch: Given,
     b: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another file, or -; with --db, a stored id.")
+        str | None, Argument(metavar="B", help="Another file, or -; with --db, a stored id.")
     ] = None,
     db: Annotated[
-        str | None, typer.Option(metavar="DB", help="Explain stored documents of the database DB.")
+        str | None, Option(metavar="DB", help="Explain stored documents of the database DB.")
     ] = None,
     document: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --db: a file, or -, instead of B.")
+        str | None, Option(metavar="FILE", help="With --db: a file, or -, instead of B.")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    features: Annotated[int, typer.Option(min=0, help="List at most this many features.")] = 20,
+    features: Annotated[int, Option(min=0, help="List at most this many features.")] = 20,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 import simdb
 from simdb import kernel
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketcher, sketched
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, is_table, print_rows
 from simdb.cli.reading.intake import Intake
@@ -27,18 +27,14 @@ def fingerprint(
     sketch: Given,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SOURCE...", help="As for dedup, but - reads standard input as one text."
-        ),
+        Argument(metavar="SOURCE...", help="As for dedup, but - reads standard input as one text."),
     ] = None,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Fingerprint this text.")] = None,
+    text: Annotated[str | None, Option(metavar="TEXT", help="Fingerprint this text.")] = None,
     db: Annotated[
-        str | None, typer.Option(metavar="DB", help="Use the sketch options of the database DB.")
+        str | None, Option(metavar="DB", help="Use the sketch options of the database DB.")
     ] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Treat each line as a document.")] = False,
-    bits: Annotated[
-        int, typer.Option(min=0, max=64, help="Show this many bits, the most volatile.")
-    ] = 8,
+    lines: Annotated[bool, Option("--lines", help="Treat each line as a document.")] = False,
+    bits: Annotated[int, Option(min=0, max=64, help="Show this many bits, the most volatile.")] = 8,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     encoding: arguments.Encoding = "utf-8",
@@ -67,7 +63,7 @@ def fingerprint(
         )
         print_rows(rows, COLUMNS, as_json=json)
     if intake.skipped:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
 
 
 def _fingerprint_rows(

@@ -2,11 +2,9 @@
 
 import sys
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Ids, IntIds, Json, given_ids
-from simdb.cli.output.exit_codes import DATABASE_ERROR
+from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import Row, plain, print_one
 
 
@@ -24,7 +22,7 @@ def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> 
                 print(f"simdb: {plain(str(error))}", file=sys.stderr)
                 is_missing = True
     if is_missing:
-        raise typer.Exit(DATABASE_ERROR)
+        raise Exit(DATABASE_ERROR)
 
 
 def _row(document: simdb.Document) -> Row:

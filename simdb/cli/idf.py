@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
 from simdb.cli.reading.intake import Intake
@@ -20,16 +19,14 @@ def idf(
     sources: arguments.Sources,
     sketch: Given,
     output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the IDF table to this file.")
+        str | None, Option(metavar="FILE", help="Write the IDF table to this file.")
     ] = None,
     db: Annotated[
         str | None,
-        typer.Option(
-            metavar="DB", help="Store the IDF table in this database, which must be empty."
-        ),
+        Option(metavar="DB", help="Store the IDF table in this database, which must be empty."),
     ] = None,
     features: Annotated[
-        int | None, typer.Option(min=1, help="Keep only this many features, the most frequent.")
+        int | None, Option(min=1, help="Keep only this many features, the most frequent.")
     ] = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
@@ -63,7 +60,7 @@ def idf(
     row = {"documents": table.document_count, "features": len(table), "bytes": table.size_bytes}
     print_one({**row, "skipped": intake.skipped}, as_json=json)
     if intake.skipped:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
 
 
 def _texts(intake: Intake, sketch: simdb.TextSketch) -> Iterator[str]:

@@ -3,35 +3,32 @@
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.output.render import print_one
 from simdb.compat.importing import import_datasketch as make_database
 
 
 def import_datasketch(
-    source: Annotated[str, typer.Argument(metavar="PICKLE", help="The pickle file.")],
+    source: Annotated[str, Argument(metavar="PICKLE", help="The pickle file.")],
     db: Database,
     threshold: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Choose bands for this similarity if the pickle is no index; 0.9 if not given."
         ),
     ] = None,
     params: Annotated[
         tuple[int, int] | None,
-        typer.Option(metavar="B R", help="B bands of R rows, instead of --threshold."),
+        Option(metavar="B R", help="B bands of R rows, instead of --threshold."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Seed of the MinHash of an index, which does not store it; 1 if not given."
-        ),
+        Option(help="Seed of the MinHash of an index, which does not store it; 1 if not given."),
     ] = None,
     hashfunc: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="A hash function, package.function, that the pickle may name; never imported.",
         ),

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import MatchOptions
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity
 from simdb.cli.output.spool import Spool
@@ -36,17 +35,15 @@ class Matching:
 def insert(
     db: arguments.Database,
     sources: Annotated[
-        list[str] | None, typer.Argument(metavar="SOURCE...", help=arguments.SOURCES_HELP)
+        list[str] | None, Argument(metavar="SOURCE...", help=arguments.SOURCES_HELP)
     ] = None,
-    id: Annotated[str | None, typer.Option(metavar="ID", help="The id of one document.")] = None,
-    text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The text of that document.")
-    ] = None,
+    id: Annotated[str | None, Option(metavar="ID", help="The id of one document.")] = None,
+    text: Annotated[str | None, Option(metavar="TEXT", help="The text of that document.")] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace stored documents with the same ids.")
+        bool, Option("--replace", help="Replace stored documents with the same ids.")
     ] = False,
     metadata: Annotated[
-        bool, typer.Option("--metadata", help="Also store the other fields of each record.")
+        bool, Option("--metadata", help="Also store the other fields of each record.")
     ] = False,
     match: arguments.Matched = None,
     similarity: arguments.Similarity = None,
@@ -92,7 +89,7 @@ def insert(
             print_rows(rows, MATCHED_COLUMNS, as_json=json)
             progress.note(_inserted_note(intake))
     if intake.skipped:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
 
 
 def _insert_batch(

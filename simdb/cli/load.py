@@ -3,18 +3,15 @@
 import sys
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Argument
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
 
 
 def load(
-    source: Annotated[
-        str, typer.Argument(metavar="FILE", help="The dump to read; - is standard input.")
-    ],
+    source: Annotated[str, Argument(metavar="FILE", help="The dump to read; - is standard input.")],
     db: Database,
     json: Json = False,
 ) -> None:

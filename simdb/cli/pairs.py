@@ -4,8 +4,6 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import (
     Database,
@@ -18,7 +16,8 @@ from simdb.cli.options.arguments import (
     Similarity,
     TextIds,
 )
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.export import check_output, export
 from simdb.cli.output.render import Row, print_rows, rounded
 
@@ -34,7 +33,7 @@ def pairs(
     rotations: Rotations = None,
     explain: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--explain", help="Say first which method is used, and the share of pairs it finds."
         ),
     ] = False,
@@ -61,7 +60,7 @@ def pairs(
         else:
             count = print_rows(_rows(found), COLUMNS, as_json=json)
     if count:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)
 
 
 def _rows(found: simdb.Pairs) -> Iterator[Row]:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, check_given, make_sketch, sketched
 from simdb.cli.output.render import (
@@ -21,20 +20,18 @@ from simdb.engine.search.planning import ModelCost, paper_costs
 
 Documents = Annotated[
     float | None,
-    typer.Option(metavar="N", help="Plan for this many stored documents, for example 8e9."),
+    Option(metavar="N", help="Plan for this many stored documents, for example 8e9."),
 ]
 HeaderOffset = Annotated[
-    int | None, typer.Option(help="Without DB: bits of the table headers, as in create.")
+    int | None, Option(help="Without DB: bits of the table headers, as in create.")
 ]
 Weights = Annotated[
     bool | None,
-    typer.Option(
-        "--weights/--no-weights", help="Without DB: whether documents have weights (default)."
-    ),
+    Option("--weights/--no-weights", help="Without DB: whether documents have weights (default)."),
 ]
 AllPairs = Annotated[
     bool,
-    typer.Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document."),
+    Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document."),
 ]
 WAY_COLUMNS = ("method", "tables", "flips", "theta", "probes", "recall", "time", "bytes")
 MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
@@ -44,7 +41,7 @@ MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
 def plan(
     db: Annotated[
         str | None,
-        typer.Argument(metavar="DB", help="The directory of a database; else give --documents."),
+        Argument(metavar="DB", help="The directory of a database; else give --documents."),
     ] = None,
     *,
     sketch: Given,

@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.output.render import match_row, print_rows
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
@@ -14,24 +13,20 @@ from simdb.cli.reading.markup_hint import note_markup
 def query(
     db: arguments.Database,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")
+        str | None, Argument(metavar="TEXT", help="The text; - reads standard input.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A file with the text; - is standard input.")
+        str | None, Option(metavar="FILE", help="A file with the text; - is standard input.")
     ] = None,
-    id: Annotated[
-        str | None, typer.Option(metavar="ID", help="The id of a stored document.")
-    ] = None,
+    id: Annotated[str | None, Option(metavar="ID", help="The id of a stored document.")] = None,
     fingerprint: Annotated[
-        str | None, typer.Option(metavar="N", help="A fingerprint, decimal or 0x...")
+        str | None, Option(metavar="N", help="A fingerprint, decimal or 0x...")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Show only this many matches, the best.")
-    ] = None,
+    limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",

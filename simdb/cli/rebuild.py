@@ -4,11 +4,10 @@ import sys
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 import simdb
 from simdb.cli.options.arguments import Database, Json
-from simdb.cli.output.exit_codes import FINDINGS
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import plain, print_one
 
 
@@ -16,11 +15,11 @@ def rebuild(
     db: Database,
     drop_damaged: Annotated[
         bool,
-        typer.Option("--drop-damaged", help="Remove documents that are damaged beyond repair."),
+        Option("--drop-damaged", help="Remove documents that are damaged beyond repair."),
     ] = False,
     polytopes: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Number of cross-polytope tables from now on, 0 for none; if not given, it stays"
             " the same."
         ),
@@ -37,4 +36,4 @@ def rebuild(
     for each in (*report.losses, *report.notes):
         print(plain(each), file=sys.stderr)
     if report.losses or report.notes:
-        raise typer.Exit(FINDINGS)
+        raise Exit(FINDINGS)

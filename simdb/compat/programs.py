@@ -2,7 +2,7 @@
 
 They read one decimal hash per line and write one JSON array per line: both hashes of a pair, the
 smaller one first, or all hashes of a cluster.  Repeated hashes count once.  The flags are parsed by
-argparse, not typer, since only argparse accepts all their forms (`-b6`, `--dist 3`).
+argparse, not click, since only argparse accepts all their forms (`-b6`, `--dist 3`).
 """
 
 import argparse

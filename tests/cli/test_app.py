@@ -13,7 +13,8 @@ from contextlib import suppress
 import pytest
 
 import simdb
-from simdb.cli.app import COMMANDS, app, main
+from simdb.cli.app import app, main
+from simdb.cli.commands import COMMANDS
 
 PROGRAM = [sys.executable, "-W", "ignore", "-m", "simdb"]
 SHELL_PROGRAM = " ".join(PROGRAM)
@@ -40,7 +41,7 @@ def test_the_version_is_printed(simdb_run):
 
 @pytest.mark.parametrize(
     "verb",
-    [each.__name__.replace("_", "-") for group in COMMANDS.values() for each in group],
+    [name for group in COMMANDS.values() for name in group],
 )
 def test_every_command_has_help_and_a_place_in_the_manual(simdb_run, verb):
     ran = simdb_run(verb, "--help")
@@ -170,7 +171,7 @@ def test_main_ends_with_the_exit_code(monkeypatch, capsys):
 
 
 def test_the_name_of_the_program_is_that_of_the_package():
-    assert app.info.name == "simdb"
+    assert app.name == "simdb"
 
 
 def wait_for(condition):

@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from typing import Annotated
 
-import typer
-
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.reading.content import known_encoding
 from simdb.cli.reading.records import Reading, Record, as_int_id, byte_count
 from simdb.errors import OptionError
@@ -16,88 +15,78 @@ SOURCES_HELP = (
     " standard input."
 )
 
-Database = Annotated[str, typer.Argument(metavar="DB", help="The directory of the database.")]
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of stored documents.")]
-Sources = Annotated[list[str], typer.Argument(metavar="SOURCE...", help=SOURCES_HELP)]
+Database = Annotated[str, Argument(metavar="DB", help="The directory of the database.")]
+Ids = Annotated[list[str], Argument(metavar="ID...", help="The ids of stored documents.")]
+Sources = Annotated[list[str], Argument(metavar="SOURCE...", help=SOURCES_HELP)]
 
 Allow = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME", help="Allow the import of this tokeniser, which the database names."
-    ),
+    Option(metavar="NAME", help="Allow the import of this tokeniser, which the database names."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON lines, also on a terminal.")]
-IntIds = Annotated[bool, typer.Option("--int-ids", help="Treat ids as whole numbers, not as text.")]
+Json = Annotated[bool, Option("--json", help="Print JSON lines, also on a terminal.")]
+IntIds = Annotated[bool, Option("--int-ids", help="Treat ids as whole numbers, not as text.")]
 Similarity = Annotated[
     float | None,
-    typer.Option(help="Least estimated cosine (Jaccard with MinHash) of a match: above 0 to 1."),
+    Option(help="Least estimated cosine (Jaccard with MinHash) of a match: above 0 to 1."),
 ]
 Distance = Annotated[
-    int | None, typer.Option(help="Largest number of differing bits of a match, 0 to 64.")
+    int | None, Option(help="Largest number of differing bits of a match, 0 to 64.")
 ]
 Recall = Annotated[
-    float | None, typer.Option(help="Share of the matches that the search must find; 1 finds all.")
+    float | None, Option(help="Share of the matches that the search must find; 1 finds all.")
 ]
 Matched = Annotated[
     str | None,
-    typer.Option(help="Show earlier stored documents that match each document: first or all."),
+    Option(help="Show earlier stored documents that match each document: first or all."),
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M.")
+    str | None, Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M.")
 ]
 Method = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help=f"Search: {', '.join(METHODS)} (only for pairs)."
         f" With MinHash: {', '.join(MINHASH_METHODS)}.",
     ),
 ]
-Blocks = Annotated[
-    int | None, typer.Option(help="Number of blocks of fingerprint bits; 4 if not given.")
-]
+Blocks = Annotated[int | None, Option(help="Number of blocks of fingerprint bits; 4 if not given.")]
 Leading = Annotated[
     int | None,
-    typer.Option(
-        help="Blocks in front of a table key, in C(blocks, leading) tables; 1 if not given."
-    ),
+    Option(help="Blocks in front of a table key, in C(blocks, leading) tables; 1 if not given."),
 ]
 Bands = Annotated[
     int | None,
-    typer.Option(help="Bands of a MinHash signature; chosen by --recall if not given."),
+    Option(help="Bands of a MinHash signature; chosen by --recall if not given."),
 ]
-Rows = Annotated[int | None, typer.Option(help="Minima in each band.")]
+Rows = Annotated[int | None, Option(help="Minima in each band.")]
 Polytopes = Annotated[
     int | None,
-    typer.Option(
+    Option(
         help="Cross-polytope tables, for searches by similarity, 0 to 16; 4 if not given and the"
         " database stores weights."
     ),
 ]
 Rotations = Annotated[
-    int | None, typer.Option(help="Number of sorted orders for --method rotation, 1 to 64.")
+    int | None, Option(help="Number of sorted orders for --method rotation, 1 to 64.")
 ]
 Output = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE", help="Write the rows to this file: .parquet, .arrow, .jsonl or .csv."
-    ),
+    Option(metavar="FILE", help="Write the rows to this file: .parquet, .arrow, .jsonl or .csv."),
 ]
 TextIds = Annotated[
-    bool, typer.Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
+    bool, Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
 ]
 Policy = Annotated[
     str,
-    typer.Option(
-        help="connected: chains of matches form a group; star: all match the representative."
-    ),
+    Option(help="connected: chains of matches form a group; star: all match the representative."),
 ]
 
-IdField = Annotated[str, typer.Option(help="The field of a record with its id.")]
-TextField = Annotated[str, typer.Option(help="The field of a record with its text.")]
-Encoding = Annotated[str, typer.Option(help="The text encoding of the input, for example latin-1.")]
+IdField = Annotated[str, Option(help="The field of a record with its id.")]
+TextField = Annotated[str, Option(help="The field of a record with its text.")]
+Encoding = Annotated[str, Option(help="The text encoding of the input, for example latin-1.")]
 Errors = Annotated[
     str,
-    typer.Option(help="For undecodable bytes: strict skips the document, replace inserts U+FFFD."),
+    Option(help="For undecodable bytes: strict skips the document, replace inserts U+FFFD."),
 ]
 
 

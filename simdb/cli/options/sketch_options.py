@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
-import typer
-
 import simdb
+from simdb.cli.options.declare import Option
 from simdb.cli.reading.content import known_encoding, read_file
 from simdb.errors import OptionError
 from simdb.minhash import Minhash
@@ -35,7 +34,7 @@ FILE_MARK = "@"
 
 
 def _flag(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel=PANEL)
+    return Option(help=text, panel=PANEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +119,7 @@ class SketchOptions:
 def sketched(command: Command) -> Command:
     """Return the command with all sketch options in place of its parameter `sketch`.
 
-    typer reads the options of a command from its signature and knows no groups of parameters, so
+    The options of a command are read from its signature, which knows no groups of parameters, so
     the signature is written here.  Otherwise six commands would repeat nineteen parameters.
     """
     hints = get_type_hints(SketchOptions, include_extras=True)

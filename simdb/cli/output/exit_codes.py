@@ -1,6 +1,8 @@
-"""Exit codes: the numbers with which commands end."""
+"""Exit codes: the numbers with which commands end, and the exception that ends one."""
 
 import signal
+
+import click
 
 FINDINGS = 1  # duplicates, problems, or input that was skipped
 WRONG_USE = 2
@@ -9,3 +11,7 @@ DATABASE_ERROR = 3
 INTERRUPTED = 128 + signal.SIGINT
 BROKEN_PIPE = 128 + signal.SIGPIPE
 TERMINATED = 128 + signal.SIGTERM
+
+
+class Exit(click.exceptions.Exit):
+    """The end of a command, with an exit code."""

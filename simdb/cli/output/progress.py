@@ -3,11 +3,13 @@
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich import progress as bars
-from rich.console import Console
-
+from simdb.cli import output
 from simdb.cli.output.render import plain
+
+if TYPE_CHECKING:
+    from simdb.cli.output.progress_line import ProgressLine
 
 PATIENCE_SECONDS = 1.0
 
@@ -23,8 +25,7 @@ class Progress:
         self._doing = doing
         self._is_watched = sys.stderr.isatty()
         self._begun = time.monotonic()
-        self._bar: bars.Progress | None = None
-        self._task = bars.TaskID(0)
+        self._line: ProgressLine | None = None
 
     @property
     def elapsed_seconds(self) -> float:
@@ -33,36 +34,25 @@ class Progress:
 
     def show(self, state: str) -> None:
         """Show `state` if standard error is a terminal and one second has passed."""
-        if self._bar is None:
+        if self._line is None:
             if self.elapsed_seconds < PATIENCE_SECONDS or not self._is_watched:
                 return
-            self._bar = bars.Progress(
-                bars.SpinnerColumn(),
-                bars.TextColumn("{task.description}", markup=False),
-                bars.TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
-                # Results must reach standard output unchanged.
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._task = self._bar.add_task("")
-            self._bar.start()
-        self._bar.update(self._task, description=f"{self._doing}: {state}")
+            self._line = output.progress_line.ProgressLine()
+        self._line.show(f"{self._doing}: {state}")
 
     def note(self, text: str) -> None:
         """Write one line to standard error."""
         shown = plain(text)
-        if self._bar is not None:
-            self._bar.console.out(shown, highlight=False)
+        if self._line is not None:
+            self._line.note(shown)
         else:
             print(shown, file=sys.stderr, flush=True)
 
     def finish(self) -> None:
         """Remove the progress line, before results are printed."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
 
     def __enter__(self) -> "Progress":
         """Return this object."""

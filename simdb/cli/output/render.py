@@ -4,13 +4,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from simdb.cli import output
 
-from simdb.values import Match
+if TYPE_CHECKING:
+    from simdb.values import Match
 
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200
@@ -31,11 +30,10 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
     """
     if not is_table(as_json):
         return _print_lines(rows)
-    console = Console()
     count = 0
     source = iter(rows)
     while part := list(islice(source, TABLE_ROWS)):
-        console.print(_table(part, columns))
+        _print_table(part, columns)
         count += len(part)
     return count
 
@@ -45,12 +43,7 @@ def print_one(row: Row, *, as_json: bool) -> None:
     if not is_table(as_json):
         _print_lines([row])
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in _flat(row):
-        table.add_row(Text(name.replace("_", " ")), Text(cell(value)))
-    Console().print(table)
+    output.tables.print_fields((name.replace("_", " "), cell(value)) for name, value in _flat(row))
 
 
 def is_table(as_json: bool) -> bool:
@@ -102,7 +95,7 @@ def shortened(text: str) -> str:
     return text[: half - 1] + ELLIPSIS + text[-half:]
 
 
-def match_row(match: Match, name: str = "id") -> Row:
+def match_row(match: "Match", name: str = "id") -> Row:
     """Return a match as a row, with its id in the field `name`."""
     return {
         name: match.id,
@@ -136,16 +129,16 @@ def _print_lines(rows: Iterable[Row]) -> int:
     return count
 
 
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for name in columns:
-        is_number = all(isinstance(row.get(name), int | float | None) for row in rows)
-        table.add_column(
-            name.replace("_", " "), overflow="fold", justify="right" if is_number else "left"
-        )
-    for row in rows:
-        table.add_row(*(Text(cell(row.get(name))) for name in columns))
-    return table
+def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    numbers = {
+        name
+        for name in columns
+        if all(isinstance(row.get(name), int | float | None) for row in rows)
+    }
+    output.tables.print_table(
+        [(name.replace("_", " "), name in numbers) for name in columns],
+        ([cell(row.get(name)) for name in columns] for row in rows),
+    )
 
 
 def _cell_of_object(value: Row) -> str:

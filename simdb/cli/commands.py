@@ -1,0 +1,68 @@
+"""Commands: their names in groups, each with the first sentence of its help.
+
+The help of the program lists them without loading the module of any command.
+"""
+
+# In the order in which --help lists them.
+COMMANDS = {
+    "Find near-duplicates": {
+        "dedup": "Find near-duplicate documents in files, folders and records.",
+        "query": (
+            "Show the stored documents that match a text, a file, a stored document or a "
+            "fingerprint."
+        ),
+        "pairs": "Show all pairs of stored documents that match.",
+        "clusters": (
+            "Show the groups of stored documents that match, the representative of each first."
+        ),
+        "cluster": "Show the cluster of one stored document, the representative first.",
+        "demo": (
+            "Find near-duplicates among the Python files of this machine, and show how long it "
+            "takes."
+        ),
+    },
+    "Store documents": {
+        "create": "Create an empty database; its options are stored with it and cannot be changed.",
+        "insert": "Insert documents in one transaction; create the database if it does not exist.",
+        "delete": "Delete stored documents by id.",
+        "get": "Show the fingerprint and metadata of stored documents; texts are not stored.",
+        "idf": "Compute an IDF table from documents: a rare feature gets a high weight.",
+        "import-datasketch": (
+            "Make a new database from a pickled datasketch MinHashLSH, or a dict or list of "
+            "MinHash."
+        ),
+    },
+    "Understand and tune": {
+        "explain": (
+            "Explain why two documents match or do not: their bits, weights, tables and text "
+            "features."
+        ),
+        "fingerprint": (
+            "Show the fingerprints of texts: 64 bits, the number of features, the most volatile "
+            "bits."
+        ),
+        "plan": (
+            "Show how a query would be answered, at what cost, and why no other method was chosen."
+        ),
+        "calibrate": (
+            "Learn from a sample how similar documents differ, so that queries need less searching."
+        ),
+    },
+    "Look after a database": {
+        "stats": "Show counts, sizes, runs, readers and options of a database.",
+        "check": "Look for damage in a database, and say how to repair it.",
+        "doctor": "Give advice on a database; change nothing.",
+        "compact": (
+            "Merge all runs of a database into one, drop deleted documents, and shrink the file."
+        ),
+        "rebuild": "Repair a database: make all its tables again from the stored documents.",
+        "copy": (
+            "Copy the current state of a database to a new directory; other processes can keep "
+            "writing."
+        ),
+        "dump": (
+            "Write everything in a database to one portable file; other processes can keep writing."
+        ),
+        "load": "Make a new database from a dump, completely or not at all.",
+    },
+}

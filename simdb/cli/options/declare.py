@@ -1,0 +1,161 @@
+"""Declarations: options and arguments in the signature of a command, and commands made of them.
+
+A command is a function.  The annotation of each parameter is its type with an `Option` or an
+`Argument`:
+
+    def show(
+        db: Annotated[str, Argument(metavar="DB", help="The directory of the database.")],
+        limit: Annotated[int | None, Option(min=1, help="Show only this many.")] = None,
+    ) -> None:
+
+`command_of(show)` is the command of click.  The types are str, int, float, bool, a tuple of them
+and a list of one of them, each also with None.  A list takes many values, a bool is a flag.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, get_args, get_origin
+
+import click
+
+from simdb.cli import options
+
+HELP_OPTIONS = ["-h", "--help"]
+OPTIONS_PANEL = "Options"
+# What the help shows for a value whose declaration gives no metavar.
+METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT"}
+
+
+class Argument(NamedTuple):
+    """An argument, a value without a name in front; its parameter has a default if it is optional.
+
+    A list takes all arguments that are left, and is None or at least one value.
+    """
+
+    metavar: str
+    help: str
+
+
+class Option(NamedTuple):
+    """An option; its parameter has a default.
+
+    `flag` is its name, if it differs from the name of the parameter.  A bool without a `flag` can
+    also be turned off: `--lowercase/--no-lowercase`.  `min` and `max` bound a number.
+    """
+
+    flag: str = ""
+    short: str = ""
+    metavar: str = ""
+    help: str = ""
+    min: int | None = None
+    max: int | None = None
+    panel: str = OPTIONS_PANEL
+
+
+class Command(click.Command):
+    """A command of click whose help is drawn in panels."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of this command."""
+        formatter.write(options.help.command_help(self, ctx))
+
+
+class CommandArgument(click.Argument):
+    """An argument of click that has a help text."""
+
+    def __init__(self, *given: Any, help: str, **settings: Any) -> None:
+        """Make the argument of click."""
+        super().__init__(*given, **settings)
+        self.help = help
+
+
+class CommandOption(click.Option):
+    """An option of click that knows the panel of the help in which it is shown."""
+
+    def __init__(self, *given: Any, panel: str, **settings: Any) -> None:
+        """Make the option of click; `panel` is the title of the panel."""
+        super().__init__(*given, **settings)
+        self.panel = panel
+
+
+def command_of(function: Callable[..., None]) -> Command:
+    """Return the command that the signature and the docstring of a function declare."""
+    parameters = [_Parameter.of(each) for each in inspect.signature(function).parameters.values()]
+    lists = [each.name for each in parameters if each.is_list]
+    return Command(
+        function.__name__.replace("_", "-"),
+        callback=partial(_call, function, lists),
+        params=[each.made() for each in parameters],
+        help=inspect.getdoc(function),
+        context_settings={"help_option_names": HELP_OPTIONS},
+    )
+
+
+def _call(function: Callable[..., None], lists: Sequence[str], **values: Any) -> None:
+    """Call a command; a list without values is None."""
+    function(**values | {name: list(values[name]) or None for name in lists})
+
+
+class _Parameter(NamedTuple):
+    """A parameter of a function: its name, type without None and list, declaration and default."""
+
+    name: str
+    kind: Any
+    is_list: bool
+    declared: Argument | Option
+    default: Any
+
+    @classmethod
+    def of(cls, given: inspect.Parameter) -> "_Parameter":
+        """Read the annotation of a parameter."""
+        kind, declared = get_args(given.annotation)
+        if get_origin(kind) is UnionType:
+            (kind,) = (each for each in get_args(kind) if each is not NoneType)
+        is_list = get_origin(kind) is list
+        if is_list:
+            (kind,) = get_args(kind)
+        return cls(given.name, kind, is_list, declared, given.default)
+
+    def made(self) -> click.Parameter:
+        """Return the parameter of click."""
+        if isinstance(self.declared, Argument):
+            return self._argument(self.declared)
+        return self._option(self.declared)
+
+    def _argument(self, declared: Argument) -> click.Parameter:
+        is_required = self.default is inspect.Parameter.empty
+        return CommandArgument(
+            [self.name],
+            type=self.kind,
+            nargs=-1 if self.is_list else 1,
+            required=is_required,
+            metavar=declared.metavar if is_required else f"[{declared.metavar}]",
+            help=declared.help,
+        )
+
+    def _option(self, declared: Option) -> click.Parameter:
+        settings: dict[str, Any] = {} if self.is_list else {"default": self.default}
+        flag = declared.flag or "--" + self.name.replace("_", "-")
+        if self.kind is bool:
+            settings["is_flag"] = True
+            if not declared.flag:
+                flag += f"/--no-{self.name.replace('_', '-')}"
+        else:
+            settings["metavar"] = declared.metavar or METAVARS[self.kind]
+            settings["type"] = self._type(declared)
+        names = [flag, declared.short] if declared.short else [flag]
+        return CommandOption(
+            [self.name, *names],
+            multiple=self.is_list,
+            help=declared.help,
+            panel=declared.panel,
+            **settings,
+        )
+
+    def _type(self, declared: Option) -> Any:
+        """Return the type of click: bounded numbers, and tuples."""
+        if declared.min is not None or declared.max is not None:
+            return click.IntRange(declared.min, declared.max)
+        return get_args(self.kind) or self.kind
