@@ -106,6 +106,7 @@ DOORS = {
     "click": ["cli"],
     "rich": ["cli"],
     "pyarrow": ["arrow"],
+    "msgspec": ["cli"],
     "pyspark": ["spark"],
 }
 MODULES = sorted(

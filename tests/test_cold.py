@@ -14,7 +14,9 @@ from simdb.engine import explain, maintenance
 
 FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
-FOREIGN = ["importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "click"]
+FOREIGN = [
+    "importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "click", "msgspec",
+]  # fmt: skip
 USE = """
 with simdb.open({path!r}) as database:
     database.insert("a", "the quick brown fox jumps over the lazy dog")

@@ -27,7 +27,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 # modules of simdb and of the standard library that are loaded when first used.
 IMPORTING = {
     "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py",
-    "cli/reading/table_records.py", "cold.py", "sketch/projection.py",
+    "cli/reading/line_parser.py", "cli/reading/table_records.py", "cold.py", "sketch/projection.py",
 }  # fmt: skip
 
 

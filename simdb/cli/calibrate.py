@@ -47,9 +47,7 @@ def calibrate(
     """
     if sample is not None and documents:
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
-    reading = arguments.make_reading(
-        encoding, errors, "id", text_field, has_int_ids=False, is_whole=False
-    )
+    reading = arguments.make_reading(encoding, errors, "id", text_field)
     if documents:
         check_sources(documents)
     with simdb.open(db, "w", allow=allow or ()) as database:
@@ -89,7 +87,7 @@ def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) ->
 
 def _texts(intake: Intake, sketch: simdb.TextSketch) -> list[str]:
     """Return the texts of all records."""
-    return [record.text for batch in intake.batches(sketch) for record in batch]
+    return [text for batch in intake.batches(sketch) for text in batch.texts]
 
 
 def _curve(database: simdb.Database) -> Iterator[Row]:

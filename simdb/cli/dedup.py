@@ -3,7 +3,6 @@
 Result rows wait in a spool, and the lines for --keep in a partial file, until all is stored.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,12 @@ from simdb.cli.options.declare import Option
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
 from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.output.line_spool import LineSpool
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_rows, quantity
 from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
+from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.records import Record
 from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.cli.reading.unique_ids import UniqueIds
 from simdb.engine.clusters.find import CONNECTED, check_policy
@@ -72,7 +72,7 @@ def dedup(
         raise OptionError(f"--policy {policy} works only without --db, where documents are grouped")
     matching = MatchOptions(similarity, distance, recall, method)
     reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=keep is not None
+        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_lines=keep is not None
     )
     own_files = [
         path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)
@@ -149,13 +149,14 @@ def _find_groups(
     options = simdb.Options(sketch=make_sketch(given))
     with (
         temporary_database(options) as database,
-        Spool(beside=survivors) as lines,
+        LineSpool(beside=survivors) as lines,
     ):
         ids = UniqueIds(progress, database.sketcher)
         for batch in intake.batches(options.sketch):
-            records, _ = ids.store(batch, database, lambda some: insert_records(database, some))
-            for record in records if survivors else ():
-                lines.add([record.id, record.line])
+            stored, _ = ids.store(
+                batch, database, lambda some: database.insert_many(some.ids, some.texts)
+            )
+            lines.add(stored.lines or [])
         progress.show("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
         dropped: set[Id] = set()
@@ -169,9 +170,9 @@ def _find_groups(
             outcome.duplicates += len(row["duplicates"])
             if survivors:
                 dropped.update(each["id"] for each in row["duplicates"])
-        for id, line in lines:
-            if survivors and id not in dropped:
-                survivors.write(os.fsencode(line) + b"\n")
+        if survivors:
+            # The ids of a database are in the order of insertion.
+            lines.copy((id not in dropped for id in database), survivors)
         outcome.empty = database.stats().empty_count
     return outcome
 
@@ -193,28 +194,25 @@ def _find_new(
     with database.write() as transaction, database.read() as before:
         ids = UniqueIds(progress, database.sketcher, before)
         for batch in intake.batches(database.options.sketch):
-            records, matches = ids.store(
+            stored, matches = ids.store(
                 batch, transaction, lambda some: _claim(transaction, some, matching)
             )
-            for record, found in zip(records, matches, strict=True):
+            for id, found in zip(stored.ids, matches, strict=True):
                 if found:
                     outcome.duplicates += 1
-                    rows.add({"id": record.id, **match_row(found[0], "match")})
-                elif survivors:
-                    survivors.write(os.fsencode(record.line) + b"\n")
+                    rows.add({"id": id, **match_row(found[0], "match")})
+            if survivors and stored.lines:
+                survivors.writelines(
+                    line + b"\n"
+                    for line, found in zip(stored.lines, matches, strict=True)
+                    if not found
+                )
         outcome.stored = len(transaction) - len(before)
         outcome.seen, outcome.renamed = ids.seen, ids.renamed
         if survivors:
             survivors.flush()
     outcome.empty = database.stats().empty_count - empty
     return outcome
-
-
-def insert_records(database: simdb.Database, records: list[Record]) -> int:
-    """Insert a batch of records in one transaction and return their number."""
-    return database.insert_many(
-        [record.id for record in records], [record.text for record in records]
-    )
 
 
 def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:
@@ -262,10 +260,10 @@ def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Document | None) -
 
 
 def _claim(
-    transaction: simdb.WriteTransaction, records: list[Record], matching: MatchOptions
+    transaction: simdb.WriteTransaction, batch: Batch, matching: MatchOptions
 ) -> simdb.Matches:
     return transaction.add_many_if_new(
-        [record.id for record in records], [record.text for record in records],
+        batch.ids, batch.texts,
         similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
         method=matching.method,
     )  # fmt: skip

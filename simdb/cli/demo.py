@@ -9,11 +9,12 @@ from time import perf_counter
 from typing import Annotated
 
 import simdb
-from simdb.cli.dedup import group_rows, insert_records, temporary_database
+from simdb.cli.dedup import group_rows, temporary_database
 from simdb.cli.options.arguments import Json
 from simdb.cli.options.declare import Option
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity
+from simdb.cli.reading.batch import batched
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Reading, Record
 from simdb.cli.reading.sources import read_folder
@@ -33,11 +34,11 @@ def demo(
 ) -> None:
     """Find near-duplicates among the Python files of this machine, and show how long it takes."""
     with Progress("reading") as progress, temporary_database(simdb.Options()) as database:
-        intake = Intake(islice(python_files(), limit), progress)
+        intake = Intake(batched(islice(python_files(), limit)), progress)
         storing = 0.0
         for batch in intake.batches(database.options.sketch):
             begun = perf_counter()
-            insert_records(database, batch)
+            database.insert_many(batch.ids, batch.texts)
             storing += perf_counter() - begun
         reading = progress.elapsed_seconds - storing
         begun = perf_counter()

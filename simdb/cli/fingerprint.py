@@ -13,8 +13,8 @@ from simdb.cli.options.sketch_options import Given, fingerprinting, opened_sketc
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, is_table, print_rows
+from simdb.cli.reading.batch import Found
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_texts
 from simdb.sketch.sketcher import Sketcher
 from simdb.values import Fingerprint
@@ -48,13 +48,11 @@ def fingerprint(
     """
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
-    reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=False, is_whole=False
-    )
+    reading = arguments.make_reading(encoding, errors, id_field, text_field)
     check_sources(sources or [])
-    found: Iterator[Record | Problem] = read_texts(sources or [], reading, by_lines=lines)
+    found: Found = read_texts(sources or [], reading, by_lines=lines)
     if text is not None:
-        found = iter([arguments.given_record("", text, has_int_ids=False)])
+        found = iter([arguments.given_batch("", text, has_int_ids=False)])
     with Progress("reading") as progress, opened_sketcher(db, sketch, allow) as made:
         sketcher = fingerprinting(made)
         intake = Intake(found, progress)
@@ -71,13 +69,13 @@ def _fingerprint_rows(
 ) -> Iterator[Row]:
     """Yield a row for each document, with as many volatile bits as `bits` says."""
     for batch in intake.batches(sketcher.options):
-        weights, counts = sketcher.weigh([record.text for record in batch], errors=errors)
+        weights, counts = sketcher.weigh(batch.texts, errors=errors)
         fingerprints, _ = kernel.quantise(np.ascontiguousarray(weights))
-        for at, record in enumerate(batch):
+        for at, id in enumerate(batch.ids):
             fingerprint = Fingerprint(int(fingerprints[at]), weights[at], not counts[at])
             volatile = _volatile(fingerprint, bits)
             yield {
-                "id": record.id,
+                "id": id,
                 "fingerprint": f"0x{fingerprint.bits:016x}",
                 "decimal": fingerprint.bits,
                 "features": int(counts[at]),

@@ -42,9 +42,7 @@ def idf(
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
     check_sources(sources)
-    reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=False, is_whole=False
-    )
+    reading = arguments.make_reading(encoding, errors, id_field, text_field)
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:
         intake = Intake(read_sources(sources, reading, excluded=own), progress)
@@ -65,5 +63,4 @@ def idf(
 
 def _texts(intake: Intake, sketch: simdb.TextSketch) -> Iterator[str]:
     for batch in intake.batches(sketch):
-        for record in batch:
-            yield record.text
+        yield from batch.texts

@@ -13,8 +13,8 @@ from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import Row, match_row, print_one, print_rows, quantity
 from simdb.cli.output.spool import Spool
+from simdb.cli.reading.batch import Batch, Found
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.records import Problem, Record
 from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.values import Id
 
@@ -70,18 +70,18 @@ def insert(
     options = MatchOptions(similarity, distance, recall, method)
     matching = _checked_matching(match, options, memory_limit, replace)
     reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=int_ids, is_whole=metadata
+        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=metadata
     )
     check_sources(sources or [])
-    found: Iterator[Record | Problem] = read_sources(sources or [], reading, excluded=[db])
+    found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
-        found = iter([arguments.given_record(id, text, int_ids)])
+        found = iter([arguments.given_batch(id, text, int_ids)])
     with Progress("inserting") as progress, simdb.open(db, allow=allow or []) as database:
         intake = Intake(found, progress)
         if matching is None:
             with database.write() as transaction:
                 for batch in intake.batches(database.options.sketch):
-                    _insert_batch(transaction, batch, replace, metadata)
+                    _insert_batch(transaction, batch, replace)
             print_one(_inserted_row(intake, len(database)), as_json=json)
         else:
             rows = _insert_matched(database, intake, progress, matching, metadata=metadata)
@@ -92,24 +92,26 @@ def insert(
         raise Exit(FINDINGS)
 
 
-def _insert_batch(
-    transaction: simdb.WriteTransaction, batch: list[Record], replace: bool, metadata: bool
-) -> None:
+def _insert_batch(transaction: simdb.WriteTransaction, batch: Batch, replace: bool) -> None:
     """Insert one batch; with `replace`, the last of several documents with one id."""
-    records: dict[Id, Record] = {}
-    for record in batch:
-        if record.id in records and not replace:
-            raise _taken(record)
-        records[record.id] = record
+    last: dict[Id, int] = {}
+    for at, id in enumerate(batch.ids):
+        if id in last and not replace:
+            raise _taken(batch, at)
+        last[id] = at
+    if len(last) < len(batch):
+        batch = batch.chosen(list(last.values()))
     try:
-        transaction.insert_many(
-            list(records),
-            [record.text for record in records.values()],
-            [record.fields or None for record in records.values()] if metadata else None,
-            replace=replace,
-        )
+        transaction.insert_many(batch.ids, batch.texts, _metadata(batch), replace=replace)
     except simdb.ExistsError:
-        raise _taken(next(each for each in batch if each.id in transaction)) from None
+        raise _taken(
+            batch, next(at for at, id in enumerate(batch.ids) if id in transaction)
+        ) from None
+
+
+def _metadata(batch: Batch) -> list[Any] | None:
+    """Return the other fields of each document, None if it has none; None if not asked for."""
+    return None if batch.fields is None else [fields or None for fields in batch.fields]
 
 
 def _insert_matched(
@@ -129,12 +131,12 @@ def _insert_matched(
     fields: list[Any] = []
     with Spool() as texts, database.write() as transaction:
         for batch in intake.batches(database.options.sketch):
-            for record in batch:
-                if record.id in ids or record.id in transaction:
-                    raise _taken(record)
-                ids[record.id] = None
-                texts.add(record.text)
-                fields += [record.fields or None] if metadata else []
+            for at, id in enumerate(batch.ids):
+                if id in ids or id in transaction:
+                    raise _taken(batch, at)
+                ids[id] = None
+                texts.add(batch.texts[at])
+            fields += _metadata(batch) or [None] * len(batch)
 
         def show(done: int) -> None:
             progress.show(f"{quantity(done, 'document')} looked up")
@@ -191,8 +193,8 @@ def size_bytes(size: str | None) -> int | None:
     return int(parts[1]) * MULTIPLES[parts[2]]
 
 
-def _taken(record: Record) -> simdb.ExistsError:
+def _taken(batch: Batch, at: int) -> simdb.ExistsError:
     return simdb.ExistsError(
-        f"{record.where}: the id {record.id!r} is taken, so nothing was inserted; use --replace"
-        " to replace the stored document"
+        f"{batch.where(at)}: the id {batch.ids[at]!r} is taken, so nothing was inserted; use"
+        " --replace to replace the stored document"
     )

@@ -66,9 +66,10 @@ def read_as(data, ending, *, by_lines=False):
         file.write(content)
     read = partial(read_texts, by_lines=True) if by_lines else read_sources
     for each in read([path], reading):
-        assert each.source is not None
-        if not isinstance(each, Problem):
-            sketcher(0).sketch([each.text])
+        if isinstance(each, Problem):
+            assert each.source is not None
+        else:
+            sketcher(0).sketch(each.texts)
 
 
 @cache

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from typing import Annotated
 
 from simdb.cli.options.declare import Argument, Option
+from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.content import known_encoding
-from simdb.cli.reading.records import Reading, Record, as_int_id, byte_count
+from simdb.cli.reading.records import InputId, Reading, as_int_id, byte_count
 from simdb.errors import OptionError
 from simdb.options import METHODS, MINHASH_METHODS
 
@@ -96,8 +97,9 @@ def make_reading(
     id_field: str,
     text_field: str,
     *,
-    has_int_ids: bool,
-    is_whole: bool,
+    has_int_ids: bool = False,
+    has_lines: bool = False,
+    has_fields: bool = False,
 ) -> Reading:
     """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
     check_errors(errors)
@@ -107,7 +109,8 @@ def make_reading(
         id_field=id_field,
         text_field=text_field,
         has_int_ids=has_int_ids,
-        is_whole=is_whole,
+        has_lines=has_lines,
+        has_fields=has_fields,
     )
 
 
@@ -117,19 +120,18 @@ def check_errors(errors: str) -> None:
         raise OptionError(f"--errors must be strict or replace, got {errors!r}")
 
 
-def given_record(id: str, text: str, has_int_ids: bool) -> Record:
-    """Return the record of a document whose text was given with --text."""
-    return Record(
-        id=given_ids([id], has_int_ids)[0],
-        text=text,
-        source="--text",
-        position=0,
-        line=id,
-        size_bytes=byte_count(text),
+def given_batch(id: str, text: str, has_int_ids: bool) -> Batch:
+    """Return the batch of one document whose text was given with --text."""
+    return Batch(
+        ids=given_ids([id], has_int_ids),
+        texts=[text],
+        sources=["--text"],
+        positions=[0],
+        sizes=[byte_count(text)],
     )
 
 
-def given_ids(ids: Collection[str], has_int_ids: bool) -> list[str | int]:
+def given_ids(ids: Collection[str], has_int_ids: bool) -> list[InputId]:
     """Return ids from the command line as a database stores them, text or int."""
     return [as_int_id(id) if has_int_ids else id for id in ids]
 

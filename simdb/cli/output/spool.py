@@ -16,12 +16,10 @@ PARTIAL = ".partial"
 class Spool:
     """A list of JSON values in a temporary file, which can be read several times."""
 
-    def __init__(self, beside: IO[bytes] | None = None) -> None:
-        """Make the temporary file, in the folder of the partial file `beside` if there is one."""
-        is_named = beside is not None and beside.name.endswith(PARTIAL)
-        folder = os.path.dirname(beside.name) if beside is not None and is_named else None
+    def __init__(self) -> None:
+        """Make the temporary file."""
         # Every spool is used with `with`, so __exit__ closes the file.
-        self._file = tempfile.TemporaryFile("w+", encoding="ascii", dir=folder)  # noqa: SIM115
+        self._file = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
 
     def add(self, value: Any) -> None:
         """Append one JSON value."""

@@ -1,12 +1,13 @@
-"""Intake: collects records into batches, counts them and reports problems."""
+"""Intake: puts what the readers yield into batches of even size, counts it, reports problems."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
-from simdb.cli.reading.markup_hint import markup_hint
-from simdb.cli.reading.records import Found, Problem, Record
+from simdb.cli.reading.batch import Batch, Found, joined
+from simdb.cli.reading.markup_hint import markup_hint, page_position
+from simdb.cli.reading.records import Problem
 from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
@@ -28,25 +29,31 @@ class Intake:
         self.size_bytes = 0
         self.skipped = 0
 
-    def batches(self, sketch: TextSketch) -> Iterator[list[Record]]:
-        """Yield all records in batches of bounded size.
+    def batches(self, sketch: TextSketch) -> Iterator[Batch]:
+        """Yield all documents in batches of bounded size.
 
         `sketch` decides whether text that looks like HTML gets a hint.
         """
-        batch: list[Record] = []
-        size = 0
+        held: list[Batch] = []
+        count = size = 0
         for each in self._found:
             if isinstance(each, Problem):
                 self._report(each)
                 continue
             self._look_at(each, sketch)
-            batch.append(each)
-            size += each.size_bytes
-            if len(batch) == BATCH_DOCUMENTS or size >= BATCH_BYTES:
-                yield self._counted(batch, size)
-                batch, size = [], 0
-        if batch:
-            yield self._counted(batch, size)
+            held.append(each)
+            count += len(each)
+            size += sum(each.sizes)
+            if count < BATCH_DOCUMENTS and size < BATCH_BYTES:
+                continue
+            whole = joined(held)
+            full = count - count % BATCH_DOCUMENTS if size < BATCH_BYTES else count
+            for start in range(0, full, BATCH_DOCUMENTS):
+                yield self._counted(whole.part(start, min(start + BATCH_DOCUMENTS, full)))
+            held = [whole.part(full, count)]
+            count, size = len(held[0]), sum(held[0].sizes)
+        if count:
+            yield self._counted(joined(held))
         for source, count in self._problems.items():
             if count > REPORTED_PROBLEMS:
                 self._progress.note(f"{source}: {count - REPORTED_PROBLEMS:,} more like these")
@@ -57,19 +64,19 @@ class Intake:
             return ""
         return f"; {quantity(self.skipped, 'bad file')} or records skipped, reported above"
 
-    def _counted(self, batch: list[Record], size: int) -> list[Record]:
+    def _counted(self, batch: Batch) -> Batch:
         self.documents += len(batch)
-        self.size_bytes += size
+        self.size_bytes += sum(batch.sizes)
         megabytes = self.size_bytes / 1e6
         self._progress.show(f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB")
         return batch
 
-    def _look_at(self, record: Record, sketch: TextSketch) -> None:
-        if not self._has_hinted:
-            hint = markup_hint(record.text, record.where, sketch)
-            if hint is not None:
-                self._has_hinted = True
-                self._progress.note(hint)
+    def _look_at(self, batch: Batch, sketch: TextSketch) -> None:
+        at = None if self._has_hinted else page_position(batch.texts)
+        hint = None if at is None else markup_hint(batch.texts[at], batch.where(at), sketch)
+        if hint is not None:
+            self._has_hinted = True
+            self._progress.note(hint)
 
     def _report(self, problem: Problem) -> None:
         self.skipped += 1

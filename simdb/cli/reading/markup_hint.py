@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from simdb.cli.output.render import plain
 from simdb.text_sketch import TextSketch
@@ -15,9 +15,16 @@ HTML_START = re.compile(
 )
 
 
+def page_position(texts: Sequence[str]) -> int | None:
+    """Return the position of the first text that begins like HTML; None if none does."""
+    # Few texts pass the quick test of `_may_begin`.
+    pages = (at for at, text in enumerate(texts) if _may_begin(text) and _begins(text))
+    return next(pages, None)
+
+
 def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
     """Return the hint for a text that begins like HTML and is read as plain text, or None."""
-    if sketch.markup != "none" or not HTML_START.match(text, 0, LOOKED_AT_CHARACTERS):
+    if sketch.markup != "none" or not _begins(text):
         return None
     return (
         f"{where}: this looks like HTML, and its tags count as text; to use only the visible text,"
@@ -31,3 +38,11 @@ def note_markup(texts: Iterable[tuple[str, str]], sketch: TextSketch) -> None:
     found = next(filter(None, hints), None)
     if found is not None:
         print(plain(found), file=sys.stderr)
+
+
+def _may_begin(text: str) -> bool:
+    return text[:1] == "<" or text[:1].isspace()
+
+
+def _begins(text: str) -> bool:
+    return HTML_START.match(text, 0, LOOKED_AT_CHARACTERS) is not None

@@ -1,11 +1,11 @@
-"""Records: the documents that were read from the input, and the problems found there.
+"""Records: single documents that were read from the input, and the problems found there.
 
-Every reader yields a `Record` or a `Problem` for each piece of input, in order.
+A reader yields a `Record` or a `Problem` for each piece of input, in order; `batched` of
+`cli/reading/batch.py` makes batches of them.
 """
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,14 @@ ID_BYTES_MAX = 1023
 NAMED_FIELDS = 8
 SURROGATES = re.compile("[\ud800-\udfff]")
 
+InputId = str | int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The options for reading sources, named after the options of the command line.
 
-    `is_whole`: read all columns, not only id and text, since records are written or stored whole.
+    `has_lines`: records have their line for --keep.  `has_fields`: they have their other fields.
     """
 
     encoding: str = "utf-8-sig"
@@ -29,7 +31,13 @@ class Reading:
     id_field: str = "id"
     text_field: str = "text"
     has_int_ids: bool = False
-    is_whole: bool = True
+    has_lines: bool = True
+    has_fields: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns are read, not only id and text."""
+        return self.has_lines or self.has_fields
 
     @property
     def stream_errors(self) -> str:
@@ -46,21 +54,22 @@ class Record:
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
     `line`: its line in the output of --keep: the record as read, or the path of the file.
-    `fields`: the other fields of the record; None for a file.
+    `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
+    ask for them.
     """
 
-    id: str | int
+    id: InputId
     text: str
     source: str
     position: int
-    line: str
     size_bytes: int
+    line: bytes | None = None
     fields: dict[str, Any] | None = None
 
     @property
     def where(self) -> str:
         """The place of the record, for a message."""
-        return f"{self.source}:{self.position}" if self.position else self.source
+        return place(self.source, self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +84,14 @@ class Problem:
     reason: str
 
 
-Found = Iterator[Record | Problem]
-
-
 def make_record(
-    value: Any, reading: Reading, *, source: str, position: int, line: str | None, size_bytes: int
+    value: Any,
+    reading: Reading,
+    *,
+    source: str,
+    position: int,
+    size_bytes: int,
+    line: str | None = None,
 ) -> Record:
     """Return the record that a parsed object describes; raise InputError if it is invalid.
 
@@ -88,25 +100,35 @@ def make_record(
     if not isinstance(value, dict):
         raise InputError(f"{_kind(value)} instead of an object with fields; correct it")
     text = _text(value, reading)
-    fields = {
-        name: content
-        for name, content in value.items()
-        if name not in (reading.id_field, reading.text_field)
-    }
+    id = make_id(value.get(reading.id_field), reading, place(source, position))
+    written = None
+    if reading.has_lines:
+        written = as_line(value) if line is None else line.encode("utf-8", "surrogateescape")
+    named = (reading.id_field, reading.text_field)
+    fields = {name: content for name, content in value.items() if name not in named}
     return Record(
-        id=_id(value, reading, f"{source}:{position}"),
+        id=id,
         text=text,
         source=source,
         position=position,
-        line=as_line(value) if line is None else line,
         size_bytes=size_bytes,
-        fields=fields,
+        line=written,
+        fields=fields if reading.has_fields else None,
     )
 
 
-def as_line(value: Any) -> str:
+def as_line(value: Any) -> bytes:
     """Return an object as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return json.dumps(value, default=str).encode()
+
+
+def place(source: str, position: int) -> str:
+    """Return the place of a document in the input; position 0 is the whole source."""
+    return f"{source}:{position}" if position else source
 
 
 def byte_count(text: str) -> int:
@@ -119,7 +141,7 @@ def valid_name(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def check_id(id: str | int) -> None:
+def check_id(id: InputId) -> None:
     """Raise InputError for an id that a database cannot store."""
     if isinstance(id, int):
         if not -(2**63) <= id < 2**64:
@@ -172,8 +194,8 @@ def _undecoded(text: str, encoding: str) -> str:
     return "half of a character (a lone surrogate); use --errors replace"
 
 
-def _id(value: dict[str, Any], reading: Reading, default: str) -> str | int:
-    id = value.get(reading.id_field)
+def make_id(id: Any, reading: Reading, default: str) -> InputId:
+    """Return the id that a field holds, or `default` if it is empty; InputError if it is no id."""
     if id is None or id == "":
         if reading.has_int_ids:
             raise InputError(f"no field {reading.id_field!r}, but --int-ids needs it; add it")
@@ -183,12 +205,9 @@ def _id(value: dict[str, Any], reading: Reading, default: str) -> str | int:
             f"the field {reading.id_field!r} holds {_kind(id)}, not an id; use --id-field to name"
             " another"
         )
-    if reading.has_int_ids:
-        id = as_int_id(id)
-    elif not isinstance(id, str):
-        id = str(id)
-    check_id(id)
-    return id
+    made = as_int_id(id) if reading.has_int_ids else str(id)
+    check_id(made)
+    return made
 
 
 def as_int_id(id: str | int | float) -> int:

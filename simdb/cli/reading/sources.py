@@ -1,7 +1,7 @@
-"""Sources: reads the files and folders named on the command line as a stream of records.
+"""Sources: reads the files and folders named on the command line as a stream of batches.
 
 The end of a file name says whether the file holds many records or is one document.  A folder holds
-one document in each file; `-` is JSON lines on standard input.  Only one record is in memory.
+one document in each file; `-` is JSON lines on standard input.
 """
 
 import io
@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import (
     CONTENT_ERRORS,
     STANDARD_INPUT,
@@ -19,7 +20,6 @@ from simdb.cli.reading.content import (
 from simdb.cli.reading.content import read_text as read_content
 from simdb.cli.reading.json_records import read_json, read_json_lines
 from simdb.cli.reading.records import (
-    Found,
     Problem,
     Reading,
     Record,
@@ -68,7 +68,7 @@ def read_sources(
         if is_under(place, passed):
             continue
         if os.path.isdir(source):
-            yield from read_folder(source, reading, passed | hidden)
+            yield from batched(read_folder(source, reading, passed | hidden))
         else:
             yield from _read_file(source, reading)
         passed.add(place)
@@ -82,14 +82,14 @@ def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) ->
     for source in sources:
         name = valid_name(source)
         if by_lines:
-            yield from _guarded(name, read_lines(source, name, reading))
+            yield from _guarded(name, batched(read_lines(source, name, reading)))
         elif source == STANDARD_INPUT:
-            yield read_document(source, reading)
+            yield from batched([read_document(source, reading)])
         else:
             yield from read_sources([source], reading)
 
 
-def read_lines(path: str, name: str, reading: Reading) -> Found:
+def read_lines(path: str, name: str, reading: Reading) -> Iterator[Record | Problem]:
     """Yield each line of a file as a document with the id `FILE:LINE`."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
@@ -102,14 +102,12 @@ def read_lines(path: str, name: str, reading: Reading) -> Found:
             except InputError as error:
                 yield Problem(name, where, str(error))
                 continue
-            yield Record(
-                id=where, text=text, source=name, position=position, line=text, size_bytes=size
-            )
+            yield Record(id=where, text=text, source=name, position=position, size_bytes=size)
 
 
 def read_folder(
     folder: str, reading: Reading, passed: Collection[str] = (), *, ending: str = ""
-) -> Found:
+) -> Iterator[Record | Problem]:
     """Yield a document for each file under `folder` with this `ending` that is not in `passed`."""
     for found in walk(folder, passed):
         if isinstance(found, Problem):
@@ -150,7 +148,14 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
         return Problem("", name, explained(error))
     # A name with a line feed would take two lines in the output of --keep, so it is escaped.
     line = path if "\n" not in path else name.replace("\n", "\\n")
-    return Record(id=name, text=text, source=name, position=0, line=line, size_bytes=size)
+    return Record(
+        id=name,
+        text=text,
+        source=name,
+        position=0,
+        size_bytes=size,
+        line=os.fsencode(line) if reading.has_lines else None,
+    )
 
 
 def is_under(place: str, passed: Collection[str]) -> bool:
@@ -163,17 +168,17 @@ def _read_file(path: str, reading: Reading) -> Found:
     name = valid_name(path)
     kind = name.lower()
     if kind.endswith(PARQUET):
-        return _guarded(name, read_parquet(path, name, reading))
+        return _guarded(name, batched(read_parquet(path, name, reading)))
     kind = kind.removesuffix(COMPRESSED)
     if kind.endswith(JSON_LINES):
         return _guarded(name, read_json_lines(path, name, reading))
     if kind.endswith(JSON):
         return _guarded(name, read_json(path, name, reading))
     if kind.endswith(COMMAS):
-        return _guarded(name, read_table(path, name, reading, delimiter=","))
+        return _guarded(name, batched(read_table(path, name, reading, delimiter=",")))
     if kind.endswith(TABS):
-        return _guarded(name, read_table(path, name, reading, delimiter="\t"))
-    return iter([read_document(path, reading)])
+        return _guarded(name, batched(read_table(path, name, reading, delimiter="\t")))
+    return batched([read_document(path, reading)])
 
 
 def _guarded(name: str, found: Found) -> Found:

@@ -6,6 +6,7 @@ InputError or a last `Problem` says so.
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from simdb.cli.reading.content import (
     opened,
     settled_encoding,
 )
-from simdb.cli.reading.records import Found, Problem, Reading, Record, byte_count, make_record
+from simdb.cli.reading.records import Problem, Reading, Record, byte_count, make_record
 from simdb.errors import InputError
 
 PARQUET_ROWS = 1024
@@ -25,7 +26,9 @@ PARQUET_ROWS = 1024
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
 
 
-def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Found:
+def read_table(
+    path: str, name: str, reading: Reading, *, delimiter: str
+) -> Iterator[Record | Problem]:
     """Yield the records of a CSV file; its first row names the fields."""
     with opened(path) as stream:
         reading = replace(reading, encoding=settled_encoding(stream, reading.encoding))
@@ -47,7 +50,7 @@ def read_table(path: str, name: str, reading: Reading, *, delimiter: str) -> Fou
                 yield Problem(name, f"{name}:{line}", str(error))
 
 
-def read_parquet(path: str, name: str, reading: Reading) -> Found:
+def read_parquet(path: str, name: str, reading: Reading) -> Iterator[Record | Problem]:
     """Yield the records of a Parquet file."""
     arrow, parquet = load_parquet()
     try:
@@ -96,13 +99,13 @@ def _table_record(
         raise InputError(f"{len(row)} fields, but {len(header)} columns; correct the row")
     value = dict(zip(header, row, strict=True))
     size = sum(map(byte_count, row)) + len(row)
-    return make_record(value, reading, source=name, position=line, line=None, size_bytes=size)
+    return make_record(value, reading, source=name, position=line, size_bytes=size)
 
 
 def _parquet_record(row: dict[str, Any], reading: Reading, name: str, at: int) -> Record | Problem:
     try:
         text = row[reading.text_field]
         size = byte_count(text) if isinstance(text, str) else 0
-        return make_record(row, reading, source=name, position=at, line=None, size_bytes=size)
+        return make_record(row, reading, source=name, position=at, size_bytes=size)
     except CONTENT_ERRORS as error:
         return Problem(name, f"{name}:{at}", explained(error))

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import simdb
 from simdb.cli.output.progress import Progress
-from simdb.cli.reading.records import ID_BYTES_MAX, Record
+from simdb.cli.reading.batch import Batch
+from simdb.cli.reading.records import ID_BYTES_MAX, InputId
 from simdb.sketch.kinds import AnySketcher
 from simdb.values import Id
 
@@ -35,15 +36,15 @@ class UniqueIds:
 
     def store(
         self,
-        batch: list[Record],
+        batch: Batch,
         present: Container[Id],
-        put: Callable[[list[Record]], Answer],
-    ) -> tuple[list[Record], Answer]:
+        put: Callable[[Batch], Answer],
+    ) -> tuple[Batch, Answer]:
         """Store a batch by `put`, which raises ExistsError if an id is `present`.
 
-        Returns the stored records, with their unique ids, and the result of `put`.
+        Returns the stored documents, with their unique ids, and the result of `put`.
         """
-        if len({record.id for record in batch}) == len(batch):
+        if len(set(batch.ids)) == len(batch):
             try:
                 return batch, put(batch)
             except simdb.ExistsError:
@@ -51,24 +52,23 @@ class UniqueIds:
         settled = self._settled(batch, present)
         return settled, put(settled)
 
-    def _settled(self, batch: list[Record], present: Container[Id]) -> list[Record]:
+    def _settled(self, batch: Batch, present: Container[Id]) -> Batch:
         bits: Iterable[int] = repeat(0)
         if self._before is not None:
-            bits = self._sketcher.sketch([record.text for record in batch]).bits.tolist()
-        taken: set[str | int] = set()
-        settled: list[Record] = []
-        for record, own in zip(batch, bits, strict=False):
-            for id in _candidates(record):
+            bits = self._sketcher.sketch(batch.texts).bits.tolist()
+        taken: dict[InputId, int] = {}  # the position of the document that has the id
+        for at, own in zip(range(len(batch)), bits, strict=False):
+            for id in _candidates(batch, at):
                 if self._was_seen(id, own):
                     self.seen += 1
                     break
                 if id not in taken and id not in present:
-                    taken.add(id)
-                    settled.append(self._named(record, id))
+                    taken[id] = at
+                    self._note_name(batch, at, id)
                     break
-        return settled
+        return replace(batch.chosen(list(taken.values())), ids=list(taken))
 
-    def _was_seen(self, id: str | int, bits: int) -> bool:
+    def _was_seen(self, id: InputId, bits: int) -> bool:
         if self._before is None:
             return False
         try:
@@ -76,24 +76,26 @@ class UniqueIds:
         except simdb.NotFoundError:
             return False
 
-    def _named(self, record: Record, id: str | int) -> Record:
-        if id == record.id:
-            return record
+    def _note_name(self, batch: Batch, at: int, id: InputId) -> None:
+        """Count and report a document that gets another id than its own."""
+        if id == batch.ids[at]:
+            return
         self.renamed += 1
         if self.renamed <= REPORTED_NAMES:
-            self._progress.note(f"{record.where}: the id {record.id!r} is taken; renamed to {id!r}")
-        return replace(record, id=id)
+            given = batch.ids[at]
+            self._progress.note(f"{batch.where(at)}: the id {given!r} is taken; renamed to {id!r}")
 
 
-def _candidates(record: Record) -> Iterator[str | int]:
-    """Yield the id of a record and then, without end, alternatives for when it is taken."""
-    yield record.id
-    base = f"{record.id}"
-    if record.position:
-        base = f"{record.source}:{record.position}:{record.id}"
-        short = f"{record.source}:{record.id}"
+def _candidates(batch: Batch, at: int) -> Iterator[InputId]:
+    """Yield the id of a document and then, without end, alternatives for when it is taken."""
+    id, source, position = batch.ids[at], batch.sources[at], batch.positions[at]
+    yield id
+    base = f"{id}"
+    if position:
+        base = f"{source}:{position}:{id}"
+        short = f"{source}:{id}"
         if len(base.encode()) + len("#9999") > ID_BYTES_MAX:
-            base = short = f"{record.source}:{record.position}"
+            base = short = f"{source}:{position}"
         yield short
         yield base
     for number in count(2):

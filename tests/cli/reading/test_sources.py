@@ -9,11 +9,13 @@ import sys
 from dataclasses import replace
 
 import pytest
+from batches import records_of
 
 import simdb
-from simdb.cli.reading import content, json_records, sources
+from simdb.cli.reading import content, json_array, json_lines, sources
+from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.content import known_encoding
-from simdb.cli.reading.records import Problem, Reading, Record
+from simdb.cli.reading.records import Problem, Reading
 
 SONG = "\u660e\u6708\u5e7e\u6642\u6709\u3000\u628a\u9152\u554f\u9752\u5929"
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -28,7 +30,8 @@ def read(*names, **settings):
     """Returns the records and the problems of sources."""
     reading = replace(Reading(), **settings)
     found = list(sources.read_sources(names, reading))
-    records = [each for each in found if isinstance(each, Record)]
+    batches = [each for each in found if isinstance(each, Batch)]
+    records = [record for batch in batches for record in records_of(batch)]
     problems = [each for each in found if isinstance(each, Problem)]
     return records, problems
 
@@ -48,7 +51,7 @@ def test_a_text_file_is_one_document_named_by_its_path():
     records, problems = read("a.txt")
 
     assert ids_and_texts(records) == [("a.txt", "h\u00e9llo\nworld\n")]
-    assert (records[0].line, records[0].size_bytes) == ("a.txt", 13)
+    assert (records[0].line, records[0].size_bytes) == (b"a.txt", 13)
     assert problems == []
 
 
@@ -247,7 +250,7 @@ def test_json_lines_give_records_and_bad_lines_are_problems_with_their_number():
     assert ids_and_texts(records) == [
         ("a", "one"), ("7", "two"), ("a.jsonl:4", "three"), ("g", ""), ("last", "four")
     ]  # fmt: skip
-    assert records[0].line == '{"id": "a", "text": "one", "more": [1, 2]}'
+    assert records[0].line == b'{"id": "a", "text": "one", "more": [1, 2]}'
     assert records[0].fields == {"more": [1, 2]}
     numbers = [5, 6, 7, 8, 9, 10, 11, 12, 13, 15]
     assert [problem.where for problem in problems] == [f"a.jsonl:{each}" for each in numbers]
@@ -284,7 +287,7 @@ def test_a_missing_text_field_is_reported_with_the_fields_found():
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("count", [0, 1, 2, 500])
 def test_a_json_array_gives_its_elements_wherever_the_buffer_ends(monkeypatch, indent, count):
-    monkeypatch.setattr(json_records, "PARSED_CHARACTERS", 7)
+    monkeypatch.setattr(json_array, "PARSED_CHARACTERS", 7)
     values = [{"id": str(at), "text": "x" * (at % 50), "n": [{}, "],"]} for at in range(count)]
     write("a.json", b" \n" + json.dumps(values, indent=indent).encode() + b"\n")
 
@@ -393,7 +396,7 @@ def test_parquet_gives_a_record_for_each_row():
     parquet.write_table(arrow.table(columns), "a.parquet")
 
     for is_whole in (False, True):
-        records, problems = read("a.parquet", is_whole=is_whole)
+        records, problems = read("a.parquet", has_lines=is_whole, has_fields=is_whole)
 
         assert ids_and_texts(records) == [("1", "one"), ("a.parquet:2", "two")]
         assert [problem.where for problem in problems] == ["a.parquet:3"]
@@ -436,7 +439,7 @@ def test_invalid_unicode_in_names_is_escaped_in_ids():
     records, problems = read("f")
 
     assert [record.id for record in records] == ["f/caf\\xe9.txt"]
-    assert os.fsencode(records[0].line) == b"f/caf\xe9.txt"
+    assert records[0].line == b"f/caf\xe9.txt"
     assert [problem.where for problem in problems] == ["f/\\xff.txt"]
 
 
@@ -444,7 +447,7 @@ def test_a_name_with_a_line_feed_takes_one_line():
     os.makedirs("f")
     write("f/a\nb", b"text")
 
-    assert [(record.id, record.line) for record in read("f")[0]] == [("f/a\nb", "f/a\\nb")]
+    assert [(record.id, record.line) for record in read("f")[0]] == [("f/a\nb", b"f/a\\nb")]
 
 
 def test_a_pipe_in_a_folder_is_a_problem_and_does_not_block():
@@ -465,7 +468,7 @@ def test_an_unreadable_file_is_a_problem():
 
 
 def test_a_document_or_line_that_is_too_large_is_a_problem_and_the_rest_is_read(monkeypatch):
-    for module in (content, json_records):
+    for module in (content, json_lines):
         monkeypatch.setattr(module, "DOCUMENT_BYTES_MAX", 100)
     write("a.txt", b"x" * 101)
     write("b.jsonl", b'{"text": "' + b"x" * 350 + b'"}\n{"id": "b", "text": "y"}\n')

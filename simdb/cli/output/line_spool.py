@@ -1,0 +1,48 @@
+"""Line spool: a temporary file of lines, of which some are copied at the end."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from types import TracebackType
+from typing import IO
+
+from simdb.cli.output.spool import PARTIAL
+
+
+class LineSpool:
+    """A list of lines in a temporary file, byte for byte; lines contain no line feed."""
+
+    def __init__(self, beside: IO[bytes] | None = None) -> None:
+        """Make the temporary file, in the folder of the partial file `beside` if there is one."""
+        is_named = beside is not None and beside.name.endswith(PARTIAL)
+        folder = os.path.dirname(beside.name) if beside is not None and is_named else None
+        # Every spool is used with `with`, so __exit__ closes the file.
+        self._file = tempfile.TemporaryFile("w+b", dir=folder)  # noqa: SIM115
+
+    def add(self, lines: Sequence[bytes]) -> None:
+        """Append lines."""
+        if lines:
+            self._file.write(b"\n".join(lines) + b"\n")
+
+    def copy(self, is_chosen: Iterable[object], target: IO[bytes]) -> None:
+        """Write the lines with a true value in `is_chosen` to `target`, each with a line feed.
+
+        `is_chosen` has a value for each line, in the order in which the lines were added.
+        """
+        self._file.seek(0)
+        target.writelines(compress(self._file, is_chosen))
+        self._file.seek(0, os.SEEK_END)
+
+    def __enter__(self) -> "LineSpool":
+        """Return this spool."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close and remove the file."""
+        self._file.close()
