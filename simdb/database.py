@@ -6,28 +6,28 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from simdb.engine import maintenance
+from simdb import engine
+from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
-from simdb.engine.snapshot import Snapshot
-from simdb.engine.state.incoming import Progress
 from simdb.engine.state.opening import open_store
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.transaction import WriteTransaction
-from simdb.engine.write.idf import fit_own_idf, set_idf
 from simdb.engine.writing import Writing
 from simdb.errors import ClosedError, OptionError, ReadOnlyError
-from simdb.idf import IdfTable
 from simdb.options import Options
 from simdb.plan.calibration import Calibration
-from simdb.signatures import Signatures
 from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.sketcher import Sketcher
 from simdb.threads import thread_count
 from simdb.values import Fingerprints
 
 if TYPE_CHECKING:
+    from simdb.engine.snapshot import Snapshot
+    from simdb.engine.state.incoming import Progress
+    from simdb.engine.transaction import WriteTransaction
+    from simdb.idf import IdfTable
     from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics
+    from simdb.signatures import Signatures
 
 
 class Database(Reading, Writing):
@@ -72,18 +72,18 @@ class Database(Reading, Writing):
         with self._closing:
             self._store.close()
 
-    def read(self) -> Snapshot:
+    def read(self) -> "Snapshot":
         """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
-        return Snapshot(self._store)
+        return engine.snapshot.Snapshot(self._store)
 
-    def write(self) -> WriteTransaction:
+    def write(self) -> "WriteTransaction":
         """Begin a write transaction: all verbs, and one commit at the end.  Use it with `with`.
 
         Waits for other writers.  Raises BusyError after the timeout given to `open`, or at once if
         this thread has a write transaction already.
         """
         self._check_writable()
-        return WriteTransaction(self._store)
+        return engine.transaction.WriteTransaction(self._store)
 
     def fit_idf(
         self,
@@ -91,18 +91,18 @@ class Database(Reading, Writing):
         *,
         features_max: int | None = None,
         errors: str = "strict",
-        progress: Progress | None = None,
-    ) -> IdfTable:
+        progress: "Progress | None" = None,
+    ) -> "IdfTable":
         """Fit an IDF table to documents, with the options of the database, and set it.
 
         See `simdb.fit_idf` for the arguments, and `set_idf` for when a table can be set.
         """
         self._check_writable()
-        return fit_own_idf(
+        return write.idf.fit_own_idf(
             self._store, documents, features_max=features_max, errors=errors, progress=progress
         )
 
-    def set_idf(self, table: IdfTable) -> None:
+    def set_idf(self, table: "IdfTable") -> None:
         """Set the IDF table of a database that was created without one.
 
         This works once, before any document is inserted; setting an equal table again does nothing.
@@ -110,7 +110,7 @@ class Database(Reading, Writing):
         `table` does not fit its options; see `simdb.fit_idf`.
         """
         self._check_writable()
-        set_idf(self._store, table)
+        write.idf.set_idf(self._store, table)
 
     def fingerprints(
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int | None = None
@@ -127,7 +127,7 @@ class Database(Reading, Writing):
 
     def signatures(
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int | None = None
-    ) -> Signatures:
+    ) -> "Signatures":
         """Return the MinHash signatures of many documents; see `fingerprints`."""
         sketcher = self.sketcher
         if isinstance(sketcher, Sketcher):
@@ -205,7 +205,7 @@ class Database(Reading, Writing):
             self._store, drop_damaged=drop_damaged, polytopes=polytopes
         )
 
-    def dump(self, target: Any, progress: Progress | None = None) -> int:
+    def dump(self, target: Any, progress: "Progress | None" = None) -> int:
         """Write the whole database, as of now, to a path or a binary stream.
 
         The form is portable: `simdb.load` makes a database of it with any later version, on any
@@ -259,7 +259,7 @@ class Database(Reading, Writing):
         return self._store.state()
 
     def _lasting(self) -> tuple[Reading, Callable[[], None]]:
-        snapshot = Snapshot(self._store)
+        snapshot = engine.snapshot.Snapshot(self._store)
         self._store.keep_track(snapshot)
         return snapshot, snapshot.abandon
 

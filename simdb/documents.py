@@ -1,10 +1,12 @@
 """Document: one stored document, as users get it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from simdb.signatures import Signature
 from simdb.values import Fingerprint, Id
+
+if TYPE_CHECKING:
+    from simdb.signatures import Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,4 +21,4 @@ class Document:
     id: Id
     fingerprint: Fingerprint
     metadata: Any = None
-    signature: Signature | None = None
+    signature: "Signature | None" = None

@@ -103,7 +103,6 @@ DOORS = {
     "stop_words": ["sketch"],
     "selectolax": ["sketch"],
     "simdb_ext": ["kernel"],
-    "click": ["cli"],
     "rich": ["cli"],
     "pyarrow": ["arrow"],
     "msgspec": ["cli"],
@@ -119,14 +118,36 @@ def name_of(path: Path) -> str:
 
 
 def imported(path: Path) -> list[str]:
+    """Return the names that a module imports, and the modules of cold folders that it names."""
     names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    folders = {}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import in line {node.lineno}"
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if own(name) and ROOT.joinpath(*own(name).split(".")).is_dir():
+                    folders[alias.asname or alias.name] = name
+                else:
+                    names.append(name)
+    for local, name in folders.items():
+        used = [f"{name}.{attribute}" for attribute in attributes_of(tree, local)]
+        names += [each for each in used if own(each) != own(name)] or [name]
     return names
+
+
+def attributes_of(tree: ast.AST, local: str) -> set[str]:
+    """Return the names that follow `local` and a dot."""
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == local
+    }
 
 
 def own(name: str) -> str:

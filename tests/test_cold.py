@@ -15,7 +15,13 @@ from simdb.engine import explain, maintenance
 FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
 FOREIGN = [
-    "importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "click", "msgspec",
+    "importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "rich", "msgspec",
+]  # fmt: skip
+# Modules that one query in a database of fingerprints does not need.
+UNUSED_BY_A_QUERY = [
+    "engine.clusters.find", "engine.search.many", "engine.search.pairs", "engine.snapshot",
+    "engine.state.signature_kind", "engine.transaction", "index.banding",
+    "sketch.minhash_sketcher",
 ]  # fmt: skip
 USE = """
 with simdb.open({path!r}) as database:
@@ -93,6 +99,7 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
     loaded = modules_of_program("query", path, "a text")
 
     assert "simdb.cli.query" in loaded
+    assert loaded.isdisjoint({f"simdb.{each}" for each in UNUSED_BY_A_QUERY})
     assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.functions"})
 
 

@@ -1,1 +1,15 @@
-"""Transactions, snapshots, look-up, sweep, clusters and compaction."""
+"""Transactions, snapshots, look-up, sweep, clusters and compaction.
+
+The modules of the two transactions are cold: a query needs neither, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["snapshot", "transaction"]
+
+if TYPE_CHECKING:
+    from simdb.engine import snapshot, transaction
+else:
+    __getattr__ = cold.modules(__name__, __all__)

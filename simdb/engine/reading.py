@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simdb.clusters import Clusters
 from simdb.documents import Document
-from simdb.engine import explain
-from simdb.engine.clusters.find import CONNECTED, as_clusters, check_policy, find_clusters
-from simdb.engine.clusters.labels import maintained_labels
-from simdb.engine.clusters.order import FIRST, places_by_field
-from simdb.engine.search import lookup, many, one
-from simdb.engine.search.pairs import Pairs, PairStream
-from simdb.engine.search.planning import planned
+from simdb.engine import clusters, explain, search
+from simdb.engine import state as states
+from simdb.engine.search import lookup, one
 from simdb.engine.search.question import (
     Question,
     bounded,
@@ -28,16 +23,7 @@ from simdb.engine.search.question import (
     of_any,
     of_pairs,
 )
-from simdb.engine.search.verify import (
-    Verify,
-    VerifyMany,
-    check_verify,
-    first_verified,
-    verified,
-    verified_many,
-)
 from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
-from simdb.engine.state.incoming import as_list, sketch_slices
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
@@ -47,6 +33,9 @@ from simdb.threads import thread_count
 from simdb.values import Id, Match, Matches
 
 if TYPE_CHECKING:
+    from simdb.clusters import Clusters
+    from simdb.engine.search.pairs import Pairs
+    from simdb.engine.search.verify import Verify, VerifyMany
     from simdb.reports import Explanation
 
 ITERATED_IDS = 4096
@@ -76,7 +65,7 @@ class Reading(Protocol):
         recall: float | None = None,
         method: str | None = None,
         limit: int | None = None,
-        verify: Verify | None = None,
+        verify: "Verify | None" = None,
         errors: str = "strict",
     ) -> list[Match]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
@@ -101,11 +90,11 @@ class Reading(Protocol):
         given = similarity, distance, recall, method
         if verify is None:
             return self._found(document, id, given, limit, errors, first=False)
-        check_verify(verify)
+        search.verify.check_verify(verify)
         check_limit(limit)
         every = self._found(document, id, given, None, errors, first=False)
         least = Question(*given).least_similarity(self._store.options)
-        return verified(every, verify, least)[:limit]
+        return search.verify.verified(every, verify, least)[:limit]
 
     def first(
         self,
@@ -116,7 +105,7 @@ class Reading(Protocol):
         distance: int | None = None,
         recall: float | None = None,
         method: str | None = None,
-        verify: Verify | None = None,
+        verify: "Verify | None" = None,
         errors: str = "strict",
     ) -> Match | None:
         """Find any one match, as fast as possible; None if no document matches.  See `query`."""
@@ -124,10 +113,10 @@ class Reading(Protocol):
         if verify is None:
             found = self._found(document, id, given, None, errors, first=True)
             return found[0] if found else None
-        check_verify(verify)
+        search.verify.check_verify(verify)
         every = self._found(document, id, given, None, errors, first=False)
         least = Question(*given).least_similarity(self._store.options)
-        return first_verified(every, verify, least)
+        return search.verify.first_verified(every, verify, least)
 
     def query_many(
         self,
@@ -141,7 +130,7 @@ class Reading(Protocol):
         limit: int | None = None,
         first: bool = False,
         memory_limit: int | None = None,
-        verify: VerifyMany | None = None,
+        verify: "VerifyMany | None" = None,
         errors: str = "strict",
         threads: int | None = None,
     ) -> Matches:
@@ -157,28 +146,30 @@ class Reading(Protocol):
         count = thread_count(threads)
         question = Question(similarity, distance, recall, method, limit)
         check_limit(question.limit)
-        check_verify(verify)
-        room = many.room_of(memory_limit)
+        search.verify.check_verify(verify)
+        room = search.many.room_of(memory_limit)
         if verify is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
                 method=method, memory_limit=memory_limit, errors=errors, threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
-            return verified_many(every, verify, least, limit=limit, first=first)
+            return search.verify.verified_many(every, verify, least, limit=limit, first=first)
         if first:
             question = replace(question, limit=1)
         with self._state() as state:
             state.threads = count
             if ids is not None:
-                ordinals = known_ordinals(state, as_list(ids, "ids"))
-                rows = many.of_stored(self._store, state, ordinals, question, room=room)
+                ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
+                rows = search.many.of_stored(self._store, state, ordinals, question, room=room)
             else:
                 size = None if room is None else room.query_count(state.width)
-                slices = sketch_slices(
+                slices = states.incoming.sketch_slices(
                     self._store.sketcher, documents, None, size, errors=errors, threads=count
                 )
-                rows = many.of_slices(self._store, state, slices, question, first=first, room=room)
+                rows = search.many.of_slices(
+                    self._store, state, slices, question, first=first, room=room
+                )
             return lookup.as_matches(state, rows)
 
     def get(self, id: Id) -> Document:
@@ -187,7 +178,7 @@ class Reading(Protocol):
 
     def get_many(self, ids: Iterable[Id]) -> list[Document]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
-        listed = as_list(ids, "ids")
+        listed = states.incoming.as_list(ids, "ids")
         with self._state() as state:
             ordinals = known_ordinals(state, listed)
             sketches = stored_sketches(state, ordinals)
@@ -203,7 +194,7 @@ class Reading(Protocol):
 
     def contains_many(self, ids: Iterable[Id]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""
-        listed = as_list(ids, "ids")
+        listed = states.incoming.as_list(ids, "ids")
         with self._state() as state:
             found: npt.NDArray[np.int64] = find_ids(state, listed)
             return found >= 0
@@ -255,7 +246,9 @@ class Reading(Protocol):
             of = of_pairs if pairs else of_any
             criterion = of(self._store.options, state.counts, question)
             population = state.population(criterion, is_swept=pairs)
-            return planned(self._store.options, criterion, population, state.calibration, n)
+            return search.planning.planned(
+                self._store.options, criterion, population, state.calibration, n
+            )
 
     def find_all(
         self,
@@ -266,7 +259,7 @@ class Reading(Protocol):
         method: str | None = None,
         rotations: int | None = None,
         threads: int | None = None,
-    ) -> Pairs:
+    ) -> "Pairs":
         """Find every pair of stored documents that match; see `query` for the criterion.
 
         Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
@@ -283,8 +276,8 @@ class Reading(Protocol):
             state.threads = count
             criterion = of_pairs(self._store.options, state.counts, question)
             plan = state.plan(criterion, is_swept=True)
-            stream = PairStream(state, criterion, hold=owner._hold, end=end)
-        return Pairs(stream, plan)
+            stream = search.pairs.PairStream(state, criterion, hold=owner._hold, end=end)
+        return search.pairs.Pairs(stream, plan)
 
     def find_clusters(
         self,
@@ -297,7 +290,7 @@ class Reading(Protocol):
         policy: str = "connected",
         representative: str = "first",
         threads: int | None = None,
-    ) -> Clusters:
+    ) -> "Clusters":
         """Find the groups of two or more documents that match; see `query` for the criterion.
 
         `policy`: "connected" puts documents that a chain of matches connects into one cluster.
@@ -317,19 +310,21 @@ class Reading(Protocol):
         copies cost little.  Raises OptionError for an unknown policy or field, InputError for
         values of the field that cannot be ordered.
         """
-        check_policy(policy)
+        clusters.find.check_policy(policy)
         check_rotations(method, rotations)
         options = self._store.options
         question = Question(similarity, distance, recall, method, rotations=rotations)
         question, count = bounded(options, question), thread_count(threads)
         with self._state() as state:
             state.threads = count
-            places = None if representative == FIRST else places_by_field(state, representative)
-            if policy == CONNECTED and is_maintained(options, question):
-                labels = maintained_labels(state.membership(), state.next_ordinal)
-                return as_clusters(state, labels, places)
+            order = clusters.order
+            is_first = representative == order.FIRST
+            places = None if is_first else order.places_by_field(state, representative)
+            if policy == clusters.find.CONNECTED and is_maintained(options, question):
+                labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
+                return clusters.find.as_clusters(state, labels, places)
             criterion = of_pairs(options, state.counts, question)
-            return find_clusters(state, criterion, policy=policy, places=places)
+            return clusters.find.find_clusters(state, criterion, policy=policy, places=places)
 
     def cluster(self, id: Id) -> list[Id]:
         """Return the ids of the maintained cluster of the document `id`, in the order of insertion.

@@ -1,17 +1,19 @@
 """The writing verbs of a database, each in a write transaction of its own."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from simdb.engine.state.incoming import Progress
-from simdb.engine.transaction import WriteTransaction
 from simdb.values import Id, Match, Matches
+
+if TYPE_CHECKING:
+    from simdb.engine.state.incoming import Progress
+    from simdb.engine.transaction import WriteTransaction
 
 
 class Writing(Protocol):
     """The writing verbs, over the transactions that `write` begins."""
 
-    def write(self) -> WriteTransaction:
+    def write(self) -> "WriteTransaction":
         """Begin a write transaction."""
 
     def insert(
@@ -35,7 +37,7 @@ class Writing(Protocol):
         *,
         replace: bool = False,
         errors: str = "strict",
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> int:
         """Store many documents and commit; see `WriteTransaction.insert_many`."""
@@ -79,7 +81,7 @@ class Writing(Protocol):
         recall: float | None = None,
         method: str | None = None,
         errors: str = "strict",
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches:
         """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
@@ -102,7 +104,7 @@ class Writing(Protocol):
         method: str | None = None,
         memory_limit: int | None = None,
         errors: str = "strict",
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches:
         """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""

@@ -1,1 +1,15 @@
-"""Which keys a table stores and which key ranges a search asks; pure."""
+"""Which keys a table stores and which key ranges a search asks; pure.
+
+What only databases of signatures need is cold, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["banding"]
+
+if TYPE_CHECKING:
+    from simdb.index import banding
+else:
+    __getattr__ = cold.modules(__name__, __all__)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from simdb.index.banding import choose
+from simdb import index
 from simdb.minhash import Minhash
 from simdb.options import TABLES_MAX, USUAL_POLYTOPES, Options
 
@@ -19,7 +19,7 @@ def settled(options: Options) -> Options:
         return replace(options, polytopes=USUAL_POLYTOPES) if is_open else options
     if options.bands is not None:
         return options
-    chosen = choose(
+    chosen = index.banding.choose(
         sketch.permutations, options.similarity, options.recall,
         stored_bits=sketch.stored_bits, bands_max=TABLES_MAX,
     )  # fmt: skip

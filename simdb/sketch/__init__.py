@@ -1,1 +1,15 @@
-"""From documents to fingerprints and volatility vectors; pure."""
+"""From documents to fingerprints and volatility vectors; pure.
+
+What few documents need is cold, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["minhash_sketcher", "naming", "projection"]
+
+if TYPE_CHECKING:
+    from simdb.sketch import minhash_sketcher, naming, projection
+else:
+    __getattr__ = cold.modules(__name__, __all__)

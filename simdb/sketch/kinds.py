@@ -1,14 +1,20 @@
 """Kinds of sketches: the sketcher of a database, for fingerprints or for MinHash signatures."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from simdb import sketch as room
 from simdb.minhash import Minhash
 from simdb.options import Simhash
 from simdb.resources import Resources
-from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.sketcher import Sketcher
 
-AnySketcher = Sketcher | MinHashSketcher
+if TYPE_CHECKING:
+    from simdb.sketch.minhash_sketcher import MinHashSketcher
+
+    AnySketcher: TypeAlias = Sketcher | MinHashSketcher
+else:
+    AnySketcher = Any
 
 
 def sketcher_of(
@@ -16,5 +22,5 @@ def sketcher_of(
 ) -> AnySketcher:
     """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
     if isinstance(sketch, Minhash):
-        return MinHashSketcher(sketch, resources, allowed)
+        return room.minhash_sketcher.MinHashSketcher(sketch, resources, allowed)
     return Sketcher(sketch, resources, allowed)

@@ -9,24 +9,26 @@ without the package and can answer whatever needs no new text.
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb import sketch as room
 from simdb.errors import InputError, OptionError
-from simdb.numpy_kernel.minima import Family
 from simdb.numpy_kernel.text import code_points, contents_of, cut
 from simdb.resources import Resources
 from simdb.sketch.encoding import decoded
 from simdb.sketch.markup import Markup
-from simdb.sketch.naming import name_features, name_windows
 from simdb.sketch.normalisation import normalised
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
 from simdb.text_sketch import TextSketch
 from simdb.values import NamedFeatures
+
+if TYPE_CHECKING:
+    from simdb.numpy_kernel.minima import Family
 
 Projected = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
@@ -106,7 +108,7 @@ class Pipeline:
         documents: Sequence[Any],
         kind: str,
         *,
-        family: Family,
+        family: "Family",
         feature_bits: int,
         replace: bool,
         start: int,
@@ -132,7 +134,7 @@ class Pipeline:
         )  # fmt: skip
 
     def signer(
-        self, *, family: Family, feature_bits: int, stored_bits: int
+        self, *, family: "Family", feature_bits: int, stored_bits: int
     ) -> kernel.TextSigner | None:
         """Return the same for signatures."""
         if self._steps:
@@ -149,10 +151,10 @@ class Pipeline:
         if kind == "tokens":
             tokens = contents_of(cut_up, 0, errors)
         elif options.unit == "moz":
-            return name_windows(code_points(cut_up, 0, errors), options.shingle)
+            return room.naming.name_windows(code_points(cut_up, 0, errors), options.shingle)
         else:
             tokens = cut(code_points(cut_up, 0, errors), options.unit, options.lowercase)
-        return name_features(tokens, options, self._vocabulary)
+        return room.naming.name_features(tokens, options, self._vocabulary)
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
         """Return the arguments that every kernel function for this kind takes."""

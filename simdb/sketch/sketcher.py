@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb import sketch as room
 from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.document_kind import kind_of, kind_of_all
-from simdb.sketch.naming import name_hashes
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
-from simdb.sketch.projection import projection_of
 from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
 from simdb.threads import mapped, parts_of
@@ -66,7 +65,6 @@ class Sketcher:
         """
         self._options = options
         self._width = options.vector_bytes
-        self._projection = projection_of(options.seed)
         self._pipeline = Pipeline(options, resources, allowed)
 
     def prepare(self) -> None:
@@ -122,7 +120,7 @@ class Sketcher:
         """Return the named features of one document; None for a fingerprint or a vector."""
         kind = kind_of(document, 0)
         if kind == "features":
-            return name_hashes(document)
+            return room.naming.name_hashes(document)
         if kind not in ("text", "tokens"):
             return None
         return self._pipeline.name(document, kind, errors=errors)
@@ -274,7 +272,8 @@ class Sketcher:
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Return the weights of vectors, and 1 feature for each vector that is not all zeros."""
         check_vectors(vectors, length=self._options.vector_length, start=start)
-        weights = self._projection.project(vectors)
+        projection = room.projection.projection_of(self._options.seed)
+        weights = projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
     def _quantised(

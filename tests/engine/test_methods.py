@@ -30,7 +30,7 @@ def test_the_methods_of_a_kind_are_those_of_its_ways_and_of_its_register(kind):
 
 @pytest.mark.parametrize(("kind", "method"), NAMED, ids=str)
 def test_a_method_that_answers_queries_compares_documents_among_themselves(kind, method):
-    found = METHODS[kind][method]
+    found = METHODS[kind][method]()
 
     assert (found.search is None) == (found.links_among is None)
     assert found.search is not None or found.links is not None

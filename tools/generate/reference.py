@@ -74,10 +74,21 @@ def public_places() -> dict[str, Path]:
 
 def definition(path: Path, name: str) -> Definition:
     """Find the function or class `name` of a file."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
     raise LookupError(f"{name} is not defined in {path}")
+
+
+def parsed(path: Path) -> ast.Module:
+    """Parse a module; a type that is loaded late is written like any other, without quotes."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for field in ("annotation", "returns"):
+            quoted = getattr(node, field, None)
+            if isinstance(quoted, ast.Constant) and isinstance(quoted.value, str):
+                setattr(node, field, ast.parse(quoted.value, mode="eval").body)
+    return tree
 
 
 def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
@@ -109,7 +120,7 @@ def is_field(node: ast.AST) -> bool:
 def describe_module(name: str) -> Iterator[str]:
     """Make heading and docstring of a module, and describe its functions."""
     path = ROOT / (name.replace(".", "/") + ".py")
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     yield f"\n## {name}\n"
     yield (ast.get_docstring(tree) or "") + "\n"
     for node in tree.body:

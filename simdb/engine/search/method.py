@@ -6,13 +6,12 @@ The methods are in `engine/search/methods/`, and `methods/register.py` lists the
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.engine.search.couples import Couples
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
@@ -21,15 +20,18 @@ from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.values import Match, Sketches
 
+if TYPE_CHECKING:
+    from simdb.engine.search.couples import Couples
+
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 Search = Callable[[State, Sketches, Criterion, Plan, bool, U32 | None], Rows]
 OneFound = list[Match] | Rows | None
 SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], OneFound]
 SearchBits = Callable[[State, int, Plan, bool], list[tuple[int, int]] | Rows | None]
-Links = Callable[[State, Criterion, Plan], Iterator[Couples] | None]
-Joining = Callable[[State, Criterion, Plan, kernel.Forest], Iterator[Couples]]
-LinksAmong = Callable[[State, Criterion, Plan, U32], Iterator[Couples]]
+Links = Callable[[State, Criterion, Plan], "Iterator[Couples] | None"]
+Joining = Callable[[State, Criterion, Plan, kernel.Forest], "Iterator[Couples]"]
+LinksAmong = Callable[[State, Criterion, Plan, U32], "Iterator[Couples]"]
 
 
 class Asked(NamedTuple):

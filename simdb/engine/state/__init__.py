@@ -1,1 +1,15 @@
-"""State of a database: what readers see at one commit, and the documents on their way in."""
+"""State of a database: what readers see at one commit, and the documents on their way in.
+
+What one query of a database of fingerprints does not need is cold, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["incoming", "signature_kind"]
+
+if TYPE_CHECKING:
+    from simdb.engine.state import incoming, signature_kind
+else:
+    __getattr__ = cold.modules(__name__, __all__)

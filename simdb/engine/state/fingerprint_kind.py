@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,12 +17,14 @@ from simdb.engine.state.view import FINGERPRINTS, View
 from simdb.index.permutation import Permutations
 from simdb.options import METHODS, Options
 from simdb.plan.problem import Criterion, Population
-from simdb.signatures import Signature
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.runs.run import Run, Source
 from simdb.storage.runs.table import Table, header_bits
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.vector_form import unpack
+
+if TYPE_CHECKING:
+    from simdb.signatures import Signature
 
 CROWD_SAMPLE = 256  # documents of each table that tell how crowded its headers are
 
@@ -120,7 +122,7 @@ class FingerprintKind:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
         return replace(fingerprint_of(sketches, at), is_rounded=self._options.corrected)
 
-    def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
+    def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return None, since fingerprints are stored and no signatures."""
         return None
 

@@ -1,14 +1,16 @@
 """Kinds: the kind of a database, fingerprints or signatures, that its options call for."""
 
+from collections.abc import Callable
+
+from simdb.engine import state
 from simdb.engine.state.fingerprint_kind import FingerprintKind
-from simdb.engine.state.signature_kind import SignatureKind
 from simdb.engine.state.view import Kind
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 
-KINDS: dict[type, type[FingerprintKind] | type[SignatureKind]] = {
+KINDS: dict[type, Callable[[Options], Kind]] = {
     Simhash: FingerprintKind,
-    Minhash: SignatureKind,
+    Minhash: lambda options: state.signature_kind.SignatureKind(options),
 }
 
 

@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
@@ -26,12 +26,14 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
-from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
-from simdb.storage.runs.merging import Merging
 from simdb.storage.runs.run import Source
 from simdb.storage.translation import MapFull
+
+if TYPE_CHECKING:
+    from simdb.storage.membership import Membership
+    from simdb.storage.runs.merging import Merging
 
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20

@@ -10,7 +10,7 @@ the search itself, which is in `engine/search/methods/`.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,14 @@ from simdb.engine.state.sealed import Sealed, follow_identifiers, follow_vectors
 from simdb.plan.calibration import Calibration
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
-from simdb.signatures import Signature
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
 from simdb.storage.runs.columns import ColumnParts, FollowedKernel
 from simdb.storage.runs.run import Run, Source
 from simdb.values import Fingerprint, Sketches
+
+if TYPE_CHECKING:
+    from simdb.signatures import Signature
 
 U32 = npt.NDArray[np.uint32]
 FINGERPRINTS, SIGNATURES = "fingerprints", "signatures"
@@ -205,5 +207,5 @@ class Kind(Protocol):
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
 
-    def signature_of(self, sketches: Sketches, at: int) -> Signature | None:
+    def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
         """Return the stored signature at position `at`; None if fingerprints are stored."""

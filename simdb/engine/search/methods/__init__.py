@@ -1,1 +1,22 @@
-"""Search methods: modules that carry out the plans of each method."""
+"""Search methods: modules that carry out the plans of each method.
+
+Each is cold: it is loaded when a plan first names it, see `simdb.cold`.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+__all__ = ["bands", "exhaustive", "permuted", "polytopes", "probing", "rotation"]
+
+if TYPE_CHECKING:
+    from simdb.engine.search.methods import (
+        bands,
+        exhaustive,
+        permuted,
+        polytopes,
+        probing,
+        rotation,
+    )
+else:
+    __getattr__ = cold.modules(__name__, __all__)

@@ -136,9 +136,9 @@ def always(plan: Plan) -> bool:
     return True
 
 
-BANDING_METHOD = Method(
+BANDING_METHOD: Method = Method(
     search=search, search_one=search_one, links=links, links_among=links_among, tables=tables
 )
-EXHAUSTIVE_METHOD = Method(
+EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all, links_among=compare_all, scans_vectors=always, compares=all_compared
 )

@@ -135,7 +135,7 @@ def _candidates(
 
 _compare = by_candidates(_candidates)
 
-METHOD = Method(
+METHOD: Method = Method(
     search=search,
     search_one=search_one,
     search_bits=search_bits,

@@ -103,7 +103,7 @@ def _candidates(
     return found
 
 
-METHOD = Method(
+METHOD: Method = Method(
     search=by_candidates(_candidates),
     search_one=search_one,
     search_bits=search_bits,

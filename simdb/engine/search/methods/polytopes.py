@@ -287,7 +287,7 @@ def _first_found(state: State, criterion: Criterion, queries: U32, rows: Rows) -
     return Couples(left, right, rows.distances, rows.similarities).chosen(is_new)
 
 
-METHOD = Method(
+METHOD: Method = Method(
     search=search,
     search_one=search_one,
     links=links,

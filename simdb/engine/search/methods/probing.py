@@ -151,7 +151,7 @@ def _count(probing: Probing, levels: U8, header: int, theta: int) -> int:
     return int(count_sets(levels[None, :], probing.costs, header, theta)[0])
 
 
-METHOD = Method(
+METHOD: Method = Method(
     search=by_candidates(_candidates),
     search_one=search_one,
     links_among=links_among,

@@ -24,4 +24,4 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         yield measured(state, criterion, couples)
 
 
-METHOD = Method(links=links)
+METHOD: Method = Method(links=links)
