@@ -86,7 +86,7 @@ FOLDERS = {
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
         "maintenance.compaction", "maintenance.inspection", "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
-        "reading", "snapshot", "transaction", "writing",
+        "pairing", "reading", "snapshot", "transaction", "writing",
     ],
     "compat": [
         "decimal_lines", "simhash", "programs", "minwise", "band_choice", "sessions", "datasketch",

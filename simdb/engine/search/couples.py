@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS, flip_sets, header_mask
+from simdb.bits import FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
@@ -227,6 +227,19 @@ def as_pairs(state: State, couples: Couples) -> PairArrays:
     count = len(couples)
     similarities = state.kind.shown(couples.similarities)
     return PairArrays(ids[:count], ids[count:], couples.distances, similarities)
+
+
+def compared(state: State, left: U32, right: U32) -> PairArrays:
+    """Return given pairs of stored documents with their distances and similarities."""
+    if state.kind.stores == FINGERPRINTS:
+        bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
+        unknown = np.full(len(left), np.nan, np.float32)
+        found = estimated(state, Couples(left, right, bit_counts(bits[0] ^ bits[1]), unknown))
+    else:
+        similarities = state.vectors().between(left, right)
+        distances = state.vectors().distances(similarities)
+        found = Couples(left, right, distances, similarities)
+    return as_pairs(state, found)
 
 
 def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:

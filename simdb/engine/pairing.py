@@ -1,0 +1,148 @@
+"""The reading verbs about pairs and groups of stored documents."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from simdb.engine import clusters, search
+from simdb.engine import state as states
+from simdb.engine.search.question import Question, bounded, is_maintained, of_pairs
+from simdb.engine.state.documents import known_ordinals
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
+from simdb.errors import InputError, OptionError
+from simdb.plan.rotation import check_rotations
+from simdb.threads import thread_count
+from simdb.values import Id, PairArrays
+
+if TYPE_CHECKING:
+    from simdb.clusters import Clusters
+    from simdb.engine.search.pairs import Pairs
+
+
+class Pairing(Protocol):
+    """The verbs about pairs and groups, over the state that `_state` gives."""
+
+    _store: Store
+
+    def _state(self) -> State:
+        """Enter a consistent state, for a `with` block."""
+
+    def _hold(self) -> State:
+        """Enter the committed state without staged changes; it does not end during the block."""
+
+    def _lasting(self) -> "tuple[Pairing, Callable[[], None] | None]":
+        """Return a reader whose state outlasts a verb, and a function to end it, or None."""
+
+    def find_all(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        rotations: int | None = None,
+        threads: int | None = None,
+    ) -> "Pairs":
+        """Find every pair of stored documents that match; see `query` for the criterion.
+
+        Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
+        `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
+
+        method="rotation" sorts all fingerprints in `rotations` orders, 1 to 64, and compares
+        neighbours; None takes as many orders as the recall needs.  The plan predicts the share of
+        pairs missed.  `threads`: see `insert_many`.
+        """
+        count = thread_count(threads)
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        owner, end = self._lasting()
+        with owner._state() as state:
+            state.threads = count
+            criterion = of_pairs(self._store.options, state.counts, question)
+            plan = state.plan(criterion, is_swept=True)
+            stream = search.pairs.PairStream(state, criterion, hold=owner._hold, end=end)
+        return search.pairs.Pairs(stream, plan)
+
+    def find_clusters(
+        self,
+        *,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: str | None = None,
+        rotations: int | None = None,
+        policy: str = "connected",
+        representative: str = "first",
+        threads: int | None = None,
+    ) -> "Clusters":
+        """Find the groups of two or more documents that match; see `query` for the criterion.
+
+        `policy`: "connected" puts documents that a chain of matches connects into one cluster.
+        "star" takes the documents in order: each joins the earliest representative that matches it,
+        or becomes a representative itself, so every member matches its representative.
+
+        `representative`: "first" orders documents by insertion.  Any other value names a field of
+        the metadata: the least number, or text, comes first, and documents without the field last.
+        The first member of a cluster in that order is its representative.  `rotations`: see
+        `find_all`.  `threads`: see `insert_many`.
+
+        If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
+        own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
+        higher `recall`, forces a new search.
+
+        Equal documents are linked to the first of them and not compared with each other, so many
+        copies cost little.  Raises OptionError for an unknown policy or field, InputError for
+        values of the field that cannot be ordered.
+        """
+        clusters.find.check_policy(policy)
+        check_rotations(method, rotations)
+        options = self._store.options
+        question = Question(similarity, distance, recall, method, rotations=rotations)
+        question, count = bounded(options, question), thread_count(threads)
+        with self._state() as state:
+            state.threads = count
+            order = clusters.order
+            is_first = representative == order.FIRST
+            places = None if is_first else order.places_by_field(state, representative)
+            if policy == clusters.find.CONNECTED and is_maintained(options, question):
+                labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
+                return clusters.find.as_clusters(state, labels, places)
+            criterion = of_pairs(options, state.counts, question)
+            return clusters.find.find_clusters(state, criterion, policy=policy, places=places)
+
+    def cluster(self, id: Id) -> list[Id]:
+        """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
+
+        The first id is the representative.  A document without matches is alone in its cluster.
+        The cluster is read from disk, without a search.  By distance it equals the result of
+        `find_clusters`; by similarity it holds the matches that the searches at each insertion
+        found, with the `recall` of the database.
+
+        Raises NotFoundError for an unknown id, OptionError if the database was created without
+        `keep_clusters`.
+        """
+        if not self._store.options.keeps_clusters:
+            raise OptionError(
+                f"{self._store.environment.path} does not maintain clusters; use find_clusters,"
+                " or create a database with Options(keep_clusters='distance') or 'similarity'"
+            )
+        with self._state() as state:
+            (ordinal,) = known_ordinals(state, [id])
+            members = state.membership().members(int(ordinal), state.next_ordinal)
+            return list(state.identifiers(members).decode(members))
+
+    def compare(self, left: Iterable[Id], right: Iterable[Id]) -> PairArrays:
+        """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
+
+        Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
+        `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
+        measures.  Raises NotFoundError for an unknown id, InputError unless there are as many ids
+        on both sides.
+        """
+        both = [states.incoming.as_list(ids, "ids") for ids in (left, right)]
+        if len(both[0]) != len(both[1]):
+            raise InputError(
+                f"left and right must have as many ids, got {len(both[0])} and {len(both[1])}"
+            )
+        with self._state() as state:
+            ordinals = [known_ordinals(state, ids) for ids in both]
+            return search.couples.compared(state, *ordinals)
