@@ -3,9 +3,10 @@
 Result rows wait in a spool, and the lines for --keep in a partial file, until all is stored.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import IO, Annotated
 
@@ -29,8 +30,10 @@ from simdb.values import Id
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
-# Measuring fetches each document of a group; after this many, groups come without similarities.
-MEASURED_DOCUMENTS = 20_000
+# The members of so many documents of groups are compared with their representatives at a time.
+COMPARED_DOCUMENTS = 1 << 14
+# After so many documents a transaction commits, so that the memory stays bounded.
+COMMITTED_DOCUMENTS = 1 << 18
 
 
 @sketched
@@ -152,11 +155,9 @@ def _find_groups(
         LineSpool(beside=survivors) as lines,
     ):
         ids = UniqueIds(progress, database.sketcher)
-        for batch in intake.batches(options.sketch):
-            stored, _ = ids.store(
-                batch, database, lambda some: database.insert_many(some.ids, some.texts)
-            )
-            lines.add(stored.lines or [])
+        batches = intake.batches(options.sketch)
+        while _store_some(database, batches, ids, lines):
+            pass
         progress.show("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
         dropped: set[Id] = set()
@@ -175,6 +176,23 @@ def _find_groups(
             lines.copy((id not in dropped for id in database), survivors)
         outcome.empty = database.stats().empty_count
     return outcome
+
+
+def _store_some(
+    database: simdb.Database, batches: Iterator[Batch], ids: UniqueIds, lines: LineSpool
+) -> bool:
+    """Store some batches in one transaction, and their lines; return False after the last one."""
+    count = 0
+    with database.write() as transaction:
+        for batch in batches:
+            stored, _ = ids.store(
+                batch, transaction, lambda some: transaction.insert_many(some.ids, some.texts)
+            )
+            lines.add(stored.lines or [])
+            count += len(batch)
+            if count >= COMMITTED_DOCUMENTS:
+                return True
+    return False
 
 
 def _find_new(
@@ -230,33 +248,35 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
 
 def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[Row]:
     """Yield a row for each cluster: its representative, its size and its other documents."""
-    measured = 0
     with database.read() as snapshot:
-        for cluster in clusters:
-            measured += len(cluster)
-            is_measured = measured <= MEASURED_DOCUMENTS
-            first = snapshot.get(cluster.representative) if is_measured else None
-            yield {
-                "representative": cluster.representative,
-                "size": len(cluster),
-                "duplicates": [_duplicate(snapshot, id, first) for id in cluster.ids[1:]],
-            }
+        for some in _portions(clusters):
+            firsts = [cluster.representative for cluster in some for _ in cluster.ids[1:]]
+            others = [id for cluster in some for id in cluster.ids[1:]]
+            pairs = iter(snapshot.compare(firsts, others))
+            for cluster in some:
+                duplicates = list(islice(pairs, len(cluster) - 1))
+                yield {
+                    "representative": cluster.representative,
+                    "size": len(cluster),
+                    "duplicates": [
+                        match_row(simdb.Match(pair.right, pair.distance, pair.similarity))
+                        for pair in duplicates
+                    ],
+                }
 
 
-def _duplicate(snapshot: simdb.Snapshot, id: Id, first: simdb.Document | None) -> Row:
-    """Return the row of a duplicate, with distance and similarity to `first` unless it is None."""
-    if first is None:
-        return {"id": id, "distance": None, "similarity": None}
-    if first.signature is not None:
-        found = snapshot.explain(first.id, id)
-        return match_row(simdb.Match(id, found.distance, found.similarity))
-    left, right = first.fingerprint, snapshot.get(id).fingerprint
-    is_weighted = left.weights is not None and right.weights is not None
-    return match_row(
-        simdb.Match(
-            id, simdb.distance(left, right), simdb.similarity(left, right) if is_weighted else None
-        )
-    )
+def _portions(clusters: Iterable[simdb.Cluster]) -> Iterator[list[simdb.Cluster]]:
+    """Yield clusters in lists of at least `COMPARED_DOCUMENTS` documents, until few are left."""
+    portion: list[simdb.Cluster] = []
+    count = 0
+    for cluster in clusters:
+        portion.append(cluster)
+        count += len(cluster)
+        if count >= COMPARED_DOCUMENTS:
+            yield portion
+            portion, count = [], 0
+    if portion:
+        yield portion
 
 
 def _claim(

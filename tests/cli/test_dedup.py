@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -272,11 +273,23 @@ def interrupt(self):
     raise KeyboardInterrupt
 
 
-def test_a_very_large_group_is_shown_without_similarities(simdb_run, write_lines, monkeypatch):
-    monkeypatch.setattr("simdb.cli.dedup.MEASURED_DOCUMENTS", 3)
-    write_lines("a.jsonl", *[record(str(at), FOX) for at in range(5)], *[record("s", SEA)] * 2)
+def test_groups_are_the_same_however_many_documents_are_taken_at_a_time(
+    simdb_run, write_lines, monkeypatch
+):
+    near = FOX.replace("lazy", "sleepy")
+    write_lines(
+        "a.jsonl", *[record(str(at), FOX) for at in range(5)], record("n", near),
+        *[record(name, SEA) for name in "st"],
+    )  # fmt: skip
+    whole = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "--keep", "whole.jsonl").rows
+    monkeypatch.setattr("simdb.cli.dedup.COMPARED_DOCUMENTS", 3)
+    monkeypatch.setattr("simdb.cli.dedup.COMMITTED_DOCUMENTS", 2)
+    monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 2)
 
-    rows = simdb_run("dedup", "a.jsonl").rows
+    rows = simdb_run("dedup", "a.jsonl", "--similarity", "0.5", "--keep", "parts.jsonl").rows
 
-    assert [row["size"] for row in rows] == [5, 2]
-    assert {each["similarity"] for row in rows for each in row["duplicates"]} == {None}
+    assert rows == whole
+    assert [row["size"] for row in rows] == [6, 2]
+    assert [each["similarity"] for each in rows[0]["duplicates"]][:4] == [1.0] * 4
+    assert 0.5 <= rows[0]["duplicates"][4]["similarity"] < 1
+    assert Path("parts.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
