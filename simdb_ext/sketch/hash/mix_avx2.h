@@ -8,14 +8,16 @@
 
 #if CPU_X86
 
-/* AVX2 multiplies 32 by 32 bits; three such products make the low half of 64 by 64 bits. */
+/* The low half of 64 by 64 bits: AVX2 multiplies 32 by 32 bits, and of both crossed products only the
+   low halves count. */
 CPU_AVX2 static inline __m256i mix_product_avx2(__m256i words, uint64_t factor)
 {
-    __m256i low = _mm256_set1_epi64x((int64_t)(factor & 0xFFFFFFFF));
-    __m256i high = _mm256_set1_epi64x((int64_t)(factor >> 32));
-    __m256i crossed = _mm256_add_epi64(_mm256_mul_epu32(words, high),
-                                       _mm256_mul_epu32(_mm256_srli_epi64(words, 32), low));
-    return _mm256_add_epi64(_mm256_mul_epu32(words, low), _mm256_slli_epi64(crossed, 32));
+    __m256i both = _mm256_set1_epi64x((int64_t)factor);
+    __m256i swapped = _mm256_set1_epi64x((int64_t)(factor << 32 | factor >> 32));
+    __m256i crossed = _mm256_mullo_epi32(words, swapped);
+    __m256i high = _mm256_and_si256(crossed, _mm256_set1_epi64x(-1LL << 32));
+    __m256i sum = _mm256_add_epi64(_mm256_mul_epu32(words, both), high);
+    return _mm256_add_epi64(sum, _mm256_slli_epi64(crossed, 32));
 }
 
 CPU_AVX2 static inline __m256i mix_rotate_avx2(__m256i words, int turn)
