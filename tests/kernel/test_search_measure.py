@@ -1,0 +1,83 @@
+"""Keys are compared alike whatever the lengths of their ranges, the distance and the variant."""
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+import search_oracle as oracle
+
+MASK = 0xFF << 56
+HEADERS = 48
+LENGTHS = [(0, 1), (0, 8), (9, 16), (17, 24), (25, 32), (33, 64), (0, 100)]
+NOTHING = oracle.pair([])
+
+
+def made_key(generator, query):
+    """Make a key with the header of the query: near, near in its lower half only, or random."""
+    kind = generator.randrange(4)
+    if kind == 0:
+        return oracle.flipped(query, *generator.sample(range(56), generator.randint(0, 13)))
+    if kind == 1:
+        return oracle.flipped(query, *generator.sample(range(32, 56), generator.randint(9, 16)))
+    return query & MASK | generator.getrandbits(56)
+
+
+@cache
+def range_case(lengths):
+    """Return queries, one for each header, and entries in ranges of these lengths."""
+    generator = random.Random(str(lengths))
+    queries = [header << 56 | generator.getrandbits(56) for header in range(HEADERS)]
+    keys = [
+        made_key(generator, query) for query in queries for _ in range(generator.randint(*lengths))
+    ]
+    return queries, [(key, ordinal) for ordinal, key in enumerate(keys)]
+
+
+@cache
+def expected_rows(lengths, distance):
+    queries, entries = range_case(lengths)
+    return [
+        oracle.matches(query, entries, [], [MASK], distance_max=distance, flips=0)
+        for query in queries
+    ]
+
+
+def made_tables(search, lengths):
+    keys, ordinals, directory = oracle.column(range_case(lengths)[1], MASK, 8)
+    displaced = oracle.displaced(keys), oracle.displaced(ordinals), directory
+    return search.Tables([MASK], [[displaced]], NOTHING, None)
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+@pytest.mark.parametrize("distance", [0, 3, 7, 8, 13])
+def test_ranges_of_any_length_are_compared_key_by_key(search, lengths, distance):
+    queries = np.array(range_case(lengths)[0], np.uint64)
+    tables = made_tables(search, lengths)
+
+    found = tables.lookup(queries, distance=distance, flips=0, first=False, after=None)
+
+    assert oracle.rows(found) == expected_rows(lengths, distance)
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+@pytest.mark.parametrize("distance", [3, 8])
+def test_many_queries_are_compared_with_the_ranges_of_their_neighbours(search, lengths, distance):
+    queries = np.array(range_case(lengths)[0] * 25, np.uint64)
+    tables = made_tables(search, lengths)
+
+    found = tables.lookup(queries, distance=distance, flips=0, first=False, after=None)
+
+    assert oracle.rows(found) == expected_rows(lengths, distance) * 25
+
+
+@pytest.mark.parametrize("lengths", [(9, 16), (33, 64)], ids=str)
+def test_the_first_match_of_many_queries_is_one_of_their_matches(search, lengths):
+    queries = np.array(range_case(lengths)[0] * 25, np.uint64)
+    tables = made_tables(search, lengths)
+
+    found = oracle.rows(tables.lookup(queries, distance=8, flips=0, first=True, after=None))
+
+    every = expected_rows(lengths, 8) * 25
+    assert [len(rows) for rows in found] == [min(len(rows), 1) for rows in every]
+    assert all(set(one) <= set(rows) for one, rows in zip(found, every, strict=True))
