@@ -84,6 +84,12 @@ struct search_kernel {
     /* Return the fingerprint whose key under `mask` is `key`. */
     uint64_t (*restore)(uint64_t key, uint64_t mask);
 
+    /* Return whether `table`, and no table before it, reaches a key of this table with this
+       difference from the query.  Table t reaches a key if at most flips[t] of the bits masks[t] of
+       a fingerprint differ; below 0, it reaches nothing. */
+    int (*is_reached_first)(uint64_t difference, const uint64_t *masks, const int8_t *flips,
+                            size_t table);
+
     /* Append to `hits`, in order, all keys within `distance` of their bucket's key, and return how
        many buckets are finished.  If `hits` fills up, that is fewer than `count`, and the start of
        the next bucket has moved past the keys that were compared. */

@@ -1,4 +1,4 @@
-/* `permute` and `restore` with parallel bit extraction and deposit. */
+/* `permute`, `restore` and `is_reached_first` with parallel bit extraction and deposit. */
 #ifndef SIMDB_SEARCH_KEY_BMI2_H
 #define SIMDB_SEARCH_KEY_BMI2_H
 
@@ -24,6 +24,19 @@ static uint64_t restore_bmi2(uint64_t key, uint64_t mask)
     unsigned following = 64 - (unsigned)__builtin_popcountll(mask);
 
     return _pdep_u64(key >> (following & 63), mask) | _pdep_u64(key, ~mask);
+}
+
+__attribute__((target("bmi2,popcnt")))
+static int is_reached_first_bmi2(uint64_t difference, const uint64_t *masks, const int8_t *flips,
+                                 size_t table)
+{
+    uint64_t original = restore_bmi2(difference, masks[table]);
+    int is_reached = __builtin_popcountll(original & masks[table]) <= flips[table];
+
+    /* Which table is the first cannot be predicted: all are tried without a branch. */
+    for (size_t earlier = 0; earlier < table; earlier++)
+        is_reached &= __builtin_popcountll(original & masks[earlier]) > flips[earlier];
+    return is_reached;
 }
 
 #endif

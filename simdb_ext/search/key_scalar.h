@@ -1,10 +1,12 @@
-/* Moving the leading bits of a table to the front and back: the definition of `permute` and
-   `restore`. */
+/* Moving the leading bits of a table to the front and back: the definition of `permute`, `restore`
+   and `is_reached_first`. */
 #ifndef SIMDB_SEARCH_KEY_SCALAR_H
 #define SIMDB_SEARCH_KEY_SCALAR_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "reach.h"
 
 static uint64_t permute_one(uint64_t fingerprint, uint64_t mask)
 {
@@ -40,6 +42,17 @@ static uint64_t restore_scalar(uint64_t key, uint64_t mask)
             if (parts[part] >> bit & 1)
                 fingerprint |= (key >> from-- & 1) << bit;
     return fingerprint;
+}
+
+static int is_reached_first_scalar(uint64_t difference, const uint64_t *masks,
+                                   const int8_t *flips, size_t table)
+{
+    uint64_t original = restore_scalar(difference, masks[table]);
+
+    for (size_t earlier = 0; earlier < table; earlier++)
+        if (search_is_reached(original, masks[earlier], flips[earlier]))
+            return 0;
+    return search_is_reached(original, masks[table], flips[table]);
 }
 
 #endif

@@ -3,12 +3,10 @@
 #include "kernel.h"
 #include "partition.h"
 #include "probing.h"
-#include "reach.h"
 
 enum {
     SORTED_MIN = 1024, /* queries from which on sorting may pay, */
     SHARING = 16,      /* and does with one query for this many header values */
-    AHEAD = 16,        /* sorted queries between the request for memory and its use */
     LINE_BITS = 3      /* log2 of the directory entries from which on headers share no cache line */
 };
 
@@ -49,21 +47,14 @@ void search_prepare_window(struct search_column *column, uint64_t start, uint64_
         column->window.last = column->directory[stop];
 }
 
-/* Return whether `column` reaches the key and no earlier table does.  A table reaches a key if no
-   more of the table's leading bits differ than may be flipped in it. */
+/* Return whether `column` reaches the key and no earlier table does. */
 static int is_reached_first(const struct search_probing *probing,
                             const struct search_column *column, uint32_t query,
                             uint64_t difference)
 {
-    const uint64_t *masks = probing->tables->masks;
-    const int8_t *flips = probing->request->flips;
-    uint64_t original = search_kernel->restore(difference, masks[column->table]);
-
     (void)query;
-    for (size_t table = 0; table < column->table; table++)
-        if (search_is_reached(original, masks[table], flips[table]))
-            return 0;
-    return search_is_reached(original, masks[column->table], flips[column->table]);
+    return search_kernel->is_reached_first(difference, probing->tables->masks,
+                                           probing->request->flips, column->table);
 }
 
 /* The directory entries of one header: `shift` brings a key down to the bits that tell headers
@@ -161,32 +152,51 @@ static inline void fetch_entries(const struct search_column *column, struct head
     __builtin_prefetch(first + ((uint64_t)1 << headers.spread));
 }
 
-/* Probe for one header of each of the sorted keys, with the bits `flipped` flipped.  Where the
-   directory entries of neighbouring headers share cache lines, only the buckets are requested in
-   advance. */
+/* Request the memory of the buckets of some keys with the bits `flipped` flipped, and write the
+   buckets that are not empty to `buckets`; return their number. */
+static size_t fetch_buckets(const struct search_probing *probing,
+                            const struct search_column *column, const uint64_t *keys,
+                            const uint32_t *numbers, size_t count, uint64_t flipped,
+                            struct search_bucket *buckets)
+{
+    struct headers headers = headers_of(probing, column);
+    uint64_t fetched = UINT64_MAX;
+    size_t held = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct search_range range = bucket_of(column, headers, keys[i] ^ flipped);
+        if (range.start >= range.stop || search_is_done(probing, numbers[i]))
+            continue;
+        search_fetch(column, range, &fetched);
+        buckets[held++] = (struct search_bucket){
+            column->keys + range.start, column->keys + range.stop, keys[i], column, numbers[i],
+        };
+    }
+    return held;
+}
+
+/* Probe for one header of each of the sorted keys, with the bits `flipped` flipped.  A group of
+   buckets is measured while the memory of the next group arrives.  Where the directory entries of
+   neighbouring headers share cache lines, they are not requested in advance. */
 static void probe_flipped(struct search_probing *probing, const struct search_column *column,
                           const uint64_t *keys, const uint32_t *numbers, size_t count,
                           uint64_t flipped)
 {
     struct headers headers = headers_of(probing, column);
-    uint64_t fetched = UINT64_MAX;
+    struct search_bucket buckets[2][SEARCH_GROUP];
+    size_t held[2] = {0, 0};
+    int turn = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        struct search_range range = bucket_of(column, headers, keys[i] ^ flipped);
-        if (headers.spread > LINE_BITS && i + 2 * AHEAD < count)
-            fetch_entries(column, headers, keys[i + 2 * AHEAD] ^ flipped);
-        if (i + AHEAD < count) {
-            struct search_range later = bucket_of(column, headers, keys[i + AHEAD] ^ flipped);
-            if (later.start < later.stop)
-                search_fetch(column, later, &fetched);
-        }
-        if (range.start >= range.stop || search_is_done(probing, numbers[i]))
-            continue;
-        search_add_bucket(probing, column, range, keys[i], numbers[i]);
-        if (probing->bucket_count == SEARCH_GROUP)
-            search_measure(probing);
+    for (size_t start = 0; start < count; start += SEARCH_GROUP, turn ^= 1) {
+        size_t left = count - start, some = left < SEARCH_GROUP ? left : SEARCH_GROUP;
+        if (headers.spread > LINE_BITS)
+            for (size_t i = some; i < left && i < 2 * SEARCH_GROUP; i++)
+                fetch_entries(column, headers, keys[start + i] ^ flipped);
+        held[turn] = fetch_buckets(probing, column, keys + start, numbers + start, some, flipped,
+                                   buckets[turn]);
+        search_measure_buckets(probing, buckets[turn ^ 1], held[turn ^ 1]);
     }
-    search_measure(probing);
+    search_measure_buckets(probing, buckets[turn ^ 1], held[turn ^ 1]);
 }
 
 /* Probe for all headers of sorted keys, one set of flipped bits after the other. */

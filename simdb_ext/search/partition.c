@@ -17,9 +17,9 @@ void search_partition(const uint64_t *keys, size_t count, uint64_t *sorted, uint
         places[value] = place;
         place += entries;
     }
-    for (size_t i = 0; i < count; i++) {
-        place = places[keys[i] >> (64 - bits)]++;
-        sorted[place] = keys[i];
-        numbers[place] = (uint32_t)i;
-    }
+    for (size_t i = 0; i < count; i++)
+        numbers[places[keys[i] >> (64 - bits)]++] = (uint32_t)i;
+    /* Reading from places all over memory costs less than writing there. */
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = keys[numbers[i]];
 }

@@ -43,8 +43,8 @@ static void accept_pending(struct search_probing *probing)
     probing->pending_count = 0;
 }
 
-/* Prefetch the ordinals of the hits that their table returns.  The ordinals are read later, many at
-   a time. */
+/* Prefetch the ordinals of the hits that their table returns, which cannot be predicted.  The
+   ordinals are read later, many at a time. */
 static void keep_returned(struct search_probing *probing, const struct search_bucket *buckets,
                           const struct search_hits *hits)
 {
@@ -53,21 +53,20 @@ static void keep_returned(struct search_probing *probing, const struct search_bu
         const struct search_bucket *bucket = &buckets[hit->bucket];
         const struct search_column *column = bucket->column;
         const uint32_t *ordinal = column->ordinals + (hit->place - column->keys);
-        if (probing->is_returned != NULL && column != &probing->tables->delta &&
-            !probing->is_returned(probing, column, bucket->query, *hit->place ^ bucket->key))
-            continue;
+        int is_returned = probing->is_returned == NULL || column == &probing->tables->delta ||
+            probing->is_returned(probing, column, bucket->query, *hit->place ^ bucket->key);
         __builtin_prefetch(ordinal);
-        probing->pending[probing->pending_count++] =
+        probing->pending[probing->pending_count] =
             (struct search_pending){ordinal, bucket->query, hit->distance};
+        probing->pending_count += is_returned != 0;
         if (probing->pending_count == SEARCH_PENDING)
             accept_pending(probing);
     }
 }
 
-void search_measure(struct search_probing *probing)
+void search_measure_buckets(struct search_probing *probing, struct search_bucket *buckets,
+                            size_t count)
 {
-    struct search_bucket *buckets = probing->buckets;
-    size_t count = probing->bucket_count;
     struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
 
     /* If one match is enough, measure few keys before asking whether one of them was a match.
@@ -88,6 +87,11 @@ void search_measure(struct search_probing *probing)
                 buckets->start = buckets->stop;
         }
     }
+}
+
+void search_measure(struct search_probing *probing)
+{
+    search_measure_buckets(probing, probing->buckets, probing->bucket_count);
     probing->bucket_count = 0;
 }
 

@@ -70,6 +70,10 @@ void search_turn(struct search_probing *probing);
 /* Measure all buckets and keep the matches. */
 void search_measure(struct search_probing *probing);
 
+/* Do the same for buckets that the caller holds; their starts move. */
+void search_measure_buckets(struct search_probing *probing, struct search_bucket *buckets,
+                            size_t count);
+
 /* Compare one range of keys with the keys of some queries, whose numbers are the lower halves of
    `queries`. */
 void search_add_crowd(struct search_probing *probing, const struct search_column *column,
