@@ -5,7 +5,7 @@
 #include "mix.h"
 
 /* Ids whose memory is requested before the first of them is used. */
-#define AHEAD 16
+#define AHEAD 64
 
 /* Return the number of the last segment that begins at or before `ordinal`, or -1. */
 static int64_t find_segment(const struct arrange_segment *segments, int64_t segment_count,
