@@ -169,6 +169,13 @@ def load_texts(prefix: str, start: int = 0, stop: int | None = None) -> Iterator
                 yield json.loads(line)["text"]
 
 
+def lines_of(texts: Texts, start: int, stop: int) -> Iterator[str]:
+    """Yield the lines of a file that `write` writes, without the texts before `start`."""
+    for first in range(start, stop, BATCH):
+        numbers = np.arange(first, min(first + BATCH, stop))
+        yield from _lines(texts.texts(numbers), numbers, texts.origins(numbers))
+
+
 def write(texts: Texts, count: int, prefix: str, *, has_texts: bool = True) -> None:
     """Write texts and their sketches by the default options."""
     Path(prefix).parent.mkdir(parents=True, exist_ok=True)
