@@ -196,10 +196,15 @@ def _asked(run: Run, source: Source, dead: Bitmap | None) -> U32:
 
 def _kept(offsets: npt.NDArray[np.int64], is_other: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return the positions of at most `MATCHES_KEPT` matches of each query, evenly spread."""
-    found = [np.empty(0, np.int64)]
-    for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        others = np.flatnonzero(is_other[start:stop]) + start
-        if len(others) > MATCHES_KEPT:
-            others = others[np.linspace(0, len(others) - 1, MATCHES_KEPT).astype(np.int64)]
-        found.append(others)
+    others = np.flatnonzero(is_other)
+    starts = np.searchsorted(others, offsets)
+    counts = np.diff(starts)
+    if not len(others) or int(counts.max()) <= MATCHES_KEPT:
+        return others
+    found = []
+    for start, count in zip(starts[:-1].tolist(), counts.tolist(), strict=True):
+        some = others[start : start + count]
+        if count > MATCHES_KEPT:
+            some = some[np.linspace(0, count - 1, MATCHES_KEPT).astype(np.int64)]
+        found.append(some)
     return np.concatenate(found)
