@@ -17,9 +17,16 @@ from collections.abc import Sequence
 AT_ONCE_DELTAS = 32
 AT_ONCE_DELTA_MOST = 4096
 WIDE = 128
-PACE = 32
+PACE = 8
 # No merge makes a longer run.  It bounds the largest value, hence the longest step.
-LENGTH_MOST = 1 << 24
+LENGTH_MOST = 1 << 23
+# No compaction does.  It bounds the memory: a table of such a run takes 230 MB, and the largest
+# value of it as much again as it is written.
+COMPACTED_MOST = 1 << 24
+# A transaction that inserts more has several runs in memory.
+STAGED_MOST = 1 << 20
+# Runs of so many documents together are written ahead of the commit that makes them live.
+AHEAD_LEAST = 1 << 19
 
 
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
@@ -55,13 +62,29 @@ def first_within(lengths: Sequence[int], most: int) -> int:
     return start
 
 
+def grouped(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Cut the positions of runs into groups of neighbours that are at most `most` long together.
+
+    A longer run is a group of its own.
+    """
+    groups: list[list[int]] = []
+    total = 0
+    for at, length in enumerate(lengths):
+        if not groups or total + length > most:
+            groups.append([])
+            total = 0
+        groups[-1].append(at)
+        total += length
+    return groups
+
+
 def merged_at_once(delta_documents: int, new: int, width: int) -> int:
     """Return how many documents a commit that seals `new` of them may merge at once.
 
     `width`: bytes of a vector or signature.
     """
     documents = AT_ONCE_DELTAS * min(delta_documents, AT_ONCE_DELTA_MOST)
-    return max(documents // (1 + width // (WIDE + 1)), 2 * new)
+    return max(documents // (1 + width // (WIDE + 1)), new, min(2 * new, LENGTH_MOST))
 
 
 def steps_due(step_count: int, length: int, inserted: int) -> int:

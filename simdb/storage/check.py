@@ -112,14 +112,19 @@ def check_runs(contents: Contents, source: Source, keying: Keying) -> Iterator[F
 def check_strays(
     contents: Contents, source: Source, table_names: Sequence[bytes]
 ) -> Iterator[Finding]:
-    """Yield findings for stored values of no run, which would never be read or removed."""
+    """Yield findings for stored values of no run, which would never be read or removed.
+
+    Runs written ahead of a commit that did not follow are removed by the next commit.
+    """
+    ahead = contents.manifest.ahead
     expected = {each for run in contents.runs for each in run_keys(run, table_names, source.width)}
     if contents.manifest.unfinished is not None:
         expected.update(written_keys(contents.manifest.unfinished, table_names))
     learnt = [layout.LEARNT] if any(map(layout.is_polytope_name, table_names)) else []
     for name in (*table_names, *learnt, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
         for key, _ in source.every(name):
-            if (name, key) not in expected:
+            is_ahead = 0 < ahead <= layout.key_number(key)
+            if (name, key) not in expected and not is_ahead:
                 message = f"the value under key {key.hex()} belongs to no run"
                 yield Finding(name.decode(), message, REBUILD)
 

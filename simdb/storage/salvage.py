@@ -2,7 +2,8 @@
 
 Every stored value is verified by itself.  Tables are not read, because they can be built again from
 the columns.  Without a manifest the runs are found by their columns: later runs have larger numbers
-and follow the earlier ones, and a run without states is the copy of others by an unfinished merge.
+and follow the earlier ones, a run without states is the copy of others by an unfinished merge, and
+a run with states of no document was written ahead of a commit that did not follow.
 """
 
 from collections.abc import Iterator, Sequence
@@ -232,6 +233,8 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
             weighted[run] = weighted.get(run, 0) + int(np.count_nonzero(states == WEIGHTED))
     at, rows = 0, []
     for run in sorted(lengths):
+        if not sum(lengths[run]):
+            continue
         stop = at + sum(lengths[run])
         rows.append(RunInfo(run, at, stop, 0, 0, weighted[run]))
         at = stop

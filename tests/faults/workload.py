@@ -13,6 +13,7 @@ from typing import Any
 from oracle import Oracle
 
 import simdb
+from simdb.engine.write import ahead
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import table_names
@@ -37,8 +38,13 @@ class Kept:
 
 
 def merge_slowly():
-    """Make merges take several commits in this process, even if they merge a few documents."""
+    """Make merges take several commits in this process, even if they merge a few documents.
+
+    Compactions, and runs of two dozen documents, are written ahead in commits of their own.
+    """
     compaction.AT_ONCE_DELTAS = compaction.PACE = 1
+    compaction.AHEAD_LEAST, compaction.STAGED_MOST, compaction.COMPACTED_MOST = 24, 16, 32
+    ahead.WAITING_BYTES = 400
 
 
 def changes(seed, step):

@@ -23,7 +23,7 @@ import numpy as np
 import simdb
 from simdb.engine.maintenance import compaction
 from simdb.engine.search import chunks, many
-from simdb.engine.write import writer
+from simdb.engine.write import ahead, writer
 from simdb.plan import compaction as policy
 from simdb.storage.environment import environment
 from simdb.storage.files import open_files
@@ -80,6 +80,9 @@ elif point.startswith("chunk"):
 else:
     die_at_put(int(point))
 if verb == "compact":
+    database.compact()
+elif verb == "compact ahead":
+    policy.AHEAD_LEAST, policy.COMPACTED_MOST, ahead.WAITING_BYTES = 1, 8, 1
     database.compact()
 elif verb == "rebuild":
     database.rebuild()
@@ -157,6 +160,17 @@ def test_a_batch_is_stored_with_its_commit(path, point):
 
     with simdb.open(path, "w") as database:
         assert list(database) == [*BEFORE, *([] if point == "before commit" else range(20, 40))]
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("point", ["1", "5", "17", "30", "45", "60", "before commit"])
+def test_killed_while_compacting_ahead_no_document_is_lost(path, point):
+    run_until_killed(path, point, "compact ahead")
+
+    with simdb.open(path, "w") as database:
+        assert list(database) == BEFORE
+        assert [match.id for match in database.query(7 << 9, distance=0)] == [7]
+        database.insert("later", 1)
     assert_sound(path)
 
 

@@ -78,3 +78,18 @@ def test_keys_out_of_order_end_too():
 
 def test_empty_tables_are_complete():
     assert TableMerge([0, 0]).is_complete
+
+
+@pytest.mark.parametrize("count", [3, 40, 100])
+@pytest.mark.parametrize("most", [1, 7, 1000])
+def test_a_single_table_is_copied_without_the_deleted(most, count):
+    tables = tables_of(RANDOM[0])
+    dead = with_deleted(None, np.arange(0, 40, 3, dtype=np.uint32), 40)
+
+    merge = TableMerge([40], count)
+    while not merge.is_complete:
+        merge.advance(tables, dead, most)
+
+    kept = tables[0].ordinals % 3 != 0
+    assert merge.merged.keys.tolist() == tables[0].keys[kept].tolist()
+    assert merge.merged.ordinals.tolist() == tables[0].ordinals[kept].tolist()

@@ -1,8 +1,10 @@
 """Compaction: one run, no tombstones, no gaps, and the smallest possible data file.
 
-All live documents are written as one run with new ordinals, in one transaction.  LMDB keeps the
-pages that this frees inside its file.  So the file is then copied without them, and the copy
-replaces it; this is possible only while no other process has the database open.
+All live documents are written as one run with new ordinals.  More than `COMPACTED_MOST` documents
+become several runs, and large runs are written ahead of the commit that makes them live, so the
+memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
+copied without them, and the copy replaces it; this is possible only while no other process has the
+database open.
 """
 
 import os
@@ -17,6 +19,7 @@ from simdb.engine.maintenance.calibration import covered_of, covering
 from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.store import Store
+from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.idf import copy_idf
 from simdb.engine.write.learning import learn
 from simdb.engine.write.unfinished import drop_unfinished
@@ -24,6 +27,7 @@ from simdb.engine.write.writer import Writer, drop_run, write_clusters
 from simdb.errors import BusyError, FullError
 from simdb.index.defaults import settled
 from simdb.options import Options
+from simdb.plan import compaction as policy
 from simdb.reports import Compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, make_room_for, table_names
@@ -34,11 +38,14 @@ from simdb.storage.files.new_directory import made_beside
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.records.metadata import encode_blocks, read_all
-from simdb.storage.records.tombstones import live_ordinals
-from simdb.storage.runs.merge import write_run
+from simdb.storage.records.tombstones import live_count, live_ordinals
+from simdb.storage.runs.pieces import pieces_of
+from simdb.storage.runs.rewriting import write_run
 from simdb.storage.runs.run import Source, as_segment
 from simdb.storage.runs.seal import seal
+from simdb.storage.runs.table import Put
 from simdb.storage.salvage import Part
+from simdb.storage.translation import MapFull
 
 UNFINISHED = ".copying"
 METADATA_GROUP = 4096
@@ -121,37 +128,59 @@ def _copy_into(store: Store, directory: str) -> None:
 
 
 def _rewrite(store: Store) -> None:
-    """Write everything as one run, unless it is; `MapFull` if the map has no space for it."""
+    """Write everything without gaps, unless it is so; `MapFull` if the map has no space for it."""
     with store.state() as state:
         source = state.source
         base = store.contents(source)
-        is_compact = (
-            len(base.runs) <= 1 and not len(base.delta.batch) and not base.manifest.deleted_count
-        )
         options = settled(store.options)
-        if not is_compact or options != store.options:
-            make_room_for(store.environment, options)
+        if _is_compact(base) and options == store.options:
+            return
+        make_room_for(store.environment, options)
+        ahead = Ahead(store, base.manifest, None)
+        try:
+            if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:
+                _write_ahead(ahead, base, source)
             store.environment.write(
-                lambda transaction: _write_all(Writer(store, transaction), options, base, source)
+                lambda transaction: _write_all(
+                    ahead, Writer(store, transaction), options, base, source
+                )
             )
+        except MapFull:
+            raise
+        except BaseException:
+            ahead.abandon()
+            raise
 
 
-def _write_all(writer: Writer, options: Options, base: Contents, source: Source) -> None:
+def _is_compact(base: Contents) -> bool:
+    """Return whether there is nothing to remove, and as few runs as compaction makes."""
+    is_sealed = not len(base.delta.batch) and not base.manifest.deleted_count
+    if not is_sealed or base.manifest.unfinished is not None or base.manifest.ahead:
+        return False
+    longest = [len(run.info) >= policy.COMPACTED_MOST for run in base.runs[:-1]]
+    return all(longest)
+
+
+def _write_all(
+    ahead: Ahead, writer: Writer, options: Options, base: Contents, source: Source
+) -> None:
     store = writer.store
     store.environment.check_pages()
-    manifest = base.manifest
+    manifest = ahead.finish(writer)
     if not manifest.next_run and not manifest.next_ordinal:
         # Nothing was ever inserted, so that an IDF table can still be set.
         writer.put_manifest(store_polytopes(writer, manifest, options))
         return
-    kept = live_ordinals(base.dead, 0, manifest.next_ordinal)
-    rows: tuple[RunInfo, ...] = ()
-    if len(kept):
+    count = live_count(base.dead, manifest.next_ordinal)
+    rows = ahead.rows
+    if count and not rows:
         if options == store.options:
-            rows = (_merge_runs(writer, base, source),)
+            put = writer.put
+            rows = _merge_runs(store, base, source, manifest.next_run, put, policy.COMPACTED_MOST)
         else:
-            rows = (_make_tables(writer, options, base, source, kept),)
-        learn(writer, rows[0], None, options)
+            rows = [_make_tables(writer, options, base, source, manifest.next_run)]
+    for row in rows:
+        learn(writer, row, None, options)
     for run in base.runs:
         drop_run(writer, run)
     drop_unfinished(writer, manifest.unfinished)
@@ -160,34 +189,53 @@ def _write_all(writer: Writer, options: Options, base: Contents, source: Source)
     handle = store.environment.subdatabase(layout.METADATA)
     if statistics_of(source.transaction, handle)["entries"]:
         writer.clear(layout.METADATA)
-        renumber_metadata(writer, read_all(source.transaction, handle), kept)
+        renumber_metadata(writer, read_all(source.transaction, handle), _kept(base))
     if store.options.keeps_clusters:
-        manifest = _renumber_clusters(writer, source, kept, manifest)
-    manifest = renumbered(manifest, rows, len(kept))
+        manifest = _renumber_clusters(writer, source, _kept(base), manifest)
+    manifest = renumbered(manifest, tuple(rows), count)
     if base.calibration is not None:
-        covered = int(np.searchsorted(kept, covered_of(base.calibration, base.manifest)))
+        covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
         manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
     writer.put_manifest(store_polytopes(writer, manifest, options))
 
 
-def _merge_runs(writer: Writer, base: Contents, source: Source) -> RunInfo:
-    """Write one run merged from all runs and the delta."""
-    store, runs = writer.store, list(base.runs)
+def _write_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
+    """Write the new runs in commits of their own; nobody reads them before the last commit."""
+    longest = policy.COMPACTED_MOST
+    count = len(list(pieces_of(base.dead, base.manifest.next_ordinal, longest)))
+    if count:
+        number = ahead.begin(count)
+        rows = _merge_runs(ahead.store, base, source, number, ahead.put, longest)
+        ahead.flush()
+        ahead.rows = rows
+
+
+def _merge_runs(
+    store: Store, base: Contents, source: Source, number: int, put: Put, longest: int
+) -> list[RunInfo]:
+    """Write all documents that are not deleted as runs from `number` on."""
+    runs = list(base.runs)
     if len(base.delta.batch):
         runs.append(seal(base.delta, store.keying, -1, store.options.header_offset))
-    return write_run(
-        runs,
-        base.manifest.next_run,
-        writer.put,
-        source,
-        table_names=table_names(store.options),
-        dead=base.dead,
-        renumber=True,
-    )
+    rows: list[RunInfo] = []
+    for piece in pieces_of(base.dead, base.manifest.next_ordinal, longest):
+        inside = [run for run in runs if run.info.start < piece.stop]
+        rows.append(
+            write_run(
+                [run for run in inside if run.info.stop > piece.start],
+                number + len(rows),
+                put,
+                source,
+                table_names=table_names(store.options),
+                dead=base.dead,
+                piece=piece,
+            )
+        )
+    return rows
 
 
 def _make_tables(
-    writer: Writer, options: Options, base: Contents, source: Source, kept: U32
+    writer: Writer, options: Options, base: Contents, source: Source, number: int
 ) -> RunInfo:
     """Write one run with the tables of `options`, some of which the runs do not have."""
     segments = [
@@ -197,13 +245,18 @@ def _make_tables(
         segments.append(as_segment(base.delta.start, base.delta.batch))
     info, _ = write_one_run(
         [Part(each.start, each.start + len(each), each) for each in segments],
-        kept,
-        base.manifest.next_run,
+        _kept(base),
+        number,
         writer.put,
         keying=kind_of(options).keying,
         header_offset=options.header_offset,
     )
     return info
+
+
+def _kept(base: Contents) -> U32:
+    """Return the ordinals of all documents that are not deleted."""
+    return live_ordinals(base.dead, 0, base.manifest.next_ordinal)
 
 
 def _renumber_clusters(

@@ -29,7 +29,8 @@ from simdb.engine.maintenance.dump import (
 )
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.write.commit import write_staged
+from simdb.engine.write.ahead import Ahead
+from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.replace_clusters import put_clusters
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.writer import Writer
@@ -288,20 +289,22 @@ class _Filling:
         """Commit; `MapFull` if the map has no space for it."""
         with self._store.state() as state:
             source = state.source
-            staging = Staging(self._store, self._store.contents(source), source)
+            base = self._store.contents(source)
+            staging = Staging(self._store, base, source)
+            ahead = Ahead(self._store, base.manifest, None)
             if self._document_count:
                 batch = concatenate(self._batches)
                 self._check_ids(batch, state)
                 staging.insert(batch, [])
+                write_ahead(ahead, base, staging, source)
             self._store.environment.write(
-                lambda transaction: self._write(transaction, staging, source)
+                lambda transaction: self._write(ahead, transaction, staging, source)
             )
 
-    def _write(self, transaction: Any, staging: Staging, source: Source) -> None:
+    def _write(self, ahead: Ahead, transaction: Any, staging: Staging, source: Source) -> None:
         writer = Writer(self._store, transaction)
         if staging.has_changes:
-            base = self._store.contents(source)
-            write_staged(self._store, transaction, base, staging, source)
+            write_staged(ahead, transaction, self._store.contents(source), staging, source)
         for key, value in encode_blocks(self._metadata):
             writer.put(layout.METADATA, key, value)
 

@@ -14,33 +14,67 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.state.store import Store
+from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.learning import learn
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.unfinished import begin_merge, carry_on
+from simdb.engine.write.unfinished import begin_merge, carry_on, step_ahead
 from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
-from simdb.storage.records.manifest import Manifest, RunInfo
+from simdb.storage.records.manifest import Manifest, RunInfo, merged_into
 from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
-from simdb.storage.runs.merge import write_run
+from simdb.storage.runs.rewriting import write_run
 from simdb.storage.runs.run import Run, Source
 
 
+def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
+    """Write, in commits of their own, what would be too much for the commit of staged changes.
+
+    That are the steps of the unfinished merge that are due, and runs of many documents.
+    """
+    options = ahead.store.options
+    if staging.delta_count > options.delta_documents:
+        staging.seal_delta()
+    step_ahead(ahead, base, staging.merging_of, staging.next_ordinal, source)
+    if not staging.sealed:
+        return
+    runs = [*base.runs, *staging.sealed]
+    runs = runs[_merged_from(ahead.store, runs, len(staging.sealed), base.manifest) :]
+    lengths = [len(run.info) for run in runs]
+    if sum(lengths) < compaction.AHEAD_LEAST:
+        return
+    groups = compaction.grouped(lengths, compaction.LENGTH_MOST)
+    number = ahead.begin(len(groups))
+    rows: list[RunInfo] = []
+    for group in groups:
+        rows.append(
+            write_run(
+                [runs[at] for at in group],
+                number + len(rows),
+                ahead.put,
+                source,
+                table_names=table_names(options),
+                dead=staging.dead,
+            )
+        )
+    ahead.flush()
+    ahead.rows = rows
+
+
 def write_staged(
-    store: Store, transaction: Any, base: Contents, staging: Staging, source: Source
+    ahead: Ahead, transaction: Any, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
     """Write all staged changes on top of `base`; returns the manifest.
 
-    It can be called again after a failure.
+    `write_ahead` has been called.  It can be called again after a failure.
     """
+    store = ahead.store
     writer = Writer(store, transaction)
-    if staging.delta_count > store.options.delta_documents:
-        staging.seal_delta()
     manifest = replace(
-        base.manifest,
+        ahead.finish(writer),
         next_ordinal=staging.next_ordinal,
         document_count=staging.document_count,
         empty_count=staging.empty_count,
@@ -50,7 +84,7 @@ def write_staged(
     for key, value in encode_blocks(staging.metadata):
         writer.put(layout.METADATA, key, value)
     if staging.sealed:
-        manifest = _write_sealed(writer, manifest, base, staging, source)
+        manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
     else:
         _append_to_delta(writer, staging)
     if manifest.unfinished is not None:
@@ -73,36 +107,43 @@ def _append_to_delta(writer: Writer, staging: Staging) -> None:
 
 
 def _write_sealed(
-    writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
+    writer: Writer,
+    manifest: Manifest,
+    base: Contents,
+    staging: Staging,
+    source: Source,
+    rows: Sequence[RunInfo],
 ) -> Manifest:
     """Store the sealed runs, merged with small older runs, and the new delta.
 
-    Returns the manifest.
+    `rows`: the runs that were written ahead, if any.  Returns the manifest.
     """
     store = writer.store
     names = table_names(store.options)
     store.environment.check_pages(DROPPED.union(names))
     runs = [*base.runs, *staging.sealed]
-    start = _merged_from(store, runs, len(staging.sealed), manifest)
     number = manifest.next_run
-    info = write_run(
-        runs[start:],
-        number,
-        writer.put,
-        source,
-        table_names=names,
-        dead=staging.dead,
-    )
-    learn(writer, info, staging.dead, store.options, merged=runs[start:], before=source)
-    for run in base.runs[start:]:
+    if not rows:
+        start = _merged_from(store, runs, len(staging.sealed), manifest)
+        rows = [
+            write_run(
+                runs[start:], number, writer.put, source, table_names=names, dead=staging.dead
+            )
+        ]
+        number += 1
+    for row in rows:
+        merged = merged_into(row, [run.info for run in runs])
+        parts = [run for run in runs if run.info in merged]
+        learn(writer, row, staging.dead, store.options, merged=parts, before=source)
+    unchanged = [run.info for run in base.runs if run.info.start < rows[0].start]
+    for run in base.runs[len(unchanged) :]:
         drop_run(writer, run)
     writer.clear(layout.DELTA)
     _append_to_delta(writer, staging)
-    unchanged: tuple[RunInfo, ...] = tuple(run.info for run in base.runs[:start])
     return replace(
         manifest,
-        runs=(*unchanged, info),
-        next_run=number + 1,
+        runs=(*unchanged, *rows),
+        next_run=number,
         delta_start=staging.new_start,
         delta_version=manifest.delta_version + 1,
     )

@@ -109,7 +109,7 @@ def _check_unused(store: Store, transaction: Any) -> None:
     """Raise OptionError if a document was ever inserted."""
     manifest = contents.read_manifest(store.environment, transaction)
     # A compaction gives new ordinals, but never uses the number of a run again.
-    if manifest.next_ordinal or manifest.next_run:
+    if manifest.next_ordinal or manifest.live_next_run:
         raise OptionError(
             f"documents were inserted into {store.environment.path} before, and an IDF table can"
             " only be set before the first; create another database"

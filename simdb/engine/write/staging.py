@@ -7,7 +7,7 @@ in memory too, so that queries inside the transaction stay fast.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +18,12 @@ from simdb.engine.search.question import of_maintained
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
 from simdb.errors import FullError
-from simdb.plan.compaction import merged_from
+from simdb.plan import compaction
 from simdb.storage import codec
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
-from simdb.storage.records.delta import Delta, delta_view
+from simdb.storage.records.delta import Delta, DeltaView, delta_view
 from simdb.storage.records.manifest import Manifest, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory
@@ -218,14 +218,11 @@ class Staging:
     def seal_delta(self) -> None:
         """Make a run in memory of the documents in the delta."""
         if self.delta_count:
-            keying = self._store.keying
-            if self._joined is None:
-                delta = delta_view(self._delta_start, concatenate(self._delta_batches()), keying)
-            else:
-                delta = self._joined.view()
-            # The run gets its number when it is written.
-            run = seal(delta, keying, -1, self._store.options.header_offset)
-            sealed, start = self._merged([*self.sealed, run]), self.next_ordinal
+            sealed, start = self.sealed, self.next_ordinal
+            for delta in self._delta_parts():
+                # The run gets its number when it is written.
+                run = seal(delta, self._store.keying, -1, self._store.options.header_offset)
+                sealed = self._merged([*sealed, run])
             self.kept = None
             # No exception can come between these: a document is in the delta or in a run.
             self.sealed, self.new_start, self.new_count = sealed, start, 0
@@ -259,10 +256,26 @@ class Staging:
             membership = Membership(self._source)
         return Maintainer(membership, of_maintained(self._store.options), self._base.manifest)
 
+    def _delta_parts(self) -> Iterator[DeltaView]:
+        """Yield the documents of the delta, as many at a time as a run in memory may have."""
+        joined = self._joined
+        if joined is not None and len(joined) <= compaction.STAGED_MOST:
+            yield joined.view()
+            return
+        batch = concatenate(self._delta_batches()) if joined is None else joined.view().batch
+        for first in range(0, len(batch), compaction.STAGED_MOST):
+            part = batch.part(first, min(first + compaction.STAGED_MOST, len(batch)))
+            yield delta_view(self._delta_start + first, part, self._store.keying)
+
     def _merged(self, sealed: list[Run]) -> list[Run]:
-        """Return the runs in memory, merged like a commit merges stored runs."""
+        """Return the runs in memory, merged like a commit merges stored runs.
+
+        Runs of many documents stay as they are: they would be twice in memory.
+        """
         counts = [len(run.info) for run in sealed]
-        start = merged_from(counts, 1, self._store.options.growth)
+        first = min(compaction.first_within(counts, compaction.STAGED_MOST), len(counts) - 1)
+        growth = self._store.options.growth
+        start = first + compaction.merged_from(counts[first:], 1, growth)
         if start == len(counts) - 1:
             return sealed
         names = table_names(self._store.options)

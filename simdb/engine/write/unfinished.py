@@ -4,9 +4,11 @@ A commit does as many steps as are due for the documents that were inserted sinc
 (`steps_due` in `plan/compaction.py`), and otherwise prepares the next step in memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from simdb.engine.state.store import Store
+from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.learning import learn
 from simdb.engine.write.writer import DROPPED, Writer, drop_run
 from simdb.errors import CorruptError
@@ -35,6 +37,36 @@ def begin_merge(manifest: Manifest, growth: int) -> Manifest:
     return replace(manifest, next_run=number + 1, unfinished=merge)
 
 
+def step_ahead(
+    ahead: Ahead,
+    base: Contents,
+    merging: Callable[[Unfinished], Merging],
+    next_ordinal: int,
+    source: Source,
+) -> None:
+    """Do the due steps of the unfinished merge but the last, each in a commit of its own.
+
+    So a commit that inserts many documents need not have the values of many steps in memory.
+    `source` sees `base`.
+    """
+    merge = base.manifest.unfinished
+    if merge is None:
+        return
+    work = _Work(ahead.store, base, merge)
+    due = work.due(next_ordinal)
+    for at in range(merge.done, due - 1):
+
+        def write(writer: Writer, at: int = at) -> Manifest:
+            merge = ahead.manifest.unfinished
+            assert merge is not None
+            run = merging(merge).write(
+                work.steps[at], merge.run, work.runs, source, writer.put, base.dead
+            )
+            return replace(ahead.manifest, unfinished=Unfinished(run, at + 1, merge.begun))
+
+        ahead.commit(write)
+
+
 def carry_on(
     writer: Writer,
     manifest: Manifest,
@@ -50,14 +82,8 @@ def carry_on(
     """
     merge = manifest.unfinished
     assert merge is not None
-    run = merge.run
-    rows = merged_into(run, manifest.runs)
-    runs = [each for each in base.runs if each.info in rows]
-    steps = steps_of(run, table_names(writer.store.options))
-    if merge.done >= len(steps):
-        raise CorruptError(f"the unfinished merge into run {run.number} has {merge.done} steps")
-    inserted = manifest.next_ordinal - merge.begun
-    due = compaction.steps_due(len(steps), len(run), inserted)
+    work = _Work(writer.store, base, merge)
+    run, runs, steps, due = merge.run, work.runs, work.steps, work.due(manifest.next_ordinal)
     if merge.done >= due:
         merging.prepare(steps[merge.done], run, runs, source, dead)
         return manifest
@@ -68,7 +94,7 @@ def carry_on(
         return replace(manifest, unfinished=Unfinished(run, due, merge.begun))
     learn(writer, run, dead, writer.store.options, merged=runs, before=source)
     _drop(writer, runs)
-    unmerged = [row for row in manifest.runs if row not in rows]
+    unmerged = [row for row in manifest.runs if row not in work.rows]
     every = sorted([*unmerged, run], key=lambda row: row.start)
     return replace(manifest, runs=tuple(every), unfinished=None)
 
@@ -78,6 +104,25 @@ def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
     if merge is not None:
         for name, key in written_keys(merge, table_names(writer.store.options)):
             writer.delete(name, key)
+
+
+class _Work:
+    """What there is to do for the unfinished merge of a state."""
+
+    def __init__(self, store: Store, base: Contents, merge: Unfinished) -> None:
+        self._merge = merge
+        self.rows = merged_into(merge.run, base.manifest.runs)
+        self.runs = [each for each in base.runs if each.info in self.rows]
+        self.steps = steps_of(merge.run, table_names(store.options))
+        if merge.done >= len(self.steps):
+            raise CorruptError(
+                f"the unfinished merge into run {merge.run.number} has {merge.done} steps"
+            )
+
+    def due(self, next_ordinal: int) -> int:
+        """Return how many steps must be done when `next_ordinal` documents were inserted."""
+        inserted = next_ordinal - self._merge.begun
+        return compaction.steps_due(len(self.steps), len(self._merge.run), inserted)
 
 
 def _drop(writer: Writer, runs: Sequence[Run]) -> None:

@@ -8,6 +8,7 @@ verb that fails, at any instruction, leaves what was staged before it.
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import get_ident
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
-from simdb.engine.write.commit import write_staged
+from simdb.engine.write.ahead import Ahead
+from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.staging import Saved, Staging
 from simdb.errors import ClosedError, Error
 from simdb.storage.environment.gate import Gate, Holder
@@ -176,12 +178,18 @@ class WriteState:
         """Commit, again after each growth of the map that the commit needs."""
         environment = self._store.environment
         while True:
+            base = self._base
+            ahead = Ahead(self._store, base.manifest, base.transaction_number)
             try:
+                write_ahead(ahead, base, self.staging, self.source)
                 number, manifest = environment.write(
-                    self._write_staged, base=self._base.transaction_number
+                    partial(self._write_staged, ahead), base=ahead.number
                 )
             except MapFull:
                 self._grow()
+            except BaseException:
+                ahead.abandon()
+                raise
             else:
                 break
         stamp = number, environment.generation
@@ -194,9 +202,9 @@ class WriteState:
         kept = self.staging.kept or self._base_view.kept
         self._store.publish(self.staging.committed(number, manifest), kept)
 
-    def _write_staged(self, transaction: Any) -> tuple[int, Manifest]:
+    def _write_staged(self, ahead: Ahead, transaction: Any) -> tuple[int, Manifest]:
         """Write all staged changes; returns the number of the LMDB transaction and the manifest."""
-        manifest = write_staged(self._store, transaction, self._base, self.staging, self.source)
+        manifest = write_staged(ahead, transaction, self._base, self.staging, self.source)
         return int(transaction.id()), manifest
 
     def _grow(self) -> None:

@@ -27,6 +27,17 @@ def values_from(transaction: Any, handle: Any, key: bytes = b"") -> Iterator[tup
         _refuse(error)
 
 
+def keys_from(transaction: Any, handle: Any, key: bytes) -> list[bytes]:
+    """Return all keys of a sub-database, from the first key at or after `key`; reads no values."""
+    try:
+        cursor = transaction.cursor(handle)
+        if not cursor.set_range(key):
+            return []
+        return [bytes(found) for found in cursor.iternext(keys=True, values=False)]
+    except lmdb.Error as error:
+        _refuse(error)
+
+
 def value_at_or_before(transaction: Any, handle: Any, key: bytes) -> tuple[bytes, Any] | None:
     """Return the last key at or before `key`, and its value; None if there is none."""
     try:

@@ -59,7 +59,8 @@ class Manifest:
     use.  `document_count`, `empty_count` and `bare_count` count live documents.  `calibration`
     changes when a calibration is stored; it is 0 before the first.  `cluster_count` clusters are
     maintained, and the next one gets the number `last_cluster` + 1.  At most one merge is
-    unfinished.  `options_version` changes when other options are stored.
+    unfinished.  `options_version` changes when other options are stored.  `ahead`: runs with this
+    number and above were written ahead of a commit that did not follow; 0 if there are none.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -77,18 +78,24 @@ class Manifest:
     last_cluster: int = 0
     unfinished: Unfinished | None = None
     options_version: int = 0
+    ahead: int = 0
 
     @property
     def is_unmoved(self) -> bool:
         """Whether no document was ever deleted or renumbered: ordinals count all insertions."""
         return self.deleted_version == 0
 
+    @property
+    def live_next_run(self) -> int:
+        """The number of the next run, if those that were written ahead do not count."""
+        return self.ahead - 1 if self.ahead else self.next_run
+
 
 # Ordinals, and the numbers of runs, are uint32; the rest counts commits.
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only if they are not 0 or None.
-YOUNGER = ("cluster_count", "last_cluster", "unfinished", "options_version")
+YOUNGER = ("cluster_count", "last_cluster", "unfinished", "options_version", "ahead")
 
 
 def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Manifest:
@@ -103,6 +110,7 @@ def renumbered(manifest: Manifest, runs: tuple[RunInfo, ...], count: int) -> Man
         deleted_version=manifest.deleted_version + 1,
         deleted_count=0,
         unfinished=None,
+        ahead=0,
     )
 
 
@@ -148,6 +156,10 @@ def decode_manifest(value: Any) -> Manifest:
         if run.number >= manifest.next_run:
             raise CorruptError(
                 f"run {run.number} exists, but the next run has the number {manifest.next_run}"
+            )
+        if 0 < manifest.ahead <= run.number:
+            raise CorruptError(
+                f"run {run.number} exists, but runs from {manifest.ahead} on do not count"
             )
     if len({run.number for run in every}) != len(every):
         raise CorruptError("two runs have the same number")

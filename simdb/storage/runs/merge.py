@@ -1,9 +1,7 @@
-"""Merging: one run written from several neighbours, value by value.
+"""Merging: several neighbouring runs become one, table by table and segment by segment.
 
-Tables are merged pair by pair and columns by ordinal are joined segment by segment, so that only
-what is being written is in memory beside the sources.  Deleted documents leave the tables.  Their
-places in the columns stay, so that ordinals keep their meaning, unless `renumber` is given: then
-the remaining documents get new ordinals without gaps.
+Tables are merged pair by pair.  Columns by ordinal are joined in segments that are counted from the
+first ordinal of all runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,70 +13,10 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import stored_offsets
-from simdb.storage.records.manifest import RunInfo
-from simdb.storage.records.tombstones import Bitmap, live_ordinals
-from simdb.storage.runs.run import Run, Segment, Source, put_segment
-from simdb.storage.runs.table import (
-    Put,
-    Table,
-    directory_bits,
-    make_table,
-    put_table,
-    run_info,
-    table_with_room,
-)
-from simdb.values import WEIGHTED, offsets_of
-
-
-def write_run(
-    runs: Sequence[Run],
-    number: int,
-    put: Put,
-    source: Source,
-    *,
-    table_names: Sequence[bytes],
-    dead: Bitmap | None,
-    renumber: bool = False,
-) -> RunInfo:
-    """Write `runs`, which follow each other, as run `number`; return its row of the manifest.
-
-    `table_names`: the tables of keys.  `put(sub-database, key, value)` stores one value.
-    """
-    start, stop = runs[0].info.start, runs[-1].info.stop
-    kept = live_ordinals(dead, start, stop) if renumber else None
-    counts: dict[bytes, int] = {}
-    for name in (*table_names, layout.IDS):
-        merged = _merged(runs, name, source, dead, kept)
-        counts[name] = len(merged.keys)
-        put_table(name, number, merged, put)
-    weighted_count = _weighted_count(runs, source, kept)
-    has_vectors = source.width > 0 and weighted_count > 0
-    columns = stored_columns(has_vectors)
-    segments = (
-        aligned_segments(runs, source, columns)
-        if kept is None
-        else _kept_segments(runs, source, columns, kept)
-    )
-    for at, segment in enumerate(segments):
-        put_segment(number, at, segment, put, has_vectors=has_vectors)
-    if kept is not None:
-        start, stop = 0, len(kept)
-    return run_info(number, start, stop, counts, weighted_count)
-
-
-def _weighted_count(
-    runs: Sequence[Run], source: Source, kept: npt.NDArray[np.uint32] | None
-) -> int:
-    """Count the documents with a volatility vector, among all or among the ordinals `kept`."""
-    if kept is None:
-        return sum(run.info.weighted_count for run in runs)
-    states = [
-        run.column(layout.STATE, number, source)
-        for run in runs
-        for number in range(run.segment_count)
-    ]
-    chosen = np.concatenate(states)[kept - np.uint32(runs[0].info.start)]
-    return int(np.count_nonzero(chosen == WEIGHTED))
+from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs.run import Run, Segment, Source
+from simdb.storage.runs.table import Table, directory_bits, make_table, run_info, table_with_room
+from simdb.values import offsets_of
 
 
 def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
@@ -105,13 +43,17 @@ def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
 
 def merge_in_memory(runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes]) -> Run:
     """Merge runs that follow each other into one run in memory; nothing is left out."""
-    tables = {name: _merged(runs, name, source, None, None) for name in (*table_names, layout.IDS)}
+    tables = {}
+    for name in (*table_names, layout.IDS):
+        merged = merge_tables([run.named_table(name, source) for run in runs])
+        bits = directory_bits(name, len(merged.keys), source.header_offset)
+        tables[name] = make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
     info = run_info(
         runs[-1].info.number,
         runs[0].info.start,
         runs[-1].info.stop,
         {name: len(table.keys) for name, table in tables.items()},
-        _weighted_count(runs, source, None),
+        sum(run.info.weighted_count for run in runs),
     )
     columns = stored_columns(info.weighted_count > 0)
     return Run(info, tables, list(aligned_segments(runs, source, columns)))
@@ -140,7 +82,7 @@ def aligned_segment(
     """Return segment `at` of the documents of `runs`, counted from the first ordinal of all."""
     first = runs[0].info.start + at * layout.SEGMENT_ORDINALS
     last = min(first + layout.SEGMENT_ORDINALS, runs[-1].info.stop)
-    return joined(list(_slices(runs, source, columns, first, last)), first)
+    return joined(list(slices(runs, source, columns, first, last)), first)
 
 
 def taken(part: Segment, chosen: npt.NDArray[np.uint32]) -> Segment:
@@ -172,28 +114,6 @@ def joined(parts: list[Segment], start: int) -> Segment:
     return Segment(start, columns)
 
 
-def _merged(
-    runs: Sequence[Run],
-    name: bytes,
-    source: Source,
-    dead: Bitmap | None,
-    kept: npt.NDArray[np.uint32] | None,
-) -> Table:
-    """Merge the entries of a table that are not dead; renumber the ordinals by `kept`."""
-    tables = [run.named_table(name, source) for run in runs]
-    if dead is not None:
-        tables = [without(table, dead) for table in tables]
-    merged = merge_tables(tables)
-    if kept is not None:
-        ordinals = codec.allocate(np.uint32, len(merged.ordinals))
-        ordinals[...] = np.searchsorted(kept, merged.ordinals)
-        merged = Table(merged.keys, ordinals, merged.directory)
-    if len(tables) == 1 and dead is None and kept is None:
-        return merged
-    bits = directory_bits(name, len(merged.keys), source.header_offset)
-    return make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
-
-
 def without(table: Table, dead: Bitmap) -> Table:
     """Return the entries of a table that are not dead."""
     keys, ordinals = np.empty_like(table.keys), np.empty_like(table.ordinals)
@@ -201,20 +121,7 @@ def without(table: Table, dead: Bitmap) -> Table:
     return Table(keys[:count], ordinals[:count], table.directory)
 
 
-def _kept_segments(
-    runs: Sequence[Run], source: Source, columns: Sequence[int], kept: npt.NDArray[np.uint32]
-) -> Iterator[Segment]:
-    """Yield the documents `kept` (ordinals, ascending), renumbered from 0, in segments."""
-    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
-        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
-        parts = []
-        for part in _slices(runs, source, columns, int(chosen[0]), int(chosen[-1]) + 1):
-            low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
-            parts.append(taken(part, chosen[low:high] - np.uint32(part.start)))
-        yield joined(parts, first)
-
-
-def _slices(
+def slices(
     runs: Sequence[Run], source: Source, columns: Sequence[int], start: int, stop: int
 ) -> Iterator[Segment]:
     """Yield the parts of stored segments that cover the ordinals start .. stop."""

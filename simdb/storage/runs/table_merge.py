@@ -16,11 +16,14 @@ from simdb.storage.runs.table import Table, table_with_room
 class TableMerge:
     """One table of several runs, as far as it is merged."""
 
-    def __init__(self, lengths: Sequence[int]) -> None:
-        """Allocate memory for tables of these lengths; nothing is merged yet."""
+    def __init__(self, lengths: Sequence[int], count: int | None = None) -> None:
+        """Allocate memory for tables of these lengths; nothing is merged yet.
+
+        `count`: how many entries are expected to be left; it saves memory if others are left out.
+        """
         self._lengths = lengths
         self._positions = [0] * len(lengths)
-        self._merged = table_with_room(sum(lengths))
+        self._merged = table_with_room(sum(lengths) if count is None else count)
         self._count = 0
 
     @property
@@ -46,15 +49,25 @@ class TableMerge:
         if dead is not None:
             parts = [without(part, dead) for part in parts]
         count = sum(len(part.keys) for part in parts)
+        if self._count + count > len(self._merged.keys):
+            self._reserve(self._count + count)
         inside = slice(self._count, self._count + count)
         keys, ordinals, directory = self._merged
-        merge_tables(parts, Table(keys[inside], ordinals[inside], directory))
+        room = Table(keys[inside], ordinals[inside], directory)
+        merged = merge_tables(parts, room)
+        if len(parts) == 1:
+            room.keys[:], room.ordinals[:] = merged.keys, merged.ordinals
         self._positions = stops
         self._count += count
         if self.is_complete and self._count < len(keys):
-            self._merged = table_with_room(self._count)
-            self._merged.keys[:] = keys[: self._count]
-            self._merged.ordinals[:] = ordinals[: self._count]
+            self._reserve(self._count)
+
+    def _reserve(self, count: int) -> None:
+        """Move what is merged into a table with room for `count` entries."""
+        keys, ordinals, _ = self._merged
+        self._merged = table_with_room(count)
+        self._merged.keys[: self._count] = keys[: self._count]
+        self._merged.ordinals[: self._count] = ordinals[: self._count]
 
     def _stops(self, tables: Sequence[Table], most: int) -> list[int]:
         """Return where the next window ends in each table: all entries up to some key are in it."""

@@ -1,0 +1,143 @@
+"""Rewriting: one run written from several neighbours, value by value.
+
+Tables are merged window by window and columns by ordinal are joined segment by segment, so that
+only one table or segment is in memory beside the sources.  Deleted documents leave the tables.
+Their places in the columns stay, so that ordinals keep their meaning, unless a `Piece` is given:
+then its documents get new ordinals without gaps.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.errors import CorruptError
+from simdb.storage import layout
+from simdb.storage.records.manifest import RunInfo
+from simdb.storage.records.tombstones import Bitmap, is_deleted
+from simdb.storage.runs.merge import aligned_segments, joined, slices, stored_columns, taken
+from simdb.storage.runs.pieces import Piece
+from simdb.storage.runs.run import Run, Segment, Source, put_segment
+from simdb.storage.runs.table import Put, Table, directory_bits, make_table, put_table, run_info
+from simdb.storage.runs.table_merge import TableMerge
+from simdb.values import EMPTY, WEIGHTED
+
+# The entries of all sources that are merged at a time; they and the result fit into a cache.
+WINDOW_ENTRIES = 1 << 18
+
+
+class Counts(NamedTuple):
+    """How many documents are live, how many of these have features, and how many have weights."""
+
+    live: int
+    searchable: int
+    weighted: int
+
+    def of(self, name: bytes) -> int:
+        """Return the number of entries of a table."""
+        if name == layout.IDS:
+            return self.live
+        return self.weighted if layout.is_polytope_name(name) else self.searchable
+
+
+def write_run(
+    runs: Sequence[Run],
+    number: int,
+    put: Put,
+    source: Source,
+    *,
+    table_names: Sequence[bytes],
+    dead: Bitmap | None,
+    piece: Piece | None = None,
+) -> RunInfo:
+    """Write `runs`, which follow each other, as run `number`; return its row of the manifest.
+
+    `table_names`: the tables of keys.  `put(sub-database, key, value)` stores one value.  `dead`:
+    the tombstones.  `piece`: only these documents, renumbered.
+    """
+    start, stop = runs[0].info.start, runs[-1].info.stop
+    weighted_count = sum(run.info.weighted_count for run in runs)
+    left_out = dead if piece is None else piece.left_out(stop)
+    counts = _counts(runs, source, left_out)
+    for name in (*table_names, layout.IDS):
+        put_table(name, number, _merged(runs, name, source, left_out, piece, counts), put)
+    if piece is not None:
+        start, stop, weighted_count = piece.first, piece.first + len(piece), counts.weighted
+    has_vectors = source.width > 0 and weighted_count > 0
+    columns = stored_columns(has_vectors)
+    segments = (
+        aligned_segments(runs, source, columns)
+        if piece is None
+        else _kept_segments(runs, source, columns, piece)
+    )
+    for at, segment in enumerate(segments):
+        put_segment(number, at, segment, put, has_vectors=has_vectors)
+    entries = {name: counts.of(name) for name in (*table_names, layout.IDS)}
+    return run_info(number, start, stop, entries, weighted_count)
+
+
+def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Counts:
+    """Count the documents that are not left out."""
+    if left_out is None:
+        infos = [run.info for run in runs]
+        return Counts(
+            sum(info.id_count for info in infos),
+            sum(info.entry_count for info in infos),
+            sum(info.polytope_count for info in infos),
+        )
+    live = empty = weighted = 0
+    for run in runs:
+        for number in range(run.segment_count):
+            start, stop = run.segment_range(number)
+            is_kept = ~is_deleted(left_out, np.arange(start, stop, dtype=np.uint32))
+            states = run.column(layout.STATE, number, source)[is_kept]
+            live += len(states)
+            empty += int(np.count_nonzero(states == EMPTY))
+            weighted += int(np.count_nonzero(states == WEIGHTED))
+    return Counts(live, live - empty, weighted)
+
+
+def _merged(
+    runs: Sequence[Run],
+    name: bytes,
+    source: Source,
+    left_out: Bitmap | None,
+    piece: Piece | None,
+    counts: Counts,
+) -> Table:
+    """Merge the entries of a table that are not left out, and renumber them."""
+    tables = [run.named_table(name, source) for run in runs]
+    if len(tables) == 1 and left_out is None:
+        return tables[0]
+    merge = TableMerge([len(table.keys) for table in tables], counts.of(name))
+    while not merge.is_complete:
+        merge.advance(tables, left_out, WINDOW_ENTRIES)
+    keys, ordinals, _ = merge.merged
+    if len(keys) != counts.of(name):
+        raise CorruptError(
+            f"the runs {runs[0].info.number} to {runs[-1].info.number} of {name.decode()} have"
+            f" {len(keys)} entries of {counts.of(name)} documents; build the tables again from the"
+            " stored columns: rebuild(), simdb rebuild"
+        )
+    if piece is not None:
+        for at in range(0, len(ordinals), WINDOW_ENTRIES):
+            inside = slice(at, at + WINDOW_ENTRIES)
+            ordinals[inside] = piece.renumbered(ordinals[inside])
+    bits = directory_bits(name, len(keys), source.header_offset)
+    return make_table(keys, ordinals, bits, is_sorted=True)
+
+
+def _kept_segments(
+    runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece
+) -> Iterator[Segment]:
+    """Yield the documents of a piece, renumbered, in segments."""
+    kept: npt.NDArray[np.uint32] = piece.kept()
+    for first in range(0, len(kept), layout.SEGMENT_ORDINALS):
+        chosen = kept[first : first + layout.SEGMENT_ORDINALS]
+        parts = []
+        for part in slices(runs, source, columns, int(chosen[0]), int(chosen[-1]) + 1):
+            low, high = np.searchsorted(chosen, [part.start, part.start + len(part)])
+            inside = chosen[low:high] - np.uint32(part.start)
+            parts.append(part if len(inside) == len(part) else taken(part, inside))
+        yield joined(parts, piece.first + first)

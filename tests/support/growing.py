@@ -1,0 +1,24 @@
+"""Databases of some dozens of documents that are written as millions are: ahead, in pieces."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from simdb.engine.write import ahead
+from simdb.plan import compaction
+
+
+@contextmanager
+def writing_ahead(least=10, staged=8, longest=16, compacted=24):
+    """Write more than `least` documents ahead of the commit, for a `with` block.
+
+    A transaction has runs of `staged` documents, no merge makes one of more than `longest`, and no
+    compaction one of more than `compacted`.  Each value gets a commit of its own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compaction, "AHEAD_LEAST", least)
+        patch.setattr(compaction, "STAGED_MOST", staged)
+        patch.setattr(compaction, "LENGTH_MOST", longest)
+        patch.setattr(compaction, "COMPACTED_MOST", compacted)
+        patch.setattr(ahead, "WAITING_BYTES", 1)
+        yield
