@@ -165,7 +165,7 @@ class Options:
     distance: int = _OF_SKETCH
     recall: float = 0.95
     delta_documents: int = 4096
-    growth: int = 8
+    growth: int = 3
     header_offset: int = -1
     keep_clusters: str = NOT_KEPT
     corrected: bool = True
