@@ -69,6 +69,7 @@ band_keys = _sketch.band_keys
 keys_of_one = _single.keys_of_one
 count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
+is_utf8 = _sketch.is_utf8
 murmur = _sketch.murmur
 project_moz = _sketch.project_moz
 project_features = _sketch.project_features

@@ -61,6 +61,15 @@ cdef extern from "text/text.h" nogil:
     bint sketch_is_ascii(const uint8_t *content, int64_t length)
 
 
+cdef extern from "text/utf8.h" nogil:
+    enum:
+        UTF8_WIDTH
+
+    int utf8_measure(const uint8_t *content, int64_t length, int64_t *count)
+    int64_t utf8_accept(sketch_text *texts, int64_t start, int64_t stop, int64_t *size)
+    void utf8_decode(sketch_text *texts, int64_t count, uint8_t *room)
+
+
 cdef extern from "weights/bag.h" nogil:
     struct sketch_bag:
         uint64_t *first

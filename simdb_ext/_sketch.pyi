@@ -232,6 +232,9 @@ def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
     precision in the order of the features and rounded once.
     """
 
+def is_utf8(content: bytes) -> bool:
+    """Return whether bytes are valid UTF-8."""
+
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     """Return fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d].
 

@@ -69,7 +69,7 @@ def project_texts(
     cdef Working call = Working(
         unit, shingle, lowercase, seed, replace, counting, vocabulary, idf
     )
-    cdef tuple all_texts = tuple(texts)
+    all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     weights, features = room_for(call, len(all_texts))
     project_all_texts(call, all_texts, start, weights, features, None)
     return weights, features
@@ -93,7 +93,7 @@ def count_texts(texts, *, unit, shingle, lowercase, seed, replace, start, vocabu
     """Return the distinct features of each text, in the order in which they first occur."""
     cdef Working call = Working(unit, shingle, lowercase, seed, replace, "", vocabulary, None)
     cdef Collected collected = Collected()
-    cdef tuple all_texts = tuple(texts)
+    all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     weights, features = room_for(call, len(all_texts))
     project_all_texts(call, all_texts, start, weights, features, collected)
     return collected.arrays()
@@ -120,7 +120,7 @@ cdef tuple room_for(Working call, Py_ssize_t count):
 
 
 cdef int project_all_texts(
-    Working call, tuple documents, start, weights, features, Collected collected
+    Working call, documents, start, weights, features, Collected collected
 ) except -1:
     """Fill both arrays, or collect the features in `collected`."""
     cdef Texts chunk = Texts("replace" if call.settings.is_replaced else "strict", start)
@@ -155,7 +155,7 @@ cdef int project_all_texts(
 
 cdef int project_texts_chunk(
     Working call, const sketch_text *texts, int64_t count, void *weights, int64_t *features,
-    tuple documents, start, Py_ssize_t first
+    documents, start, Py_ssize_t first
 ) except -1:
     """Project some texts, and again until no token is unknown."""
     cdef sketch_outcome outcome
@@ -327,3 +327,4 @@ cdef int raise_too_many(features, position, limit=SKETCH_FEATURES_MAX) except -1
 
 # Last, because `simdb` imports this module, and this import may be what imports `simdb`.
 from simdb.errors import InputError
+from simdb.text_column import TextColumn

@@ -12,9 +12,10 @@ ROOT = Path(__file__).parent.parent / "simdb"
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "decoding", "arrow", "bits", "vector_form", "correction", "idf", "checks",
-        "threads", "text_sketch", "minhash", "options", "stored_options", "resources", "values",
-        "clusters", "signatures", "documents", "positions", "plans", "reports",
+        "cold", "errors", "decoding", "arrow", "text_column", "arrow_texts", "bits", "vector_form",
+        "correction", "idf", "checks", "threads", "text_sketch", "minhash", "options",
+        "stored_options", "resources", "values", "clusters", "signatures", "documents", "positions",
+        "plans", "reports",
     ],
     [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",

@@ -60,6 +60,15 @@ def select(variant: str) -> str:
     return "numpy"
 
 
+def is_utf8(content: bytes) -> bool:
+    """Return whether bytes are valid UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def murmur(content: bytes, seed: int) -> tuple[int, int]:
     """Return both words of MurmurHash3_x64_128."""
     _check_seed(seed)

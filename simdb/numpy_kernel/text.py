@@ -21,7 +21,7 @@ Bool = npt.NDArray[np.bool_]
 WORD, CJK, SPACE = 1, 2, 3  # classes of characters
 
 
-def code_points(text: str | bytes, position: int, errors: str) -> U32:
+def code_points(text: str | bytes | None, position: int, errors: str) -> U32:
     """Return the code points of document number `position`; InputError for invalid Unicode."""
     try:
         if isinstance(text, bytes):
@@ -32,7 +32,8 @@ def code_points(text: str | bytes, position: int, errors: str) -> U32:
         raise InputError(f"document {position} is not valid UTF-8: {error}") from error
     except UnicodeEncodeError as error:
         raise InputError(f"document {position} has a lone surrogate: {error}") from error
-    raise InputError(f"document {position} is {type(text).__name__}, not str or bytes")
+    found = "null" if text is None else type(text).__name__
+    raise InputError(f"document {position} is {found}, not str or bytes")
 
 
 def contents_of(tokens: Sequence[str | bytes], position: int, errors: str) -> list[bytes]:

@@ -8,6 +8,7 @@ from simdb.bits import ALL_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
 from simdb.sketch.vectors import Vectors, is_vector
+from simdb.text_column import TextColumn
 from simdb.values import Features, Fingerprint, describe
 
 KINDS = (
@@ -20,7 +21,8 @@ def kind_of_all(documents: Any, vectors: Vectors | None) -> str:
     """Return the kind of documents that must be of one kind; "rows": of one array, `vectors`."""
     if vectors is not None:
         return "rows"
-    return kind_of(documents[0], 0) if len(documents) else "text"
+    is_text = isinstance(documents, TextColumn) or not len(documents)
+    return "text" if is_text else kind_of(documents[0], 0)
 
 
 def kind_of(document: Any, position: int) -> str:

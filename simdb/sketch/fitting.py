@@ -6,7 +6,7 @@ each count is copied only a few times.  Sums do not depend on the order of the d
 table does not depend on the batches.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.arrow_texts import text_column
 from simdb.checks import called, shown
 from simdb.errors import InputError, OptionError
 from simdb.idf import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
@@ -146,8 +147,13 @@ def make_table(
     return IdfTable(entries, directory, default, document_count, dict(settings))
 
 
-def batches(documents: Iterable[Any]) -> Iterator[list[Any]]:
-    """Yield the documents of an iterable or an Arrow column in lists that need little memory."""
+def batches(documents: Iterable[Any]) -> Iterator[Sequence[Any]]:
+    """Yield the documents of an iterable or an Arrow column in parts that need little memory."""
+    column = text_column(documents)
+    if column is not None:
+        for first in range(0, len(column), BATCH_DOCUMENTS):
+            yield column[first : first + BATCH_DOCUMENTS]
+        return
     is_many = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
     if not is_many or getattr(documents, "ndim", 1) == 0:
         raise InputError(

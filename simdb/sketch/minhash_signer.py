@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.arrow_texts import text_column
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
 from simdb.minhash import BAG, SET, Minhash
@@ -25,6 +26,7 @@ from simdb.signatures import Signature, Signatures, check_comparable
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import permutations_of
 from simdb.sketch.pipeline import Pipeline
+from simdb.text_column import TextColumn
 from simdb.threads import mapped, parts_of
 from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
 from simdb.vector_form import minimum_type
@@ -93,7 +95,9 @@ class MinHashSigner:
         if isinstance(documents, Signatures):
             check_comparable(documents.sketch, self._options)
             return documents
-        listed = documents if isinstance(documents, list | tuple) else list(documents)
+        listed: Any = text_column(documents)
+        if listed is None:
+            listed = documents if isinstance(documents, list | tuple) else list(documents)
 
         def sign(part: slice) -> list[tuple[npt.NDArray[Any], Flags]]:
             return [
@@ -238,6 +242,11 @@ def _check_errors(errors: str) -> None:
 
 def _by_kind(documents: Sequence[Any], start: int) -> Iterable[tuple[str, Sequence[Any], int]]:
     """Yield each stretch of documents of one kind: kind, documents, position of the first."""
+    if isinstance(documents, TextColumn):
+        documents.check_known(start)
+        if len(documents):
+            yield "text", documents, start
+        return
     if documents and set(map(type, documents)) <= {str, bytes}:
         yield "text", documents, start
         return

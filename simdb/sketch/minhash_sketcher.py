@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from simdb import kernel
+from simdb.arrow_texts import text_column
 from simdb.errors import InputError
 from simdb.minhash import Minhash
 from simdb.resources import Resources
@@ -57,7 +58,8 @@ class MinHashSketcher:
             if packed is not None:
                 bits, vectors, features = packed
                 return Sketches(bits, vectors, ONE_STATE[WEIGHTED if features else EMPTY])
-        if not isinstance(documents, list | tuple | Signatures):
+        column = text_column(documents)
+        if column is None and not isinstance(documents, list | tuple | Signatures):
             raise InputError(
                 f"documents are {describe(documents)}; a database of MinHash signatures takes"
                 " texts, lists of tokens, simdb.Features and simdb.Signatures"

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb import sketch as room
+from simdb.arrow_texts import text_column
 from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
@@ -24,6 +25,7 @@ from simdb.sketch.document_kind import kind_of, kind_of_all
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
+from simdb.text_column import TextColumn
 from simdb.threads import mapped, parts_of
 from simdb.values import (
     BARE,
@@ -97,6 +99,9 @@ class Sketcher:
         vectors = as_vectors(documents)
         if vectors is not None:
             return self._quantised(*self._project_vectors(vectors, start), is_query)
+        column = text_column(documents)
+        if column is not None:
+            return self._one_kind(column, "text", errors == "replace", start, is_query)
         return self._by_kind(documents, errors == "replace", start, is_query)
 
     def weights(self, documents: Any, *, errors: str = "strict") -> npt.NDArray[np.float32]:
@@ -111,7 +116,8 @@ class Sketcher:
         All documents must be of one kind: texts, lists of tokens, `Features` or vectors.
         """
         vectors = as_vectors(documents)
-        every = documents if vectors is None else vectors
+        every: Any = text_column(documents) if vectors is None else vectors
+        every = documents if every is None else every
         return self._weighed(
             every, kind_of_all(every, vectors), slice(0, len(every)), errors == "replace"
         )
@@ -136,7 +142,8 @@ class Sketcher:
                 f"documents must be a list, array or iterator, not {describe(documents)};"
                 " simdb.fingerprint takes one document"
             )
-        listed: Any = list(documents) if vectors is None else vectors
+        listed: Any = text_column(documents) if vectors is None else vectors
+        listed = list(documents) if listed is None else listed
         kind = kind_of_all(listed, vectors)
         bits = np.empty(len(listed), np.uint64)
         weights = np.empty((len(listed), self._options.dimensions), np.float32)
@@ -170,6 +177,9 @@ class Sketcher:
         Error messages number the documents from `start`.
         """
         _check_errors(errors)
+        if isinstance(documents, TextColumn):
+            documents.check_known(start)
+            return self._pipeline.count(documents, "text", replace=errors == "replace", start=start)
         parts = []
         for kind, group in groupby(
             enumerate(documents, start), lambda each: kind_of(each[1], each[0])
@@ -261,6 +271,8 @@ class Sketcher:
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
     ) -> Projected:
         """Return the weights [n, 128] and the numbers of features of documents of one kind."""
+        if isinstance(documents, TextColumn):
+            documents.check_known(start)
         if kind == "features":
             return _project_features(documents, start)
         if kind in ("dense", "sparse"):

@@ -9,12 +9,14 @@ cdef enum:
 
 
 cdef class Texts:
-    """The addresses of the characters of some texts, and the objects that own them."""
+    """The addresses of the characters of some texts, and what owns them."""
 
     cdef sketch_text *texts
     cdef int64_t count
     cdef object error
     cdef list owners
+    cdef uint8_t *room
+    cdef int64_t room_bytes
     cdef str errors
     cdef object start
 
@@ -27,45 +29,122 @@ cdef class Texts:
 
     def __dealloc__(self):
         free(self.texts)
+        free(self.room)
 
-    cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
+    cdef int collect(self, documents, Py_ssize_t first) except -1:
         """Take documents from `first` on: a chunk, or fewer if one of them has an error."""
-        cdef int64_t characters = 0
         self.count = 0
         self.owners = []
         self.error = None
         try:
-            while (
-                first < len(documents)
-                and self.count < CHUNK_TEXTS
-                and characters < CHUNK_CHARACTERS
-            ):
-                self.take(documents[first], &self.texts[self.count], first)
-                characters += self.texts[self.count].length
-                self.count += 1
-                first += 1
+            if isinstance(documents, TextColumn):
+                self.take_column(documents.addresses, documents.lengths, first)
+            else:
+                self.take_objects(documents, first)
         except InputError as error:
             self.error = error
+        self.decode(first)
+        return 0
+
+    cdef int take_objects(self, tuple documents, Py_ssize_t first) except -1:
+        cdef int64_t characters = 0
+        while (
+            first < len(documents)
+            and self.count < CHUNK_TEXTS
+            and characters < CHUNK_CHARACTERS
+        ):
+            self.take(documents[first], &self.texts[self.count], first)
+            characters += self.texts[self.count].length
+            self.count += 1
+            first += 1
+        return 0
+
+    cdef int take_column(
+        self, const uint64_t[::1] addresses, const int64_t[::1] lengths, Py_ssize_t first
+    ) except -1:
+        cdef int64_t characters = 0
+        while (
+            first < addresses.shape[0]
+            and self.count < CHUNK_TEXTS
+            and characters < CHUNK_CHARACTERS
+        ):
+            if lengths[first] < 0:
+                raise InputError(f"document {self.start + first} is null, not str or bytes")
+            take_utf8(
+                <const void *><size_t>addresses[first], lengths[first], &self.texts[self.count]
+            )
+            characters += lengths[first]
+            self.count += 1
+            first += 1
         return 0
 
     cdef int take(self, object text, sketch_text *taken, Py_ssize_t position) except -1:
+        """Take one document; `decode` must follow."""
         if isinstance(text, bytes):
-            taken.characters = PyBytes_AS_STRING(text)
-            taken.length = PyBytes_GET_SIZE(text)
-            taken.width = 1
-            taken.is_ascii = True
-            if sketch_is_ascii(<const uint8_t *>taken.characters, taken.length):
-                return 0
-            try:
-                text = text.decode("utf-8", self.errors)
-            except UnicodeDecodeError as error:
-                message = f"document {self.start + position} is not valid UTF-8: {error}"
-                raise InputError(message) from error
-            self.owners.append(text)
+            take_utf8(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), taken)
+            return 0
         if not isinstance(text, str):
             found = f"{type(text).__name__}, not str or bytes"
             raise InputError(f"document {self.start + position} is {found}")
         return take_str(text, taken)
+
+    cdef int decode(self, Py_ssize_t first) except -1:
+        """Decode the texts taken as UTF-8; at an invalid one, stop before it with an error."""
+        cdef int64_t at = 0, size = 0
+        while True:
+            with nogil:
+                at = utf8_accept(self.texts, at, self.count, &size)
+            if at == self.count:
+                break
+            try:
+                self.take_invalid(&self.texts[at], first + at)
+            except InputError as error:
+                self.error = error
+                self.count = at
+        self.make_room(size)
+        if size > 0:
+            with nogil:
+                utf8_decode(self.texts, self.count, self.room)
+        return 0
+
+    cdef int take_invalid(self, sketch_text *taken, Py_ssize_t position) except -1:
+        """Take a text of invalid UTF-8 as Python decodes it."""
+        cdef bytes content = (<const char *>taken.characters)[:taken.length]
+        try:
+            text = content.decode("utf-8", self.errors)
+        except UnicodeDecodeError as error:
+            message = f"document {self.start + position} is not valid UTF-8: {error}"
+            raise InputError(message) from error
+        self.owners.append(text)
+        return take_str(text, taken)
+
+    cdef int make_room(self, int64_t wanted) except -1:
+        if wanted > self.room_bytes:
+            free(self.room)
+            self.room_bytes = 0
+            self.room = <uint8_t *>malloc(wanted)
+            if self.room == NULL:
+                raise MemoryError()
+            self.room_bytes = wanted
+        return 0
+
+
+cdef void take_utf8(const void *content, int64_t length, sketch_text *taken) noexcept:
+    taken.characters = content
+    taken.length = length
+    taken.width = UTF8_WIDTH
+    taken.is_ascii = False
+
+
+def is_utf8(bytes content not None):
+    """Return whether bytes are valid UTF-8."""
+    cdef const uint8_t *start = <const uint8_t *>PyBytes_AS_STRING(content)
+    cdef int64_t length = PyBytes_GET_SIZE(content)
+    cdef int64_t count
+    cdef int width
+    with nogil:
+        width = utf8_measure(start, length, &count)
+    return width > 0
 
 
 cdef int take_str(object text, sketch_text *taken) except -1:

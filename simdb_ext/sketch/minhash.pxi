@@ -36,7 +36,7 @@ def sign_texts(
     """Return MinHash signatures uint32[n, p] and the number of features int64[n] of each text."""
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working(unit, shingle, lowercase, seed, replace, "tf", vocabulary, None)
-    cdef tuple all_texts = tuple(texts)
+    all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     call.settings.counting = SKETCH_MINHASH
     call.settings.family = &permutations.family
     rows = np.empty((len(all_texts), permutations.family.count), np.uint32)

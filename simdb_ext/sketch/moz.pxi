@@ -7,7 +7,7 @@ def project_moz(texts, *, window, replace, start):
         raise ValueError(f"window is {window}, not from 1 to {MOZ_WINDOW_MAX}")
     cdef int width = window
     cdef bint is_replaced = replace
-    cdef tuple documents = tuple(texts)
+    documents = texts if isinstance(texts, TextColumn) else tuple(texts)
     cdef Texts chunk = Texts("replace" if replace else "strict", start)
     weights = np.empty((len(documents), SKETCH_DIMENSIONS), np.int32)
     features = np.zeros(len(documents), np.int64)

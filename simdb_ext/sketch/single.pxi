@@ -41,8 +41,10 @@ cdef class SingleText:
             take_str(text, &taken)
         else:
             chunk = Texts("replace" if call.settings.is_replaced else "strict", start)
-            chunk.owners = []
-            chunk.take(text, &taken, 0)
+            chunk.collect((text,), 0)
+            if chunk.error is not None:
+                raise chunk.error
+            taken = chunk.texts[0]
         call.enter()
         try:
             call.begin_chunk()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.arrow_texts import text_column
 from simdb.checks import called, shown
 from simdb.errors import InputError
 from simdb.signatures import Signatures
@@ -255,6 +256,11 @@ def _chunks(documents: Any, most: int | None, threads: int) -> Iterator[Any]:
     if vectors is not None:
         for first in range(0, len(vectors), few):
             yield vectors[first : first + few]
+        return
+    column = text_column(documents)
+    if column is not None:
+        for first in range(0, len(column), few):
+            yield column[first : first + few]
         return
     if isinstance(documents, np.ndarray):
         if documents.dtype == np.uint64 and documents.ndim == 1:

@@ -1,0 +1,158 @@
+"""Texts in UTF-8, as bytes and as columns: every kernel decodes them as Python does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simdb.errors import InputError
+from simdb.numpy_kernel import sketch as fallback
+from simdb.text_column import TextColumn
+
+_sketch = pytest.importorskip("simdb_ext._sketch")
+
+OPTIONS = {"unit": "characters", "shingle": 2, "lowercase": False, "seed": 7, "start": 10}
+INVALID = [
+    b"\x80", b"\xbf text", b"\xc0\x80", b"\xc1\xbf", b"\xc2", b"\xe0\x9f\xbf", b"\xe0\xa0",
+    b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf0\x8f\xbf\xbf", b"\xf0\x90\x80", b"\xf4\x90\x80\x80",
+    b"\xf5\x80\x80\x80", b"\xff", b"caf\xe9 au lait", b"\xe6\x98", b"\xe6\x98A",
+    b"\xf0\x9f\x98\xc3",
+]  # fmt: skip
+WORDS = [
+    "", "a", "\x7f", "\x80", "\xe9", "\xff", "\u0100", "\u07ff", "\u0800", "\ud7ff", "\ue000",
+    "\uffff", "\U00010000", "\U0010ffff", "plain ascii, longer than a word of 8 bytes",
+]  # fmt: skip
+
+valid = st.lists(st.one_of(st.text(), st.sampled_from(WORDS))).map(lambda parts: "".join(parts))
+any_bytes = st.lists(
+    st.one_of(valid.map(str.encode), st.binary(max_size=4), st.sampled_from(INVALID))
+).map(lambda parts: b"".join(parts))
+
+
+@pytest.fixture(params=[fallback, _sketch], ids=["numpy", "compiled"])
+def kernel(request):
+    return request.param
+
+
+def column_of(contents):
+    """Put texts into one piece of memory, with an odd byte between them; None is a null."""
+    memory = np.frombuffer(b"\xff".join([b"", *(each or b"" for each in contents), b""]), np.uint8)
+    lengths = np.array([0 if each is None else len(each) for each in contents], np.int64)
+    starts = 1 + np.cumsum(lengths + 1) - (lengths + 1)
+    lengths[[each is None for each in contents]] = -1
+    addresses = starts.astype(np.uint64) + np.uint64(memory.ctypes.data)
+    return TextColumn(addresses, lengths, (memory,))
+
+
+def decoded(content):
+    """Return what Python makes of bytes; None if they are not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+@pytest.mark.parametrize("content", [*INVALID, *(word.encode() for word in WORDS)])
+def test_edges_of_utf8_are_valid_where_python_says_so(kernel, content):
+    around = [content, b"12345678" + content, content + b"12345678", b"1" * 15 + content + b"\xc3"]
+
+    found = [kernel.is_utf8(each) for each in around]
+
+    assert found == [decoded(each) is not None for each in around]
+
+
+@given(any_bytes)
+def test_bytes_are_valid_utf8_where_python_says_so(content):
+    assert _sketch.is_utf8(content) == (decoded(content) is not None)
+
+
+@given(st.lists(valid, max_size=9))
+def test_texts_are_the_same_as_str_as_bytes_and_in_a_column(texts):
+    contents = [text.encode() for text in texts]
+
+    weights, counts = _sketch.project_texts(texts, replace=False, **OPTIONS)
+
+    for given_texts in (contents, column_of(contents)):
+        found = _sketch.project_texts(given_texts, replace=False, **OPTIONS)
+        np.testing.assert_array_equal(found[0], weights)
+        np.testing.assert_array_equal(found[1], counts)
+
+
+@given(st.lists(any_bytes, max_size=9))
+def test_invalid_bytes_are_replaced_as_python_replaces_them(contents):
+    texts = [content.decode("utf-8", "replace") for content in contents]
+
+    weights, _ = _sketch.project_texts(texts, replace=True, **OPTIONS)
+
+    for given_texts in (contents, column_of(contents)):
+        found, _ = _sketch.project_texts(given_texts, replace=True, **OPTIONS)
+        np.testing.assert_array_equal(found, weights)
+
+
+@pytest.mark.parametrize("content", INVALID)
+def test_invalid_bytes_are_refused_with_their_position(kernel, content):
+    contents = [b"one", "\u660e".encode(), content, b"\xff"]
+
+    for given_texts in (contents, column_of(contents)):
+        with pytest.raises(InputError, match="document 12 is not valid UTF-8: 'utf-8' codec can't"):
+            kernel.project_texts(given_texts, replace=False, **OPTIONS)
+
+
+def test_a_null_is_refused_with_its_position(kernel):
+    column = column_of([b"one", b"two", None, b"\xff"])
+
+    with pytest.raises(InputError, match="document 12 is null"):
+        kernel.project_texts(column, replace=False, **OPTIONS)
+
+
+def test_a_column_longer_than_a_chunk_is_read_whole(kernel):
+    contents = [f"text {at} \u660e\u6708".encode() for at in range(2500)]
+    column = column_of(contents)
+
+    weights, _ = kernel.project_texts(column, replace=False, **OPTIONS)
+
+    wanted, _ = _sketch.project_texts(
+        [each.decode() for each in contents], replace=False, **OPTIONS
+    )
+    np.testing.assert_array_equal(weights, wanted)
+
+
+def test_a_long_text_of_each_width_is_decoded(kernel):
+    contents = [(word * 70_000).encode() for word in ("ab\xe9", "ab\u660e", "ab\U0001f600")]
+
+    weights, _ = kernel.project_texts(column_of(contents), replace=False, **OPTIONS)
+
+    wanted, _ = _sketch.project_texts(
+        [each.decode() for each in contents], replace=False, **OPTIONS
+    )
+    np.testing.assert_array_equal(weights, wanted)
+
+
+def test_counting_signing_and_single_texts_decode_columns_and_bytes_too():
+    texts = ["red \xe9", "green \u660e", "", "blue \U0001f600"]
+    contents = [text.encode() for text in texts]
+    family = ("multiply-shift", np.arange(1, 17, 2, np.uint64), np.arange(8, dtype=np.uint64))
+    single = _sketch.TextFingerprinter(
+        unit="words", shingle=1, lowercase=True, seed=0, counting="tf", vocabulary=None, idf=None,
+        dimensions=128, width=64,
+    )  # fmt: skip
+
+    for given_texts in (contents, column_of(contents)):
+        counted = _sketch.count_texts(given_texts, replace=False, **OPTIONS)
+        signed = _sketch.sign_texts(
+            given_texts, replace=False, family=family, feature_bits=64, **OPTIONS
+        )
+        moz = _sketch.project_moz(given_texts, window=3, replace=False, start=0)
+
+        for found, wanted in (
+            (counted, _sketch.count_texts(texts, replace=False, **OPTIONS)),
+            (signed, _sketch.sign_texts(
+                texts, replace=False, family=family, feature_bits=64, **OPTIONS
+            )),
+            (moz, _sketch.project_moz(texts, window=3, replace=False, start=0)),
+        ):  # fmt: skip
+            for left, right in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(left, right)
+    assert [single.sketch(each, False, 0, False)[0] for each in contents] == [
+        single.sketch(each, False, 0, False)[0] for each in texts
+    ]

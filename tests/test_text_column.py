@@ -1,0 +1,42 @@
+"""Text columns: sequences of texts in memory of others."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.text_column import TextColumn, joined
+
+MEMORY = np.frombuffer("red\u660egreen\xff".encode(), np.uint8)
+START = MEMORY.ctypes.data
+
+
+def made(*places, is_binary=False):
+    starts = np.array([START + start for start, _ in places], np.uint64)
+    lengths = np.array([length for _, length in places], np.int64)
+    return TextColumn(starts, lengths, (MEMORY,), is_binary)
+
+
+COLUMN = made((0, 3), (3, 3), (6, 5), (6, 0), (0, -1), (4, 2))
+
+
+def test_a_column_gives_its_texts():
+    assert list(COLUMN) == ["red", "\u660e", "green", "", None, b"\x98\x8e"]
+    assert [COLUMN[at] for at in range(6)] == list(COLUMN)
+    assert list(made((0, 3), (3, 3), is_binary=True)) == [b"red", b"\xe6\x98\x8e"]
+
+
+def test_slices_choices_and_joined_columns_share_the_memory():
+    part = COLUMN[1:4]
+
+    assert list(part) == ["\u660e", "green", ""]
+    assert np.shares_memory(part.addresses, COLUMN.addresses)
+    assert list(COLUMN.chosen([2, 0, 2])) == ["green", "red", "green"]
+    assert list(joined([part, COLUMN[:1], COLUMN[6:]])) == ["\u660e", "green", "", "red"]
+    assert joined([part]) is part
+
+
+def test_a_null_is_refused_with_its_position():
+    COLUMN[:4].check_known(0)
+
+    with pytest.raises(simdb.InputError, match="document 12 is NoneType"):
+        COLUMN[2:].check_known(10)
