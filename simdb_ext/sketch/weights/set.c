@@ -37,17 +37,20 @@ void sketch_set_end(struct sketch_set *set)
     set->count = 0;
 }
 
-/* Double the places. */
+/* Double the places; `members` holds the keys meanwhile. */
 static void widen(struct sketch_set *set)
 {
-    int64_t count = set->count;
+    int64_t count = 0;
 
+    for (uint64_t place = 0; place <= set->mask; place++) {
+        set->members[count] = set->places[place];
+        count += set->places[place] != 0;
+    }
     sketch_set_end(set);
     set->mask = 2 * set->mask + 1;
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t key = key_of(set->members[i]);
-        set->places[place_beyond(set, key, key & set->mask)] = key;
-    }
+    for (int64_t i = 0; i < count; i++)
+        set->places[place_beyond(set, set->members[i], set->members[i] & set->mask)] =
+            set->members[i];
     set->count = count;
 }
 
@@ -66,23 +69,23 @@ static int64_t keep_some(struct sketch_set *set, uint64_t *first, uint64_t *seco
                          int64_t start, int64_t stop, int64_t kept)
 {
     const struct sketch_set now = *set;
-    int64_t count = set->count;
+    int64_t before = kept;
 
     for (int64_t i = start; i < stop; i++) {
-        uint64_t word = first[i], other = second[i], key = key_of(word);
-        uint64_t place = key & now.mask, there = now.places[place];
+        uint64_t word = first[i], other = second[i], key = word;
+        uint64_t place = word & now.mask, there = now.places[place];
 
-        if (is_taken(there, key)) {
-            place = place_beyond(&now, key, place);
+        if (is_taken(there, word) || word == 0) {
+            key = key_of(word);
+            place = place_beyond(&now, key, key & now.mask);
             there = now.places[place];
         }
         now.places[place] = key;
-        now.members[count] = first[kept] = word;
+        first[kept] = word;
         second[kept] = other;
-        count += there == 0;
         kept += there == 0;
     }
-    set->count = count;
+    set->count += kept - before;
     return kept;
 }
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* `places`, SET_PLACES * room of them, hold the first words of hashes, or 0.  Only the first mask +
-   1, a power of two, are in use; between documents all are 0.  `members` are the words in the order
-   in which they came, for moving them to more places. */
+   1, a power of two, are in use; between documents all are 0.  `members` is memory for moving the
+   words to more places. */
 struct sketch_set {
     uint64_t *places;
     uint64_t *members;
