@@ -8,6 +8,8 @@
 #if CPU_X86
 
 #define BLOCK_AVX2 64  /* words: 16 vectors of 4 */
+#define FEW_AVX2 14    /* fewer words than this behind a block are added one by one, */
+#define ALONE_AVX2 44  /* and fewer than this without a block */
 #define BLOCKS_AVX2 63 /* each carries at most 4 into a byte, which holds 255 */
 
 struct planes_avx2 {
@@ -63,26 +65,26 @@ CPU_AVX2 static inline __m256i spread_avx2(uint32_t word)
     return _mm256_cmpeq_epi8(_mm256_and_si256(copies, bits), bits);
 }
 
-/* Add `weight` to the byte of each bit that is set, for each of `count` words. */
-CPU_AVX2 static inline void add_masks_avx2(struct bytes_avx2 *bytes, const uint64_t *words,
-                                           int64_t count, char weight)
+/* Add 1 to the byte of each bit that is set, for each of `count` words. */
+CPU_AVX2 static inline void add_words_avx2(struct bytes_avx2 *bytes, const uint64_t *words,
+                                           int64_t count)
 {
-    const __m256i added = _mm256_set1_epi8(weight);
-
     for (int64_t i = 0; i < count; i++) {
-        __m256i low = spread_avx2((uint32_t)words[i]);
-        __m256i high = spread_avx2((uint32_t)(words[i] >> 32));
-        bytes->low = _mm256_add_epi8(bytes->low, _mm256_and_si256(low, added));
-        bytes->high = _mm256_add_epi8(bytes->high, _mm256_and_si256(high, added));
+        bytes->low = _mm256_sub_epi8(bytes->low, spread_avx2((uint32_t)words[i]));
+        bytes->high = _mm256_sub_epi8(bytes->high, spread_avx2((uint32_t)(words[i] >> 32)));
     }
 }
 
-CPU_AVX2 static inline void add_plane_avx2(struct bytes_avx2 *bytes, __m256i plane, char weight)
+/* Double the bytes, then add 1 for each bit of a plane: the planes come from the highest digit
+   down. */
+CPU_AVX2 static inline void add_plane_avx2(struct bytes_avx2 *bytes, __m256i plane)
 {
     uint64_t words[4];
 
     _mm256_storeu_si256((__m256i *)words, plane);
-    add_masks_avx2(bytes, words, 4, weight);
+    bytes->low = _mm256_add_epi8(bytes->low, bytes->low);
+    bytes->high = _mm256_add_epi8(bytes->high, bytes->high);
+    add_words_avx2(bytes, words, 4);
 }
 
 /* ones[j] += bytes[j] << shift */
@@ -97,30 +99,52 @@ CPU_AVX2 static inline void add_bytes_avx2(const struct bytes_avx2 *bytes, int s
         ones[j] += (uint32_t)counts[j] << shift;
 }
 
+/* Copy fewer words than a block has, and zeros behind them. */
+CPU_AVX2 static inline void pad_avx2(const uint64_t *words, int64_t count, uint64_t *block)
+{
+    for (int64_t i = 0; i < BLOCK_AVX2; i += 4) {
+        __m256i places = _mm256_add_epi64(_mm256_set1_epi64x(i), _mm256_setr_epi64x(0, 1, 2, 3));
+        __m256i some = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), places);
+        _mm256_storeu_si256((__m256i *)(block + i),
+                            _mm256_maskload_epi64((const long long *)words + i, some));
+    }
+}
+
 CPU_AVX2 static void counts_word_avx2(const uint64_t *words, int64_t count, uint32_t *ones)
 {
     const __m256i zero = _mm256_setzero_si256();
     struct bytes_avx2 bytes = {zero, zero};
+    uint64_t block[BLOCK_AVX2];
 
-    while (count >= BLOCK_AVX2) {
+    while (count >= ALONE_AVX2) {
         struct planes_avx2 planes = {zero, zero, zero, zero};
 
-        for (int i = 0; i < BLOCKS_AVX2 && count >= BLOCK_AVX2; i++) {
-            add_plane_avx2(&bytes, carry_16_avx2(&planes, words), 1);
+        for (int i = 0; i < BLOCKS_AVX2 && count >= FEW_AVX2; i++) {
+            const uint64_t *next = words;
+            if (count < BLOCK_AVX2) {
+                pad_avx2(words, count, block);
+                next = block;
+            }
+            __m256i carried = carry_16_avx2(&planes, next);
+            uint64_t sixteens[4];
+            _mm256_storeu_si256((__m256i *)sixteens, carried);
+            add_words_avx2(&bytes, sixteens, 4);
             words += BLOCK_AVX2;
             count -= BLOCK_AVX2;
         }
         add_bytes_avx2(&bytes, 4, ones);
         bytes.low = bytes.high = zero;
-        add_plane_avx2(&bytes, planes.one, 1);
-        add_plane_avx2(&bytes, planes.two, 2);
-        add_plane_avx2(&bytes, planes.four, 4);
-        add_plane_avx2(&bytes, planes.eight, 8);
+        add_plane_avx2(&bytes, planes.eight);
+        add_plane_avx2(&bytes, planes.four);
+        add_plane_avx2(&bytes, planes.two);
+        add_plane_avx2(&bytes, planes.one);
         add_bytes_avx2(&bytes, 0, ones);
         bytes.low = bytes.high = zero;
     }
-    add_masks_avx2(&bytes, words, count, 1);
-    add_bytes_avx2(&bytes, 0, ones);
+    if (count > 0) {
+        add_words_avx2(&bytes, words, count);
+        add_bytes_avx2(&bytes, 0, ones);
+    }
 }
 
 CPU_AVX2 static void counts_avx2(const uint64_t *first, const uint64_t *second, int64_t count,
