@@ -160,6 +160,18 @@ def test_extreme_weights_are_quantised_by_the_definition(kernel: Any, dimensions
     assert_quantises(kernel, np.repeat(integers[:, None], dimensions, axis=1))
 
 
+@pytest.mark.parametrize("dimensions", [64, 128])
+def test_weights_at_the_limits_of_words_are_quantised_alike(kernel: Any, dimensions: int) -> None:
+    limits = [8191, 8192, 32767, 32768, 65535, 65536, 65537, 2**23, 2**30]
+    values = np.array([*limits, *(-limit for limit in limits)], np.int32)
+    alone = np.ones((len(values), dimensions), np.int32)
+    alone[:, dimensions - 1] = values
+
+    assert_quantises(kernel, alone)
+    assert_quantises(kernel, alone[:, ::-1].copy())
+    assert_quantises(kernel, np.repeat(values[:, None], dimensions, axis=1))
+
+
 def test_a_tie_sets_the_bit(kernel: Any) -> None:
     zeros = np.zeros((1, 128), np.float32)
 
