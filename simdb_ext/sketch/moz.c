@@ -135,7 +135,7 @@ enum sketch_outcome sketch_moz_texts(const struct sketch_text *texts, int64_t co
 {
     for (*done = 0; *done < count; ++*done) {
         uint32_t ones[SKETCH_DIMENSIONS] = {0};
-        if (!is_replaced && sketch_has_surrogate(&texts[*done]))
+        if (!is_replaced && sketch_operations->surrogate(&texts[*done]))
             return SKETCH_SURROGATE;
         features[*done] = count_text(&texts[*done], window, ones);
         if (features[*done] > MOZ_TOKENS_MAX)

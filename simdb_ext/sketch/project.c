@@ -54,8 +54,9 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
     scratch->counted = 0;
     scratch->is_incomplete = 0;
     scratch->is_full = 0;
-    memset(scratch->sums, 0, sizeof scratch->sums);
     scratch->total = 0;
+    if (!is_whole(settings))
+        memset(scratch->sums, 0, sizeof scratch->sums);
     if (is_bagged(settings))
         sketch_bag_clear(&scratch->bag, expected);
     if (settings->counting == SKETCH_BINARY)
@@ -237,7 +238,7 @@ enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_
         const struct sketch_text *text = &texts[*done];
         if (features[*done] >= 0)
             continue;
-        if (!settings->is_replaced && sketch_has_surrogate(text))
+        if (!settings->is_replaced && sketch_operations->surrogate(text))
             return SKETCH_SURROGATE;
         read_text(text, settings, scratch);
         enum sketch_outcome outcome = finish(scratch, settings, *done, weights, features);

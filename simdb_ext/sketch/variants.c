@@ -20,6 +20,8 @@
 #include "text/cut_scalar.h"
 #include "text/fold_avx512.h"
 #include "text/fold_scalar.h"
+#include "text/surrogate_avx2.h"
+#include "text/surrogate_scalar.h"
 #include "text/words_avx2.h"
 #include "text/words_avx512.h"
 #include "text/words_scalar.h"
@@ -40,6 +42,7 @@
 
 static const struct sketch_operations scalar = {
     .name = "scalar",
+    .surrogate = surrogate_scalar,
     .words = words_scalar,
     .cut = cut_scalar,
     .cut_spaces = cut_spaces_scalar,
@@ -61,6 +64,7 @@ static const struct sketch_operations scalar = {
 /* An operation without code for an instruction set has its scalar function there. */
 static const struct sketch_operations avx2 = {
     .name = "avx2",
+    .surrogate = surrogate_avx2,
     .words = words_avx2,
     .cut = cut_avx2,
     .cut_spaces = cut_spaces_scalar,
@@ -79,6 +83,7 @@ static const struct sketch_operations avx2 = {
 
 static const struct sketch_operations avx512 = {
     .name = "avx512",
+    .surrogate = surrogate_avx2,
     .words = words_avx512,
     .cut = cut_avx512,
     .cut_spaces = cut_spaces_scalar,

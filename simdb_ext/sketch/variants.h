@@ -15,6 +15,7 @@
 #include "minhash/minima.h"
 #include "text/cut.h"
 #include "text/fold.h"
+#include "text/surrogate.h"
 #include "text/words.h"
 #include "weights/counts.h"
 #include "weights/idf.h"
@@ -25,6 +26,7 @@
 struct sketch_operations {
     const char *name; /* of the variant */
 
+    sketch_surrogate_function *surrogate;
     sketch_words_function *words;
     sketch_cut_function *cut;
     sketch_cut_function *cut_spaces;

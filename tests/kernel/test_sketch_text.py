@@ -261,6 +261,21 @@ def test_equal_features_by_the_thousand_are_all_counted(compiled: Any, unit: str
     assert_same(compiled, texts, unit=unit, shingle=2)
 
 
+@pytest.mark.parametrize("shingle", [1, 2, 5])
+def test_texts_of_any_number_of_words_are_counted_alike(compiled: Any, shingle: int) -> None:
+    words = [f"{'w' * (i % 20)}{i * i}" for i in range(260)]
+    texts = [" ".join(words[:count]) for count in range(260)]
+
+    assert_same(compiled, texts, shingle=shingle)
+
+
+def test_blocks_of_features_are_counted_alike(compiled: Any) -> None:
+    numbers = [*range(4020, 4110, 7), 8100, 8128, 8150]
+    texts = [" ".join(map(str, range(count))) for count in numbers]
+
+    assert_same(compiled, texts, shingle=1)
+
+
 def test_many_texts_are_taken_in_chunks(compiled: Any) -> None:
     texts = [f"text number {i} of many" if i % 3 else "\u5317" for i in range(3000)]
 
@@ -295,6 +310,17 @@ def test_what_is_no_text_is_replaced_if_asked(kernel: Any, unit: str) -> None:
     wanted, wanted_features = kernel.project_texts(mended, **options)
     np.testing.assert_array_equal(weights, wanted)
     np.testing.assert_array_equal(features, wanted_features)
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF])
+@pytest.mark.parametrize("letter", ["\u0416", "\U0001f600"])
+def test_a_surrogate_is_found_at_any_place(compiled: Any, letter: str, code: int) -> None:
+    texts = [letter * at + chr(code) + letter * (70 - at) for at in range(71)]
+    texts += [letter + "a" * at + chr(code) for at in range(40)]
+
+    for text in texts:
+        with pytest.raises(InputError, match="document 1 has a lone surrogate"):
+            compiled.project_texts(["\ud7ff\ue000" * 20 + letter, text], **OPTIONS)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@
 
 #if CPU_X86
 
-/* The low half of 64 by 64 bits: AVX2 multiplies 32 by 32 bits, and of both crossed products only the
-   low halves count. */
+/* AVX2 multiplies 32 by 32 bits.  Of both crossed products only the low half counts, so one
+   instruction makes both. */
 CPU_AVX2 static inline __m256i mix_product_avx2(__m256i words, uint64_t factor)
 {
     __m256i both = _mm256_set1_epi64x((int64_t)factor);

@@ -22,7 +22,8 @@ CPU_AVX2 static inline void load_tokens_avx2(const uint8_t *text, const uint32_t
     *high = _mm256_unpackhi_epi64(even, odd);
 }
 
-/* Hash four tokens, the results of tokens of 16 bytes and more are wrong; return a mask of these. */
+/* Hash four tokens.  Of tokens of 16 bytes and more the results are wrong; return a mask of these
+   tokens. */
 CPU_AVX2 static inline int hash_four_avx2(const uint8_t *text, const uint32_t *starts,
                                           const uint32_t *stops, uint32_t seed, uint64_t *first,
                                           uint64_t *second)

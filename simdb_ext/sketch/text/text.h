@@ -29,9 +29,6 @@ struct sketch_tokens {
     uint32_t *stops;
 };
 
-/* Return whether there is a lone surrogate, which UTF-8 cannot encode. */
-int sketch_has_surrogate(const struct sketch_text *text);
-
 int sketch_is_ascii(const uint8_t *content, int64_t length);
 
 #endif
