@@ -9,8 +9,10 @@ when a process forks or ends.
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from itertools import chain, islice
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 from simdb.checks import shown
@@ -24,6 +26,8 @@ AHEAD = 2
 PARTS = 2
 # A part of fewer documents would not be worth a thread.
 LEAST = 256
+# How long to wait for the thread that reads ahead, when it is no longer needed, at a time.
+TAKEN_SECONDS = 0.01
 # So many results of a stream are made ahead.
 BEGUN = 32
 
@@ -90,6 +94,48 @@ def mapped(
                 yield running.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
+    """Yield `items`; if there are several threads, one of them takes the next few meanwhile.
+
+    The items are then taken in that thread, one after the other.  An error that they raise is
+    raised in its turn.  When the iterator ends, or is closed, no item is being taken any more.
+    """
+    if threads == 1:
+        yield from items
+        return
+    queue: Any = import_module("queue")
+    taken = queue.Queue(AHEAD)
+    is_over = Event()
+
+    def take() -> None:
+        end: tuple[bool, Any] = (True, None)
+        try:
+            for item in items:
+                taken.put((False, item))
+                if is_over.is_set():
+                    return
+        except BaseException as error:
+            end = (True, error)
+        taken.put(end)
+
+    taker = Thread(target=take, name="simdb-reading", daemon=True)
+    taker.start()
+    try:
+        while True:
+            is_end, item = taken.get()
+            if not is_end:
+                yield item
+            elif item is not None:
+                raise item
+            else:
+                return
+    finally:
+        is_over.set()
+        while taker.is_alive():
+            with suppress(queue.Empty):
+                taken.get(timeout=TAKEN_SECONDS)
 
 
 def in_rounds(

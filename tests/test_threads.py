@@ -8,7 +8,7 @@ import pytest
 
 from simdb import threads
 from simdb.errors import OptionError
-from simdb.threads import in_rounds, mapped, parts_of, streamed, thread_count
+from simdb.threads import in_rounds, mapped, parts_of, read_ahead, streamed, thread_count
 
 COUNTS = pytest.mark.parametrize("number", [1, 2, 5])
 
@@ -109,6 +109,64 @@ def test_no_call_runs_and_no_thread_is_left_after_the_end(is_closed):
     found.close() if is_closed else list(found)
 
     assert threading.active_count() == before
+
+
+@COUNTS
+@pytest.mark.parametrize("size", [0, 1, 30])
+def test_what_is_read_ahead_comes_in_its_order(number, size):
+    assert list(read_ahead(range(size), number)) == list(range(size))
+
+
+@COUNTS
+def test_an_error_of_what_is_read_ahead_is_raised_in_its_turn(number):
+    def items():
+        yield from range(5)
+        raise ValueError("no more items")
+
+    found = read_ahead(items(), number)
+
+    assert [next(found) for _ in range(5)] == list(range(5))
+    with pytest.raises(ValueError, match="no more items"):
+        next(found)
+
+
+def test_a_few_items_are_read_ahead_in_another_thread():
+    takers, reached = [], threading.Event()
+
+    def items():
+        for each in count():
+            takers.append(threading.get_ident())
+            if each == threads.AHEAD:
+                reached.set()
+            yield each
+
+    found = read_ahead(items(), 2)
+    next(found)
+    reached.wait(10)
+    found.close()
+
+    assert threading.get_ident() not in takers
+    assert len(takers) <= 2 * threads.AHEAD + 3
+
+
+@pytest.mark.parametrize("read", [0, 1, 7])
+def test_nothing_is_read_any_more_after_the_end(read):
+    before = threading.active_count()
+    ended = []
+
+    def items():
+        try:
+            yield from range(1000)
+        finally:
+            ended.append(True)
+
+    found = read_ahead(items(), 2)
+    for _ in range(read):
+        next(found)
+    found.close()
+
+    assert threading.active_count() == before
+    assert len(ended) == (read > 0)
 
 
 @COUNTS

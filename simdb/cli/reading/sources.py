@@ -30,6 +30,7 @@ from simdb.cli.reading.records import (
 )
 from simdb.cli.reading.table_records import load_parquet, read_parquet, read_table
 from simdb.errors import InputError
+from simdb.threads import read_ahead, thread_count
 
 JSON_LINES = (".jsonl", ".ndjson")
 JSON = ".json"
@@ -56,8 +57,10 @@ def read_sources(
 ) -> Found:
     """Yield all records of all sources in order, each file once.
 
-    Files and folders in `excluded` are left out when a folder is read.
+    Files and folders in `excluded` are left out when a folder is read.  If there are several
+    threads, one reads a little ahead.
     """
+    threads = thread_count()
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
     for source in sources:
@@ -68,9 +71,11 @@ def read_sources(
         if is_under(place, passed):
             continue
         if os.path.isdir(source):
-            yield from batched(read_folder(source, reading, passed | hidden))
+            yield from read_ahead(batched(read_folder(source, reading, passed | hidden)), threads)
         else:
-            yield from _read_file(source, reading)
+            # A pipe can let a reader wait for ever, so only the caller's thread reads it.
+            number = threads if os.path.isfile(source) else 1
+            yield from read_ahead(_read_file(source, reading), number)
         passed.add(place)
 
 
