@@ -134,7 +134,10 @@ def _write_sealed(
     for row in rows:
         merged = merged_into(row, [run.info for run in runs])
         parts = [run for run in runs if run.info in merged]
-        learn(writer, row, staging.dead, store.options, merged=parts, before=source)
+        learn(
+            writer, row, staging.dead, store.options, merged=parts, before=source,
+            threads=staging.threads,
+        )  # fmt: skip
     unchanged = [run.info for run in base.runs if run.info.start < rows[0].start]
     for run in base.runs[len(unchanged) :]:
         drop_run(writer, run)

@@ -11,6 +11,7 @@ the same as before.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.run import Run, Source
 from simdb.storage.runs.samples import SAMPLED_PAIRS_MAX, put_sample
+from simdb.threads import mapped
 from simdb.values import WEIGHTED
 
 # One document in so many is looked up, but not fewer and not more than these.
@@ -53,6 +55,7 @@ def learn(
     *,
     merged: Sequence[Run] | None = None,
     before: Source | None = None,
+    threads: int = 1,
 ) -> None:
     """Store the sample of a run that the transaction has written with these options.
 
@@ -64,7 +67,7 @@ def learn(
     source = writer.store.source(inside=writer.transaction)
     run = Run(info)
     most = math.inf if merged is None else PROBES_MOST
-    found = [sample_of(run, source, options, dead, probes_most=most)]
+    found = [sample_of(run, source, options, dead, probes_most=most, threads=threads)]
     if merged is not None and before is not None:
         width = _width(run, source)
         for each in merged:
@@ -95,6 +98,7 @@ def sample_of(
     dead: Bitmap | None,
     *,
     probes_most: float = math.inf,
+    threads: int = 1,
 ) -> F32:
     """Return the sample of a run: float32[k, 4], see `polytope_reach.Sample`.
 
@@ -130,8 +134,8 @@ def sample_of(
         probes = options.polytopes * probe_count(threshold[0], width)
         asked = asked[: max(int(probes_most / probes), BATCH)]
     found, total = [nothing], 0
-    for start in range(0, len(asked), BATCH):
-        rows, count = _rows(lookup, asked[start : start + BATCH])
+    batches = (asked[start : start + BATCH] for start in range(0, len(asked), BATCH))
+    for rows, count in mapped(partial(_rows, lookup), batches, threads):
         found.append(rows)
         total += count
         if total > MATCHES_MOST:

@@ -221,7 +221,8 @@ class Staging:
             sealed, start = self.sealed, self.next_ordinal
             for delta in self._delta_parts():
                 # The run gets its number when it is written.
-                run = seal(delta, self._store.keying, -1, self._store.options.header_offset)
+                offset = self._store.options.header_offset
+                run = seal(delta, self._store.keying, -1, offset, self.threads)
                 sealed = self._merged([*sealed, run])
             self.kept = None
             # No exception can come between these: a document is in the delta or in a run.
@@ -279,7 +280,9 @@ class Staging:
         if start == len(counts) - 1:
             return sealed
         names = table_names(self._store.options)
-        merged = merge_in_memory(sealed[start:], self._source, table_names=names)
+        merged = merge_in_memory(
+            sealed[start:], self._source, table_names=names, threads=self.threads
+        )
         return [*sealed[:start], merged]
 
     def _join(self) -> Delta:

@@ -16,7 +16,11 @@ from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.run import Run, Segment, Source
 from simdb.storage.runs.table import Table, directory_bits, make_table, run_info, table_with_room
+from simdb.threads import mapped
 from simdb.values import offsets_of
+
+# Merging fewer documents would not be worth several threads.
+THREADED_DOCUMENTS = 1 << 14
 
 
 def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
@@ -41,13 +45,19 @@ def merge_tables(tables: Sequence[Table], into: Table | None = None) -> Table:
     return left[0]
 
 
-def merge_in_memory(runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes]) -> Run:
+def merge_in_memory(
+    runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes], threads: int = 1
+) -> Run:
     """Merge runs that follow each other into one run in memory; nothing is left out."""
-    tables = {}
-    for name in (*table_names, layout.IDS):
+
+    def merge(name: bytes) -> Table:
         merged = merge_tables([run.named_table(name, source) for run in runs])
         bits = directory_bits(name, len(merged.keys), source.header_offset)
-        tables[name] = make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
+        return make_table(merged.keys, merged.ordinals, bits, is_sorted=True)
+
+    names = (*table_names, layout.IDS)
+    threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
+    tables = dict(zip(names, mapped(merge, names, threads), strict=True))
     info = run_info(
         runs[-1].info.number,
         runs[0].info.start,

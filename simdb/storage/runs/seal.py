@@ -1,6 +1,7 @@
 """Sealing: a run in memory made of the documents of the delta."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,46 +12,74 @@ from simdb.storage import codec, layout
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.runs.run import Run, Segment, as_segment
-from simdb.storage.runs.table import directory_bits, make_table, run_info
+from simdb.storage.runs.table import Table, directory_bits, make_table, run_info
+from simdb.threads import mapped, parts_of
 from simdb.values import WEIGHTED
 
+# Documents whose keys in the cross-polytope tables are made at a time.
+KEYED_DOCUMENTS = 1 << 16
 # The sub-database of a table, the keys of its entries, and their ordinals.
 Columns = tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+# Makes the columns of one table, not yet sorted.
+Making = Callable[[], Columns]
 
 
-def seal(delta: DeltaView, keying: Keying, number: int, header_offset: int) -> Run:
+def seal(
+    delta: DeltaView, keying: Keying, number: int, header_offset: int, threads: int = 1
+) -> Run:
     """Make a run in memory of all documents of the delta; `header_offset`: see `header_bits`."""
     batch = delta.batch
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
     weighted = np.flatnonzero(batch.states == WEIGHTED)
-    tables = {
-        name: make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
-        for name, keys, ordinals in chain(
-            _keyed(delta, keying),
-            _keyed_by_weights(batch.vectors[weighted], every[weighted], keying),
-            [(layout.IDS, _allocated(batch.hashes), _allocated(every))],
-        )
-    }
+
+    def make(columns: Making) -> tuple[bytes, Table]:
+        name, keys, ordinals = columns()
+        return name, make_table(keys, ordinals, directory_bits(name, len(keys), header_offset))
+
+    makings = chain(
+        _keyed(delta, keying),
+        _keyed_by_weights(batch.vectors[weighted], every[weighted], keying, threads),
+        [lambda: (layout.IDS, _allocated(batch.hashes), _allocated(every))],
+    )
+    tables = dict(mapped(make, makings, threads))
     counts = {name: len(table.keys) for name, table in tables.items()}
     info = run_info(number, delta.start, delta.stop, counts, len(weighted))
     return Run(info, tables, list(_cut(delta.start, batch)))
 
 
-def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Columns]:
-    """Yield the keys of all documents with features in each table, not yet sorted."""
-    for table in range(keying.table_count):
+def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:
+    """Yield what makes the columns of each table of all documents with features."""
+
+    def columns(table: int) -> Columns:
         keys = codec.allocate(np.uint64, len(delta.searchable))
         keying.write_keys(delta.searchable, keys, table)
-        yield layout.table_name(table), keys, _allocated(delta.ordinals)
+        return layout.table_name(table), keys, _allocated(delta.ordinals)
+
+    return (partial(columns, table) for table in range(keying.table_count))
 
 
 def _keyed_by_weights(
-    vectors: npt.NDArray[np.uint8], ordinals: npt.NDArray[np.uint32], keying: Keying
-) -> Iterator[Columns]:
-    """Yield the keys of documents with weights in each cross-polytope table, not yet sorted."""
-    if len(vectors):
-        for table, keys in enumerate(keying.polytopes.keys(vectors)):
-            yield layout.polytope_name(table), _allocated(keys), _allocated(ordinals)
+    vectors: npt.NDArray[np.uint8],
+    ordinals: npt.NDArray[np.uint32],
+    keying: Keying,
+    threads: int,
+) -> Iterator[Making]:
+    """Yield what makes the columns of each cross-polytope table of documents with weights."""
+    if not len(vectors):
+        return
+    every = np.empty((keying.polytopes.table_count, len(vectors)), np.uint64)
+
+    def fill(part: slice) -> None:
+        every[:, part] = keying.polytopes.keys(vectors[part])
+
+    for _ in mapped(fill, parts_of(len(vectors), threads, most=KEYED_DOCUMENTS), threads):
+        pass
+
+    def columns(table: int) -> Columns:
+        return layout.polytope_name(table), _allocated(every[table]), _allocated(ordinals)
+
+    for table in range(len(every)):
+        yield partial(columns, table)
 
 
 def _cut(start: int, batch: Batch) -> Iterator[Segment]:
