@@ -15,7 +15,7 @@ CPU_AVX2 static inline __m256i mix_product_avx2(__m256i words, uint64_t factor)
     __m256i both = _mm256_set1_epi64x((int64_t)factor);
     __m256i swapped = _mm256_set1_epi64x((int64_t)(factor << 32 | factor >> 32));
     __m256i crossed = _mm256_mullo_epi32(words, swapped);
-    __m256i high = _mm256_and_si256(crossed, _mm256_set1_epi64x(-1LL << 32));
+    __m256i high = _mm256_and_si256(crossed, _mm256_set1_epi64x(INT64_MIN >> 31));
     __m256i sum = _mm256_add_epi64(_mm256_mul_epu32(words, both), high);
     return _mm256_add_epi64(sum, _mm256_slli_epi64(crossed, 32));
 }
