@@ -234,9 +234,10 @@ def test_signatures_of_different_kinds_do_not_compare(kernel):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize("count", [1, 3, 4, 9])
 @pytest.mark.parametrize(("bands", "rows"), [(1, 1), (1, 16), (3, 5), (16, 1)])
-def test_band_keys_are_those_of_the_definition(kernel, dtype, bands, rows):
-    minima = np.random.default_rng(1).integers(0, 2**32, (3, 16), np.uint32).astype(dtype)
+def test_band_keys_are_those_of_the_definition(kernel, dtype, count, bands, rows):
+    minima = np.random.default_rng(1).integers(0, 2**32, (count, 16), np.uint32).astype(dtype)
 
     keys = kernel.band_keys(minima, bands=bands, rows=rows)
 
