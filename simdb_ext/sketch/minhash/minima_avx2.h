@@ -1,4 +1,4 @@
-/* 32 permutations at a time; their multipliers, increments and minima stay in registers. */
+/* 64 permutations at a time; their minima stay in registers. */
 
 #ifndef SIMDB_MINIMA_AVX2_H
 #define SIMDB_MINIMA_AVX2_H
@@ -38,7 +38,7 @@ shift_some_avx2(const struct minima_family *family, int first, const int width,
     const __m256i *multipliers = (const __m256i *)(family->multipliers + first);
     const __m256i *increments = (const __m256i *)(family->increments + first);
     __m256i *minima = (__m256i *)(values + first);
-    __m256i factors[4], added[4], least[4];
+    __m256i factors[8], added[8], least[8];
 
     for (int j = 0; j < width; j++) {
         factors[j] = low_words_avx2(_mm256_loadu_si256(multipliers + 2 * j),
@@ -63,6 +63,8 @@ CPU_AVX2 static void minima_shift_avx2(const struct minima_family *family,
 {
     int first = 0;
 
+    for (; first + 64 <= family->count; first += 64)
+        shift_some_avx2(family, first, 8, features, count, values);
     for (; first + 32 <= family->count; first += 32)
         shift_some_avx2(family, first, 4, features, count, values);
     for (; first < family->count; first += 8)
