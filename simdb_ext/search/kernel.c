@@ -9,8 +9,10 @@
 #include "weigh_scalar.h"
 
 #if CPU_X86
+#include "flip_avx2.h"
 #include "flip_avx512.h"
 #include "key_bmi2.h"
+#include "level_avx2.h"
 #include "level_avx512.h"
 #include "measure_avx2.h"
 #include "measure_avx512.h"
@@ -31,8 +33,8 @@ static const struct search_kernel scalar = {
 
 static const struct search_kernel avx2 = {
     "avx2", permute_bmi2, restore_bmi2, is_reached_first_bmi2, measure_avx2, measure_avx2,
-    weigh_avx2, weigh_pairs_avx2, flip_scalar, level_floats_scalar, level_wholes_scalar,
-    level_packed_scalar, rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
+    weigh_avx2, weigh_pairs_avx2, flip_avx2, level_floats_avx2, level_wholes_avx2,
+    level_packed_avx2, rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
 };
 
 static const struct search_kernel avx512 = {
