@@ -129,6 +129,13 @@ def verify_value(key: bytes, value: Any) -> None:
         raise CorruptError(f"{name(kind, key)} is not what was written: its checksum differs")
 
 
+def present(kind: bytes, key: bytes, value: Any, subdatabase: bytes) -> Any:
+    """Return a stored value; CorruptError if it is None, which says that there is none."""
+    if value is None:
+        raise CorruptError(f"{name(kind, key)} is missing from {subdatabase.decode()}")
+    return value
+
+
 def name(kind: bytes, key: bytes) -> str:
     """Name a value for a message."""
     return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"

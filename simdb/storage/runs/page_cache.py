@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 # Of madvise(2).  POPULATE_READ waits until all pages are read; WILL_NEED, for systems without it,
 # only starts reading.
-WILL_NEED, DO_NOT_NEED, POPULATE_READ = 3, 4, 22
+RANDOM, WILL_NEED, DO_NOT_NEED, POPULATE_READ = 1, 3, 4, 22
 
 _MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix" else None
 _PAGE_BYTES = mmap.PAGESIZE
@@ -31,8 +31,15 @@ def is_mapped(array: npt.NDArray[Any]) -> bool:
 
 def fetch(array: npt.NDArray[Any]) -> None:
     """Read all pages of an array into memory, or start reading them."""
-    if array.nbytes >= _PAGE_BYTES and not _advise(array, POPULATE_READ):
+    if array.nbytes >= _PAGE_BYTES:
+        # Pages of which `expect_random` was told would otherwise be read one by one.
         _advise(array, WILL_NEED)
+        _advise(array, POPULATE_READ)
+
+
+def expect_random(array: npt.NDArray[Any]) -> None:
+    """Let the system read single pages of a mapped array, not their neighbours too."""
+    _advise(array, RANDOM)
 
 
 def give_back(array: npt.NDArray[Any]) -> None:

@@ -21,7 +21,9 @@ from simdb.errors import ClosedError, CorruptError
 from simdb.storage import codec, layout
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.gate import Holder
+from simdb.storage.environment.mapped import map_start, mapped_value
 from simdb.storage.environment.reading import get_value, values_from
+from simdb.storage.files.memory import memory_bytes
 from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
@@ -90,7 +92,9 @@ def _segment(start: int, batch: Batch, offsets: npt.NDArray[np.uint32]) -> Segme
 class Source:
     """A read transaction, from which the values of stored runs are fetched."""
 
-    __slots__ = ("_environment", "_is_lent", "_reading", "header_offset", "holder", "width")
+    __slots__ = (
+        "_environment", "_is_lent", "_reading", "_start", "header_offset", "holder", "width",
+    )  # fmt: skip
 
     def __init__(
         self, environment: Environment, width: int, header_offset: int, *, inside: Any = None
@@ -107,6 +111,7 @@ class Source:
         self.holder: Holder | None = None
         self._reading = Lock()
         self._is_lent = inside is not None
+        self._start = 0  # the address of the map, once it is known
         if inside is None:
             self.holder = environment.begin()
         else:
@@ -134,21 +139,35 @@ class Source:
             raise ClosedError("the snapshot or transaction that this comes from has ended")
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
-        """Return the array stored under `key` of a sub-database; CorruptError if it is missing."""
-        return codec.decode_array(kind, key, self.value(name, kind, key), dtype)
+        """Return the array stored under `key`; if it is large, its pages are not read yet.
+
+        CorruptError if it is missing.
+        """
+        found = self.find(name, key) if self._is_lent else self._find_mapped(name, key)
+        return codec.decode_array(kind, key, codec.present(kind, key, found, name), dtype)
+
+    @property
+    def is_larger_than_memory(self) -> bool:
+        """Whether the data file is larger than the memory that this process may use."""
+        return self._environment.used_bytes > memory_bytes()
 
     def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
         """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
-        value = self.find(name, key)
-        if value is None:
-            raise CorruptError(f"{codec.name(kind, key)} is missing from {name.decode()}")
-        return value
+        return codec.present(kind, key, self.find(name, key), name)
+
+    def _find_mapped(self, name: bytes, key: bytes) -> Any:
+        # LMDB notes in the transaction what it has read, and threads may share a verb's work.
+        with self._reading:
+            if not self._start:
+                manifest = self.handle(layout.MANIFEST)
+                self._start = map_start(self.transaction, manifest, layout.MANIFEST_KEY)
+            place = {"start": self._start, "used_bytes": self._environment.used_bytes}
+            return mapped_value(self.transaction, self.handle(name), key, **place)
 
     def find(self, name: bytes, key: bytes) -> Any:
         """Return the bytes stored under `key` of a sub-database; None if there are none."""
-        # LMDB notes in the transaction what it has read, and threads may share a verb's work.
         with self._reading:
-            return get_value(self.transaction, self._environment.subdatabase(name), key)
+            return get_value(self.transaction, self.handle(name), key)
 
     def handle(self, name: bytes) -> Any:
         """Return LMDB's handle of a sub-database."""
@@ -308,7 +327,7 @@ class Run:
                     f"run {self.info.number} of {name.decode()} has {len(array)} entries,"
                     f" but the manifest says {count}"
                 )
-            parts.append(self._noted(array))
+            parts.append(self._noted(array, source))
         key = layout.table_key(self.info.number, layout.DIRECTORY)
         directory = source.fetch(name, layout.TABLE_KINDS[layout.DIRECTORY], key, "<u4")
         if stored_bits(name, directory, count, source.header_offset) is None:
@@ -316,7 +335,7 @@ class Run:
                 f"the directory of run {self.info.number} of {name.decode()} has"
                 f" {len(directory)} entries, which do not fit {count} keys"
             )
-        return Table(parts[0], parts[1], self._noted(directory))
+        return Table(parts[0], parts[1], self._noted(directory, source))
 
     def _fetch_column(self, column: int, number: int, source: Source) -> npt.NDArray[Any]:
         start, stop = self.segment_range(number)
@@ -340,9 +359,12 @@ class Run:
         array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
         return self._noted(array)
 
-    def _noted(self, fetched: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _noted(self, fetched: npt.NDArray[Any], source: Source | None = None) -> npt.NDArray[Any]:
+        """Remember an array if it is mapped; with a `source`, it is read here and there."""
         if page_cache.is_mapped(fetched):
             self._mapped.append(fetched)
+            if source is not None and source.is_larger_than_memory:
+                page_cache.expect_random(fetched)
         return fetched
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simdb.storage.records.tombstones import Bitmap
+from simdb.storage.runs import page_cache
 from simdb.storage.runs.merge import merge_tables, without
 from simdb.storage.runs.table import Table, table_with_room
 
@@ -46,6 +47,10 @@ class TableMerge:
             Table(table.keys[start:stop], table.ordinals[start:stop], table.directory)
             for table, start, stop in zip(tables, self._positions, stops, strict=True)
         ]
+        for part in parts:
+            if page_cache.is_mapped(part.keys):
+                page_cache.fetch(part.keys)
+                page_cache.fetch(part.ordinals)
         if dead is not None:
             parts = [without(part, dead) for part in parts]
         count = sum(len(part.keys) for part in parts)

@@ -1,0 +1,142 @@
+"""Large values are found in the map without reading their pages."""
+
+import numpy as np
+import pytest
+from soundness import TINY
+
+import simdb
+from simdb.storage import layout
+from simdb.storage.environment.mapped import map_start, mapped_value
+from simdb.storage.files import memory
+from simdb.storage.runs import page_cache, run
+
+COUNT = 20_000
+BITS = np.arange(COUNT, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+KEY = layout.table_key(0, layout.KEYS)
+
+
+@pytest.fixture
+def large(open_database):
+    database = open_database(options=simdb.Options(polytopes=0), durability="none")
+    database.insert_many(range(COUNT), BITS)
+    return database
+
+
+@pytest.fixture
+def found(large):
+    """Return a function that finds a value, with the parts of the state that it needs."""
+    environment = large._store.environment
+    with large._store.state() as state:
+        transaction = state.source.transaction
+        manifest = environment.subdatabase(layout.MANIFEST)
+        begin = map_start(transaction, manifest, layout.MANIFEST_KEY)
+
+        def find(name, key, *, start=begin, used_bytes=environment.used_bytes):
+            handle = environment.subdatabase(name)
+            expected = transaction.get(key, db=handle)
+            value = mapped_value(transaction, handle, key, start=start, used_bytes=used_bytes)
+            return value, expected
+
+        yield find
+
+
+def address(value):
+    return np.frombuffer(value, np.uint8).ctypes.data
+
+
+@pytest.mark.parametrize("column", list(layout.TABLE_KINDS))
+@pytest.mark.parametrize("name", [layout.IDS, layout.table_name(0), layout.table_name(3)])
+def test_a_large_value_is_found_where_it_lies(found, name, column):
+    value, expected = found(name, layout.table_key(0, column))
+
+    assert (address(value), len(value)) == (address(expected), len(expected))
+    assert value.readonly
+
+
+def test_a_small_value_is_found_too(found):
+    value, expected = found(layout.META, layout.OPTIONS_KEY)
+
+    assert bytes(value) == bytes(expected)
+
+
+def test_there_is_no_value_under_an_unknown_key(found):
+    assert found(layout.IDS, layout.table_key(7, layout.KEYS)) == (None, None)
+    assert found(layout.DELTA, b"x") == (None, None)
+
+
+@pytest.mark.parametrize("wrong", [{"start": 4096}, {"start": 0}, {"used_bytes": 8192}])
+def test_pages_that_do_not_fit_are_left_to_the_binding(found, wrong):
+    value, expected = found(layout.IDS, KEY, **wrong)
+
+    assert address(value) == address(expected)
+
+
+def test_a_map_without_a_manifest_has_no_known_place(large):
+    environment = large._store.environment
+    with environment.reading() as transaction:
+        assert map_start(transaction, environment.subdatabase(layout.DELTA), b"none") == 0
+
+
+def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
+    monkeypatch.setattr(run, "memory_bytes", lambda: 1)
+    advised = []
+    advise = page_cache._advise
+    monkeypatch.setattr(
+        page_cache, "_advise", lambda array, advice: advised.append(advice) or advise(array, advice)
+    )
+    with simdb.open(large.path, "w", durability="none") as database:
+        database.insert_many(range(COUNT, COUNT + 5000), BITS[:5000] ^ np.uint64(1))
+        found = [match.id for match in database.query(int(BITS[77]), distance=1)]
+        some = database.query_many(BITS[:100], distance=1, memory_limit=100_000)
+        database.compact()
+
+        assert found == [77, COUNT + 77]
+        assert len(some.ids) == 200
+        assert page_cache.RANDOM in advised
+        assert database.query(int(BITS[4999]), distance=0)[0].id == 4999
+
+
+def test_tables_are_not_read_ahead_of_need(tmp_path):
+    with simdb.open(tmp_path / "db", options=TINY) as database:
+        database.insert_many(range(10), BITS[:10])
+
+        with database._store.state() as state:
+            assert not state.source.is_larger_than_memory
+
+
+@pytest.fixture
+def in_group(monkeypatch, tmp_path):
+    (tmp_path / "self").write_text("3:cpu:/\n0::/inner/own\n")
+    path = memory.Path
+    monkeypatch.setattr(
+        memory,
+        "Path",
+        lambda name: tmp_path / "self" if name == "/proc/self/cgroup" else path(name),
+    )
+    yield tmp_path / "groups"
+    memory.memory_bytes.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"inner/own": "1000000"}, 1_000_000),
+        ({"inner/own": "max\n", "inner": "2000000\n"}, 2_000_000),
+        ({"inner/own": "3000000", "inner": "max"}, 3_000_000),
+    ],
+)
+def test_the_memory_is_that_of_the_control_group(monkeypatch, in_group, files, expected):
+    for name, text in files.items():
+        (in_group / name).mkdir(parents=True, exist_ok=True)
+        (in_group / name / "memory.max").write_text(text)
+    monkeypatch.setattr(memory, "LIMITS", ((in_group, "memory.max"),))
+    memory.memory_bytes.cache_clear()
+
+    assert memory.memory_bytes() == expected
+
+
+def test_without_control_groups_the_memory_is_that_of_the_machine(monkeypatch, in_group):
+    monkeypatch.setattr(memory, "LIMITS", ((in_group, "memory.max"),))
+    memory.memory_bytes.cache_clear()
+
+    assert memory.memory_bytes() > 100_000_000
