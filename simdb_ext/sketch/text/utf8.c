@@ -9,6 +9,9 @@
 #define LATIN_LEAD_MAX 0xC3
 #define WIDE_LEAD 0xF0
 
+/* Bytes looked at together where a text is ASCII for a while. */
+#define STRIDE 64
+
 /* Return whether a word of 8 bytes is ASCII. */
 static inline int is_ascii_word(const uint8_t *content)
 {
@@ -16,6 +19,17 @@ static inline int is_ascii_word(const uint8_t *content)
 
     memcpy(&word, content, sizeof word);
     return (word & HIGH_BITS) == 0;
+}
+
+/* Return whether STRIDE bytes are ASCII. */
+static inline int is_ascii_stride(const uint8_t *content)
+{
+    uint64_t words[STRIDE / 8], bits = 0;
+
+    memcpy(words, content, sizeof words);
+    for (int i = 0; i < STRIDE / 8; i++)
+        bits |= words[i];
+    return (bits & HIGH_BITS) == 0;
 }
 
 /* Return the number of bytes of the character that begins here, not ASCII; 0 if it is invalid. */
@@ -58,6 +72,9 @@ int utf8_measure(const uint8_t *content, int64_t length, int64_t *count)
                 lead_max = content[i];
             i += bytes;
             *count += 1;
+        } else if (length - i >= STRIDE && is_ascii_stride(content + i)) {
+            i += STRIDE;
+            *count += STRIDE;
         } else if (length - i >= 8 && is_ascii_word(content + i)) {
             i += 8;
             *count += 8;
