@@ -17,6 +17,8 @@ from simdb.errors import InputError
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
+CHARACTER_BYTES = 4  # of a character in UTF-8, at most
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextColumn(Sequence[str | bytes | None]):
@@ -53,6 +55,12 @@ class TextColumn(Sequence[str | bytes | None]):
         """Return the texts at some positions, in that order."""
         places = np.asarray(positions, np.intp)
         return TextColumn(self.addresses[places], self.lengths[places], self.owners, self.is_binary)
+
+    def heads(self) -> Iterator[str]:
+        """Yield at least the first character of each text, and at most its first four bytes."""
+        lengths = np.minimum(self.lengths, CHARACTER_BYTES)
+        for address, length in zip(self.addresses.tolist(), lengths.tolist(), strict=True):
+            yield ctypes.string_at(address, length).decode("utf-8", "ignore") if length > 0 else ""
 
     def check_known(self, start: int) -> None:
         """Raise InputError for a null; the message numbers the texts from `start`."""

@@ -35,6 +35,10 @@ def test_slices_choices_and_joined_columns_share_the_memory():
     assert joined([part]) is part
 
 
+def test_the_head_of_a_text_has_its_first_character():
+    assert [head[:1] for head in COLUMN.heads()] == ["r", "\u660e", "g", "", "", ""]
+
+
 def test_a_null_is_refused_with_its_position():
     COLUMN[:4].check_known(0)
 

@@ -85,7 +85,7 @@ def _print_calibration(database: simdb.Database, made: Any, *, as_json: bool) ->
     print_rows(map(_in_words, curve), CURVE_COLUMNS, as_json=as_json)
 
 
-def _texts(intake: Intake, sketch: simdb.TextSketch) -> list[str]:
+def _texts(intake: Intake, sketch: simdb.TextSketch) -> list[Any]:
     """Return the texts of all records."""
     return [text for batch in intake.batches(sketch) for text in batch.texts]
 

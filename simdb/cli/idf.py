@@ -1,7 +1,7 @@
 """Command idf: computes the weights of features from many documents."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
@@ -61,6 +61,6 @@ def idf(
         raise Exit(FINDINGS)
 
 
-def _texts(intake: Intake, sketch: simdb.TextSketch) -> Iterator[str]:
+def _texts(intake: Intake, sketch: simdb.TextSketch) -> Iterator[Any]:
     for batch in intake.batches(sketch):
         yield from batch.texts

@@ -10,12 +10,16 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from simdb.cli.reading.records import InputId, Problem, Record, place
+from simdb.text_column import TextColumn
+from simdb.text_column import joined as joined_columns
 
 # How much `batched` collects.
 COLLECTED_RECORDS = 1024
 COLLECTED_BYTES = 1 << 22
 
 Value = TypeVar("Value")
+# A column is valid UTF-8 without nulls.
+Texts = list[str] | TextColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,7 +30,7 @@ class Batch:
     """
 
     ids: list[InputId]
-    texts: list[str]
+    texts: Texts
     sources: list[str]
     positions: list[int]
     sizes: list[int]
@@ -47,7 +51,13 @@ class Batch:
 
     def chosen(self, positions: Sequence[int]) -> "Batch":
         """Return only the documents at `positions`, in that order."""
-        return self._columns(lambda column: [column[at] for at in positions])
+        return self._columns(
+            lambda column: (
+                column.chosen(positions)
+                if isinstance(column, TextColumn)
+                else [column[at] for at in positions]
+            )
+        )
 
     def _columns(self, change: Callable[[Any], Any]) -> "Batch":
         """Return a batch with `change` applied to every column."""
@@ -114,13 +124,20 @@ def joined(batches: Sequence[Batch]) -> Batch:
         return batches[0]
     return Batch(
         ids=_chained(each.ids for each in batches),
-        texts=_chained(each.texts for each in batches),
+        texts=_joined_texts([each.texts for each in batches]),
         sources=_chained(each.sources for each in batches),
         positions=_chained(each.positions for each in batches),
         sizes=_chained(each.sizes for each in batches),
         lines=_complete(_chained(each.lines or [None] * len(each) for each in batches)),
         fields=_known(_chained(each.fields or [None] * len(each) for each in batches)),
     )
+
+
+def _joined_texts(parts: list[Texts]) -> Texts:
+    columns = [part for part in parts if isinstance(part, TextColumn)]
+    if len(columns) == len(parts):
+        return joined_columns(columns)
+    return [text for part in parts for text in part if isinstance(text, str)]
 
 
 def _chained(columns: Iterable[Iterable[Value]]) -> list[Value]:

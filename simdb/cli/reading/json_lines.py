@@ -11,27 +11,16 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from simdb.cli.reading.batch import Batch, Found, batch_of, batched
+from simdb.cli.reading.batch import Found, batch_of, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained, is_wide
+from simdb.cli.reading.id_column import with_ids
 from simdb.cli.reading.line_parser import LineParser, line_parser
-from simdb.cli.reading.records import (
-    ID_BYTES_MAX,
-    InputId,
-    Problem,
-    Reading,
-    Record,
-    make_id,
-    make_record,
-    place,
-)
+from simdb.cli.reading.records import Problem, Reading, Record, make_record, place
 from simdb.errors import InputError
 
 BLOCK_BYTES = 1 << 20
 # After an error in the middle of a compressed file, no more than one piece before it is lost.
 PIECE_BYTES = 1 << 16
-# Shorter ids are not too long, however many bytes a character takes.
-PLAIN_CHARACTERS = ID_BYTES_MAX // 4
-INT_MIN, INT_STOP = -(2**63), 2**64
 
 
 class Pieces(Protocol):
@@ -112,7 +101,7 @@ class _Lines:
     def found(self, block: bytes, parser: LineParser | None) -> Found:
         """Yield what the lines of a block hold; without `parser`, the standard library parses."""
         is_short = len(block) <= DOCUMENT_BYTES_MAX
-        if parser is not None and is_short and parser.accepts(block, self._lines):
+        if parser is not None and is_short and parser.accepts(block):
             yield from self._parsed(parser)
         else:
             yield from batched(self._records())
@@ -160,65 +149,19 @@ class _Lines:
     def _columns(self, values: list[Any], start: int) -> Found:
         """Yield the columns of parsed lines from number `start` of the block on."""
         stop = start + len(values)
-        positions = list(range(self._first + start, self._first + stop))
-        given = [value.id for value in values]
-        ids = plain_ids(given, self._reading, self._name, positions)
-        problems: list[tuple[int, str]] = []
-        if ids is None:
-            ids, problems = self._checked_ids(given, positions)
         lines = self._lines[start:stop]
-        batch = Batch(
-            ids=ids,
+        return with_ids(
+            [value.id for value in values],
+            self._reading,
+            name=self._name,
+            positions=range(self._first + start, self._first + stop),
             texts=[value.text for value in values],
-            sources=[self._name] * len(values),
-            positions=positions,
             sizes=[len(line) + 1 for line in lines],
             lines=[line.strip() for line in lines] if self._reading.has_lines else None,
         )
-        at = 0
-        for wrong, reason in problems:
-            if at < wrong:
-                yield batch.part(at, wrong)
-            yield self._problem(positions[wrong], reason)
-            at = wrong + 1
-        if at < len(batch):
-            yield batch.part(at, len(batch)) if at else batch
-
-    def _checked_ids(
-        self, given: list[Any], positions: list[int]
-    ) -> tuple[list[InputId], list[tuple[int, str]]]:
-        """Return an id for each record, and the place of each bad one with the reason."""
-        ids: list[InputId] = []
-        problems = []
-        for at, id in enumerate(given):
-            try:
-                ids.append(make_id(id, self._reading, place(self._name, positions[at])))
-            except InputError as error:
-                ids.append("")
-                problems.append((at, str(error)))
-        return ids, problems
 
     def _problem(self, position: int, reason: str) -> Problem:
         return Problem(self._name, place(self._name, position), reason)
-
-
-def plain_ids(
-    given: list[Any], reading: Reading, name: str, positions: list[int]
-) -> list[InputId] | None:
-    """Return what `make_id` returns for each id; None if they must be looked at one by one."""
-    kinds = set(map(type, given))
-    if kinds == {int}:
-        if reading.has_int_ids:
-            return given if min(given) >= INT_MIN and max(given) < INT_STOP else None
-        texts = [str(id) for id in given]
-        return [*texts] if max(map(len, texts)) <= PLAIN_CHARACTERS else None
-    if reading.has_int_ids:
-        return None
-    if kinds == {str}:
-        return given if "" not in given and max(map(len, given)) <= PLAIN_CHARACTERS else None
-    if kinds == {type(None)} and len(place(name, positions[-1])) <= PLAIN_CHARACTERS:
-        return [place(name, position) for position in positions]
-    return None
 
 
 def _loaded(text: str) -> Any:

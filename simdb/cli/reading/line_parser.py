@@ -11,6 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from simdb import kernel
 from simdb.cli.reading.records import Reading
 
 DIGITS = b"0123456789"
@@ -29,9 +30,9 @@ class LineParser:
         self._refusals = (msgspec.MsgspecError, ValueError, RecursionError)
         self._digits_max = getattr(sys, "get_int_max_str_digits", int)()
 
-    def accepts(self, block: bytes, lines: list[bytes]) -> bool:
-        """Return whether the parser refuses all that `json` refuses in the `lines` of a block."""
-        return is_utf8(block, lines) and not has_number(block, self._digits_max)
+    def accepts(self, block: bytes) -> bool:
+        """Return whether the parser refuses all that `json` refuses in lines of this block."""
+        return kernel.is_utf8(block) and not has_number(block, self._digits_max)
 
     def parse(self, lines: Iterator[bytes]) -> list[Any]:
         """Parse lines up to the first one that is refused; return objects with `text` and `id`."""
@@ -48,17 +49,6 @@ def line_parser(reading: Reading) -> LineParser | None:
         return LineParser(import_module("msgspec"), reading)
     except (ImportError, ValueError):
         return None
-
-
-def is_utf8(block: bytes, lines: list[bytes]) -> bool:
-    """Return whether the `lines` of a block are valid UTF-8."""
-    if block.isascii():
-        return True
-    try:
-        b"\n".join([line for line in lines if not line.isascii()]).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def has_number(block: bytes, digits_max: int) -> bool:

@@ -2,9 +2,11 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from simdb.cli.output.render import plain
+from simdb.cli.reading.batch import Texts
+from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
 
 LOOKED_AT_CHARACTERS = 4096
@@ -15,10 +17,11 @@ HTML_START = re.compile(
 )
 
 
-def page_position(texts: Sequence[str]) -> int | None:
+def page_position(texts: Texts) -> int | None:
     """Return the position of the first text that begins like HTML; None if none does."""
     # Few texts pass the quick test of `_may_begin`.
-    pages = (at for at, text in enumerate(texts) if _may_begin(text) and _begins(text))
+    heads = texts.heads() if isinstance(texts, TextColumn) else texts
+    pages = (at for at, head in enumerate(heads) if _may_begin(head) and _begins(texts[at]))
     return next(pages, None)
 
 

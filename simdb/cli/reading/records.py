@@ -131,6 +131,16 @@ def place(source: str, position: int) -> str:
     return f"{source}:{position}" if position else source
 
 
+def check_column(header: list[str], reading: Reading) -> None:
+    """Raise InputError unless a column of a table is called as the text field."""
+    if reading.text_field not in header:
+        shown = ", ".join(repr(each[:40]) for each in header[:8])
+        raise InputError(
+            f"no column {reading.text_field!r}; use --text-field to name the column with the text"
+            f" (found: {shown})"
+        )
+
+
 def byte_count(text: str) -> int:
     """Return the number of bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

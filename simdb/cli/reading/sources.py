@@ -19,6 +19,7 @@ from simdb.cli.reading.content import (
 )
 from simdb.cli.reading.content import read_text as read_content
 from simdb.cli.reading.json_records import read_json, read_json_lines
+from simdb.cli.reading.parquet_records import load_parquet, read_parquet
 from simdb.cli.reading.records import (
     Problem,
     Reading,
@@ -28,7 +29,7 @@ from simdb.cli.reading.records import (
     valid_name,
     valid_text,
 )
-from simdb.cli.reading.table_records import load_parquet, read_parquet, read_table
+from simdb.cli.reading.table_records import read_table
 from simdb.errors import InputError
 from simdb.threads import read_ahead, thread_count
 
@@ -173,7 +174,7 @@ def _read_file(path: str, reading: Reading) -> Found:
     name = valid_name(path)
     kind = name.lower()
     if kind.endswith(PARQUET):
-        return _guarded(name, batched(read_parquet(path, name, reading)))
+        return _guarded(name, read_parquet(path, name, reading))
     kind = kind.removesuffix(COMPRESSED)
     if kind.endswith(JSON_LINES):
         return _guarded(name, read_json_lines(path, name, reading))

@@ -116,7 +116,7 @@ def test_msgspec_parses_usual_lines():
     parsed = parser.parse(iter(lines))
 
     assert [(each.id, each.text) for each in parsed] == [(1, "a"), (None, "b")]
-    assert parser.accepts(b"\n".join(lines), lines)
+    assert parser.accepts(b"\n".join(lines))
 
 
 def test_a_line_is_kept_byte_for_byte_without_the_white_space_around_it():

@@ -402,6 +402,57 @@ def test_parquet_gives_a_record_for_each_row():
         assert [problem.where for problem in problems] == ["a.parquet:3"]
 
 
+def test_parquet_columns_give_what_single_rows_give():
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = ["one", "\u660e", "", None, "caf\xe9", "x" * 5000]
+    ids = ["a", "", None, "d", "\u660e" * 400, "f"]
+    names = ["string", "large", "dictionary", "binary", "number"]
+    columns = [arrow.array(texts), arrow.array(texts, arrow.large_string()),
+               arrow.array(texts).dictionary_encode(),
+               arrow.array([each and each.encode() for each in texts], arrow.binary()),
+               arrow.array([1, 2, 3, 4, 5, 6])]  # fmt: skip
+    table = arrow.table([*columns, arrow.array(ids)], names=[*names, "id"])
+    parquet.write_table(table, "whole.parquet", row_group_size=4)
+    parquet.write_table(table.slice(4), "part.parquet")
+
+    for name in names:
+        for source in ("whole.parquet", "part.parquet"):
+            quick = read(source, text_field=name, has_lines=False, has_fields=False)
+            slow = read(source, text_field=name, has_lines=True, has_fields=False)
+
+            assert [replace(each, line=None) for each in slow[0]] == quick[0]
+            assert slow[1] == quick[1]
+
+
+def test_parquet_texts_that_are_not_utf8_are_problems():
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = arrow.array([b"one", b"caf\xe9"]).view(arrow.string())
+    parquet.write_table(arrow.table({"text": texts}), "a.parquet")
+
+    records, problems = read("a.parquet", has_lines=False, has_fields=False)
+
+    assert records == []
+    assert [problem.where for problem in problems] == ["a.parquet"]
+
+
+def test_table_columns_give_what_single_rows_give():
+    lines = ["id,text,text,n", "a,-,one,1", ',-,"two\nlines",2', "c,-,caf\xe9,3", "\u660e,-,four,x"]
+    wrong = ["e,-,x", "\xe9" * 600 + ",-,x,4", '"f,-', "g,-,six,5"]
+    write("a.csv", "\n".join(lines).encode())
+    write("b.csv", "\n".join([*lines, *wrong]).encode())
+    write("c.csv", "\n".join(lines).encode("latin-1", "replace"))
+
+    for source in ("a.csv", "b.csv", "c.csv"):
+        quick = read(source, has_lines=False, has_fields=False)
+        slow = read(source, has_lines=True, has_fields=False)
+
+        assert [replace(each, line=None) for each in slow[0]] == quick[0]
+        assert slow[1] == quick[1]
+    assert ids_and_texts(quick[0])[:2] == [("a", "one"), ("c.csv:3", "two\nlines")]
+
+
 def test_an_invalid_parquet_file_and_a_missing_column_are_problems():
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

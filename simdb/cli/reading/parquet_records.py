@@ -1,0 +1,96 @@
+"""Parquet records: reads the rows of Parquet files as batches of records.
+
+The texts stay where Arrow has put them.  Rows with a null or an invalid text, and rows that are
+kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from simdb.arrow import load_arrow
+from simdb.arrow_texts import text_column
+from simdb.cli.reading.batch import Found, batched
+from simdb.cli.reading.content import CONTENT_ERRORS, explained
+from simdb.cli.reading.id_column import with_ids
+from simdb.cli.reading.records import (
+    Problem,
+    Reading,
+    Record,
+    byte_count,
+    check_column,
+    make_record,
+    place,
+)
+from simdb.text_column import TextColumn
+
+READ_ROWS = 1024
+READ_BYTES = 1 << 20  # of each column at a time
+
+
+def read_parquet(path: str, name: str, reading: Reading) -> Found:
+    """Yield the records of a Parquet file."""
+    arrow, parquet = load_parquet()
+    try:
+        # Otherwise pyarrow reads whole row groups ahead.
+        with parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False) as file:
+            names = list(file.schema_arrow.names)
+            check_column(names, reading)
+            chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
+            columns = None if reading.is_whole else chosen
+            position = 1
+            for rows in file.iter_batches(READ_ROWS, columns=columns):
+                texts = None if reading.is_whole else _texts(rows, reading, arrow)
+                if texts is None or not len(texts):
+                    yield from batched(_records(rows, reading, name, position))
+                else:
+                    yield from with_ids(
+                        _ids(rows, reading),
+                        reading,
+                        name=name,
+                        positions=range(position, position + len(texts)),
+                        texts=texts,
+                        sizes=texts.lengths.tolist(),
+                    )
+                position += rows.num_rows
+    except arrow.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")
+
+
+def load_parquet() -> tuple[Any, Any]:
+    """Return the modules that read Parquet; raise OptionError if they are not installed."""
+    purpose = "reading Parquet"
+    return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
+
+
+def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:
+    """Return the column with the texts; None if rows must be looked at one by one."""
+    if len(set(rows.schema.names)) < rows.num_columns:
+        return None
+    array = rows.column(reading.text_field)
+    column = text_column(array)
+    if column is None or column.is_binary or (column.lengths < 0).any():
+        return None
+    try:
+        array.validate(full=True)
+    except arrow.ArrowException:
+        return None
+    return column
+
+
+def _ids(rows: Any, reading: Reading) -> list[Any]:
+    """Return what the id column holds; None for each row without such a column."""
+    if reading.id_field not in rows.schema.names:
+        return [None] * int(rows.num_rows)
+    ids: list[Any] = rows.column(reading.id_field).to_pylist()
+    return ids
+
+
+def _records(rows: Any, reading: Reading, name: str, first: int) -> Iterator[Record | Problem]:
+    for position, row in enumerate(rows.to_pylist(), first):
+        try:
+            text = row[reading.text_field]
+            size = byte_count(text) if isinstance(text, str) else 0
+            yield make_record(row, reading, source=name, position=position, size_bytes=size)
+        except CONTENT_ERRORS as error:
+            yield Problem(name, place(name, position), explained(error))
