@@ -1,4 +1,4 @@
-"""Arrow: the door to pyarrow, and tables of ids, distances and similarities.
+"""Arrow: the door to pyarrow; arrays that are given, and tables of ids, distances, similarities.
 
 pyarrow is optional (`pip install 'simdb[arrow]'`) and loaded when first needed.  A column of ids
 has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the
@@ -19,6 +19,9 @@ from simdb.errors import InputError, OptionError
 REMEDY = "needs pyarrow: pip install 'simdb[arrow]'"
 IDS = ("auto", "text")
 INT64_MAX = 2**63 - 1
+STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
+# Types whose values become Python objects faster through numpy.
+SWIFT = ("int", "uint", "string", "large_string", "binary", "large_binary")
 
 Columns = dict[str, Any]
 
@@ -30,6 +33,34 @@ def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
         return import_module(module)
     except ImportError as error:
         raise OptionError(f"{purpose} {REMEDY}") from error
+
+
+def arrays_of(values: Any) -> list[Any]:
+    """Return the arrays of pyarrow that hold `values`, at least one; none for other objects.
+
+    An object of another library is taken through the Arrow interface that it offers.
+    """
+    if not hasattr(values, STREAM) and not hasattr(values, ARRAY):
+        return []
+    try:
+        arrow = load_arrow("an Arrow array")
+        if isinstance(values, arrow.Array | arrow.ChunkedArray):
+            whole = values
+        elif hasattr(values, STREAM):
+            whole = arrow.chunked_array(values)
+        else:
+            whole = arrow.array(values)
+    except (OptionError, TypeError, ValueError, NotImplementedError):
+        return []
+    if isinstance(whole, arrow.Array):
+        return [whole]
+    return list(whole.chunks) or [arrow.array([], whole.type)]
+
+
+def listed(values: Any) -> list[Any] | None:
+    """Return the values of an Arrow array as Python objects; None for another object."""
+    arrays = arrays_of(values)
+    return [value for array in arrays for value in _objects(array)] if arrays else None
 
 
 def read_batches(
@@ -67,6 +98,13 @@ def checked_arrow(ids: str) -> Any:
 def id_text(id: Any) -> str:
     """Write an id as text: numbers in decimal, bytes in hexadecimal digits."""
     return id.hex() if isinstance(id, bytes) else str(id)
+
+
+def _objects(array: Any) -> list[Any]:
+    """Return the values of one array of pyarrow as Python objects."""
+    is_swift = str(array.type).rstrip("0123456789") in SWIFT and not array.null_count
+    values = array.to_numpy(zero_copy_only=False).tolist() if is_swift else array.to_pylist()
+    return list(values)
 
 
 def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids: str) -> Any:

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from simdb.arrow import load_arrow
-from simdb.errors import InputError, OptionError
+from simdb.arrow import arrays_of
+from simdb.errors import InputError
 from simdb.text_column import I64, U64, TextColumn, joined
 
-STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 # A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four of
 # its bytes, the number of its buffer and its place there.
 VIEW_WORDS = 4
@@ -31,31 +30,11 @@ def text_column(documents: Any) -> TextColumn | None:
     """
     if isinstance(documents, TextColumn):
         return documents
-    if not hasattr(documents, STREAM) and not hasattr(documents, ARRAY):
-        return None
-    chunks = _chunks(documents)
-    columns = [_column(chunk) for chunk in chunks]
+    columns = [_column(array) for array in arrays_of(documents)]
     found = [column for column in columns if column is not None]
     if not found or len(found) < len(columns):
         return None
     return joined(found)
-
-
-def _chunks(documents: Any) -> list[Any]:
-    """Return the arrays of pyarrow that hold these documents; none if pyarrow cannot read them."""
-    try:
-        arrow = load_arrow("an Arrow array")
-        if isinstance(documents, arrow.Array | arrow.ChunkedArray):
-            whole = documents
-        elif hasattr(documents, STREAM):
-            whole = arrow.chunked_array(documents)
-        else:
-            whole = arrow.array(documents)
-    except (OptionError, TypeError, ValueError, NotImplementedError):
-        return []
-    if isinstance(whole, arrow.Array):
-        return [whole]
-    return list(whole.chunks) or [arrow.array([], whole.type)]
 
 
 def _column(array: Any) -> TextColumn | None:

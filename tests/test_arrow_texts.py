@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.arrow import listed
 from simdb.arrow_texts import text_column
 from simdb.text_column import TextColumn
 
@@ -241,3 +242,36 @@ def test_invalid_utf8_in_an_array_is_refused_or_replaced():
 
     wanted = simdb.fingerprints(["red", "caf\ufffd au lait"])
     np.testing.assert_array_equal(found.bits, wanted.bits)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, -(2**63), 2**63 - 1], arrow.int64()), ([0, 2**64 - 1], arrow.uint64()),
+        ([1, None, 3], arrow.int32()), (["a", "", "\u660e"], arrow.string()),
+        (["a", None], arrow.large_string()), (["a", "b" * 20], arrow.string_view()),
+        ([b"\xff", b""], arrow.binary()), ([b"a", b""], arrow.large_binary()), ([], arrow.int8()),
+        ([1.5, 2.5], arrow.float64()), ([True, False], arrow.bool_()),
+        (["a", "b", "a"], arrow.dictionary(arrow.int8(), arrow.string())),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_values_of_an_array_become_the_objects_that_pyarrow_makes(values, kind):
+    array = arrow.array(values, getattr(kind, "value_type", kind)).cast(kind)
+    chunked = arrow.chunked_array([array[:1], array[1:]])
+
+    for given in (array, chunked, ForeignStream(array)):
+        found = listed(given)
+
+        assert found == values
+        assert list(map(type, found)) == list(map(type, values))
+    assert listed(values) is None
+
+
+def test_ids_can_be_an_array_of_another_library(tmp_path):
+    ids = ForeignArray(arrow.array([7, 8], arrow.uint64()))
+
+    with simdb.open(tmp_path / "db") as db:
+        db.insert_many(ids, ["red fox", "blue whale"])
+
+        assert list(db) == [7, 8]

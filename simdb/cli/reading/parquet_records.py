@@ -7,7 +7,7 @@ kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and r
 from collections.abc import Iterator
 from typing import Any
 
-from simdb.arrow import load_arrow
+from simdb.arrow import listed, load_arrow
 from simdb.arrow_texts import text_column
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, explained
@@ -82,8 +82,7 @@ def _ids(rows: Any, reading: Reading) -> list[Any]:
     """Return what the id column holds; None for each row without such a column."""
     if reading.id_field not in rows.schema.names:
         return [None] * int(rows.num_rows)
-    ids: list[Any] = rows.column(reading.id_field).to_pylist()
-    return ids
+    return listed(rows.column(reading.id_field)) or []
 
 
 def _records(rows: Any, reading: Reading, name: str, first: int) -> Iterator[Record | Problem]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.arrow import listed
 from simdb.arrow_texts import text_column
 from simdb.checks import called, shown
 from simdb.errors import InputError
@@ -34,10 +35,11 @@ def as_list(values: Any, what: str) -> list[Any]:
         raise InputError(
             f"{what} must be a list, array or iterator, got {type(values).__name__} {shown(values)}"
         )
-    if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
     if isinstance(values, np.ndarray) and values.ndim:
         return list(values.tolist())
+    objects = listed(values)
+    if objects is not None:
+        return objects
     try:
         return list(values)
     except TypeError as error:
