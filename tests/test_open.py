@@ -226,3 +226,17 @@ def test_a_read_only_directory_can_be_read_and_not_written(open_database, tmp_pa
     with simdb.open(tmp_path / "db", "r") as reader:
         assert list(reader) == [1]
     shutil.rmtree(tmp_path / "db", ignore_errors=True)
+
+
+def test_a_program_that_ends_without_closing_prints_nothing(tmp_path):
+    script = """
+import sys
+import simdb
+database = simdb.open(sys.argv[1], "c")
+database.insert(1, "some text")
+"""
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "db")]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert (done.stdout, done.stderr) == ("", "")

@@ -25,6 +25,9 @@ LONGEST_PAUSE_SECONDS = 0.02
 class FileLock:
     """One lock file, opened once; taken and released as often as needed."""
 
+    # When a process ends, this module may lose its names before its last objects are deleted.
+    _close_file = staticmethod(os.close)
+
     def __init__(self, path: str, *, is_made: bool = True) -> None:
         """Open the file at `path`; `is_made`: create it if it is missing.
 
@@ -56,7 +59,7 @@ class FileLock:
         """Close the file, which releases the lock unless a forked child still has it open."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
-            os.close(descriptor)
+            self._close_file(descriptor)
 
     @property
     def is_in_place(self) -> bool:
