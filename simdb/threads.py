@@ -139,13 +139,16 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
 
 
 def in_rounds(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, ahead: int = AHEAD
 ) -> Iterator[Result]:
     """Yield what `mapped` yields, but no call is running while the caller has a result.
 
     A stream that a user reads at leisure needs this: what it reads may end between two results.
+    Up to `ahead` results for each thread are in memory.
     """
-    yield from _in_rounds(function, items, threads, AHEAD * threads if threads > 1 else 1)
+    rest = iter(items)
+    while some := list(islice(rest, ahead * threads if threads > 1 else 1)):
+        yield from list(mapped(function, some, threads))
 
 
 def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) -> Iterator[Result]:
@@ -159,17 +162,9 @@ def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) ->
         stream = make()
         return list(islice(stream, BEGUN if threads > 1 else 0)), stream
 
-    for first, rest in _in_rounds(begin, streams, threads, threads):
+    for first, rest in in_rounds(begin, streams, threads, ahead=1):
         yield from first
         yield from rest
-
-
-def _in_rounds(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int, size: int
-) -> Iterator[Result]:
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield from list(mapped(function, some, threads))
 
 
 def _checked(name: str, threads: object) -> int:
