@@ -47,6 +47,8 @@ setup(
             "wraparound": False,
             "initializedcheck": False,
             "embedsignature": True,
+            # No module has state that threads share without a lock.
+            "freethreading_compatible": True,
         },
     )
 )

@@ -1,0 +1,107 @@
+"""Threads of one process that use a database at the same time, with or without a global lock."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+import simdb
+
+THREADS = 4
+METHODS = {
+    "exhaustive": simdb.Simhash(),
+    "bphs": simdb.Simhash(),
+    "psm": simdb.Simhash(),
+    "multiprobe": simdb.Simhash(),
+    "polytope": simdb.Simhash(),
+    "banding": simdb.Minhash(),
+}
+
+
+def texts_of(seed, count):
+    generator = np.random.default_rng(seed)
+    words = [f"word{at}" for at in range(40)]
+    texts = [" ".join(generator.choice(words, 30)) for _ in range(count)]
+    return texts + [f"{text} more" for text in texts]
+
+
+def in_threads(task):
+    """Return what `task` returns to each thread, which gets its number."""
+    barrier = Barrier(THREADS)
+
+    def begin(number):
+        barrier.wait(60)
+        return task(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_that_query_at_once_get_the_answers_of_one_thread(open_database, method):
+    database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
+    texts = texts_of(1, 60)
+    database.insert_many(range(len(texts)), texts)
+    asked = {"method": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
+    alone = [database.query(text, **asked) for text in texts]
+
+    found = in_threads(lambda _: [database.query(text, **asked) for text in texts])
+
+    assert found == [alone] * THREADS
+    assert sum(map(len, alone)) >= len(texts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_that_query_batches_at_once_get_the_answers_of_one_thread(open_database, method):
+    database = open_database(options=simdb.Options(sketch=METHODS[method], delta_documents=16))
+    texts = texts_of(2, 60)
+    database.insert_many(range(len(texts)), texts)
+    asked = {"method": method, "recall": 0.9} | ({"distance": 3} if method == "bphs" else {})
+    alone = database.query_many(texts, **asked)
+
+    found = in_threads(lambda _: [database.query_many(texts, **asked) for _ in range(10)])
+
+    assert {each.ordinals.tobytes() for part in found for each in part} == {
+        alone.ordinals.tobytes()
+    }
+
+
+def test_threads_that_share_stems_make_the_fingerprints_of_one_thread():
+    pytest.importorskip("snowballstemmer")
+    sketch = simdb.Simhash(stemming="english")
+    texts = texts_of(3, 200)
+    alone = simdb.fingerprints(texts, simdb.Simhash(stemming="english")).bits
+
+    found = in_threads(lambda _: simdb.fingerprints(texts, sketch).bits)
+
+    assert all(np.array_equal(each, alone) for each in found)
+
+
+def test_threads_that_insert_at_once_lose_nothing(open_database):
+    database = open_database()
+    texts = texts_of(4, 10)
+
+    in_threads(
+        lambda number: [database.insert(100 * number + at, text) for at, text in enumerate(texts)]
+    )
+
+    assert sorted(database) == [
+        100 * number + at for number in range(THREADS) for at in range(len(texts))
+    ]
+
+
+def test_threads_that_query_while_another_inserts_find_what_was_stored_before(open_database):
+    database = open_database()
+    texts = texts_of(5, 30)
+    database.insert_many(range(len(texts)), texts)
+    new = texts_of(6, 30)
+
+    def task(number):
+        if number == 0:
+            return [database.insert(1000 + at, text) for at, text in enumerate(new)]
+        return [{match.id for match in database.query(text)} for text in texts]
+
+    found = in_threads(task)[1:]
+
+    assert all(at in each for part in found for at, each in enumerate(part))
