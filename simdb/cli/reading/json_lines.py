@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import numpy as np
+
 from simdb.cli.reading.batch import Found, batch_of, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, DOCUMENT_BYTES_MAX, explained, is_wide
 from simdb.cli.reading.id_column import with_ids
@@ -21,6 +23,7 @@ from simdb.errors import InputError
 BLOCK_BYTES = 1 << 20
 # After an error in the middle of a compressed file, no more than one piece before it is lost.
 PIECE_BYTES = 1 << 16
+LINE_FEED = 10
 
 
 class Pieces(Protocol):
@@ -41,12 +44,11 @@ def read_lines(stream: io.BufferedReader, name: str, reading: Reading) -> Found:
     parser = line_parser(reading) if is_utf8 and not reading.has_fields else None
     lines = _Lines(name, reading, encoding)
     for block in blocks(pieces):
-        lines.take(block)
         yield from lines.found(block, parser)
 
 
 def blocks(source: Pieces) -> Iterator[bytes]:
-    """Yield the bytes of a stream in blocks of whole lines.
+    """Yield the bytes of a stream in blocks of whole lines; each line ends with a line feed.
 
     A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
     reading fails, the whole lines before the failure are yielded first.
@@ -75,9 +77,16 @@ def blocks(source: Pieces) -> Iterator[bytes]:
     if failure is not None:
         rest = rest[: rest.rfind(b"\n") + 1]
     if rest:
-        yield rest
+        yield rest if rest.endswith(b"\n") else rest + b"\n"
     if failure is not None:
         raise failure
+
+
+def sizes_of(block: bytes) -> list[int]:
+    """Return the number of bytes of each line, with its line feed."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == LINE_FEED)
+    sizes: list[int] = np.diff(ends, prepend=-1).tolist()
+    return sizes
 
 
 class _Lines:
@@ -91,20 +100,23 @@ class _Lines:
         self._lines: list[bytes] = []
         self._first = 1  # the number of the first line
 
-    def take(self, block: bytes) -> None:
-        """Go on to the next block."""
-        self._first += len(self._lines)
-        self._lines = block.split(b"\n")
-        if not self._lines[-1]:
-            self._lines.pop()
-
     def found(self, block: bytes, parser: LineParser | None) -> Found:
-        """Yield what the lines of a block hold; without `parser`, the standard library parses."""
+        """Yield what the next block holds; without `parser`, the standard library parses it."""
         is_short = len(block) <= DOCUMENT_BYTES_MAX
-        if parser is not None and is_short and parser.accepts(block):
-            yield from self._parsed(parser)
-        else:
+        if parser is None or not is_short or not parser.accepts(block):
+            self._lines = block.split(b"\n")[:-1]
             yield from batched(self._records())
+            self._first += len(self._lines)
+            return
+        values = parser.parse_block(block)
+        if values is None or self._reading.has_lines:
+            self._lines = block.split(b"\n")[:-1]
+        if values is not None:
+            yield from self._columns(values, 0, sizes_of(block))
+            self._first += len(values)
+        else:
+            yield from self._parsed(parser)
+            self._first += len(self._lines)
 
     def _records(self) -> Iterator[Record | Problem]:
         """Yield what the standard library makes of each line."""
@@ -120,7 +132,8 @@ class _Lines:
         while at < len(self._lines):
             values = parser.parse(source)
             if values:
-                yield from self._columns(values, at)
+                sizes = [len(line) + 1 for line in self._lines[at : at + len(values)]]
+                yield from self._columns(values, at, sizes)
             at += len(values)
             if at < len(self._lines):
                 found = self._record(at)
@@ -146,18 +159,18 @@ class _Lines:
         except CONTENT_ERRORS as error:
             return self._problem(position, explained(error))
 
-    def _columns(self, values: list[Any], start: int) -> Found:
+    def _columns(self, values: list[Any], start: int, sizes: list[int]) -> Found:
         """Yield the columns of parsed lines from number `start` of the block on."""
-        stop = start + len(values)
-        lines = self._lines[start:stop]
+        first, stop = self._first + start, start + len(values)
+        has_lines = self._reading.has_lines
         return with_ids(
             [value.id for value in values],
             self._reading,
             name=self._name,
-            positions=range(self._first + start, self._first + stop),
+            positions=range(first, first + len(values)),
             texts=[value.text for value in values],
-            sizes=[len(line) + 1 for line in lines],
-            lines=[line.strip() for line in lines] if self._reading.has_lines else None,
+            sizes=sizes,
+            lines=[line.strip() for line in self._lines[start:stop]] if has_lines else None,
         )
 
     def _problem(self, position: int, reason: str) -> Problem:

@@ -5,6 +5,7 @@ it accepts and `json` refuses is kept from it: bytes that are not UTF-8 in field
 and whole numbers with more digits than Python converts.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +16,8 @@ from simdb import kernel
 from simdb.cli.reading.records import Reading
 
 DIGITS = b"0123456789"
+# The id of the objects that mark ends of lines: a number that no file can know.
+MARK = 2**62 + int.from_bytes(os.urandom(7), "big")
 
 
 class LineParser:
@@ -26,13 +29,31 @@ class LineParser:
         kind = msgspec.defstruct(
             "Fields", [("text", str), ("id", Any, None)], rename=names, gc=False
         )
-        self._decode = msgspec.json.Decoder(kind).decode
+        decoder = msgspec.json.Decoder(kind)
+        self._decode, self._decode_all = decoder.decode, decoder.decode_lines
+        self._marker = b"\n%b\n" % msgspec.json.encode(kind("", MARK))
         self._refusals = (msgspec.MsgspecError, ValueError, RecursionError)
         self._digits_max = getattr(sys, "get_int_max_str_digits", int)()
 
     def accepts(self, block: bytes) -> bool:
         """Return whether the parser refuses all that `json` refuses in lines of this block."""
         return kernel.is_utf8(block) and not has_number(block, self._digits_max)
+
+    def parse_block(self, block: bytes) -> list[Any] | None:
+        """Parse lines that all end with a line feed, in one call; return what `parse` returns.
+
+        Returns None unless each line holds exactly one object that the parser accepts.  msgspec
+        reads the objects one after the other and does not look at line feeds, so an object that
+        marks its end is put after each line.
+        """
+        marked = block.replace(b"\n", self._marker)
+        count = (len(marked) - len(block)) // (len(self._marker) - 1)
+        try:
+            parsed = self._decode_all(marked)
+        except self._refusals:
+            return None
+        values, marks = parsed[::2], [each.id for each in parsed[1::2]]
+        return values if len(values) == count and marks == [MARK] * count else None
 
     def parse(self, lines: Iterator[bytes]) -> list[Any]:
         """Parse lines up to the first one that is refused; return objects with `text` and `id`."""

@@ -86,6 +86,7 @@ def read_without_msgspec(content, reading=SOME, name="a.jsonl"):
 )
 @example(lines=[b'{"text": "x", "n": 1', b'}{"text": "y"}'], ending=b"\n", reading=SOME)
 @example(lines=[b'{"text": "a"} {"text": "b"}', b""], ending=b"\n", reading=SOME)
+@example(lines=[b'{"text": "a", "n": [', b'], "id": 1}'], ending=b"\n", reading=SOME)
 @example(lines=[HUGE, b'{"text": "a", "n": "caf\xe9"}'], ending=b"", reading=SOME)
 def test_msgspec_finds_what_the_standard_library_finds(lines, ending, reading):
     pytest.importorskip("msgspec")
@@ -117,6 +118,31 @@ def test_msgspec_parses_usual_lines():
 
     assert [(each.id, each.text) for each in parsed] == [(1, "a"), (None, "b")]
     assert parser.accepts(b"\n".join(lines))
+
+
+def test_lines_are_parsed_in_one_call_only_if_each_holds_one_object():
+    pytest.importorskip("msgspec")
+    parser = line_parser(SOME)
+    two = b'{"text": "a"} {"text": "b"}\n'
+    torn = b'{"text": "a", "n": [\n]}\n'
+
+    parsed = parser.parse_block(b'{"text": "a"}\n{"text": "b", "id": 7}\n')
+
+    assert [(each.id, each.text) for each in parsed] == [(None, "a"), (7, "b")]
+    refused = (two, torn, two + torn, b"\n", b'{"text": "a"}\n\n', b'{"text": 1}\n')
+    assert [parser.parse_block(block) for block in refused] == [None] * 6
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 6])
+def test_one_bad_line_changes_nothing_for_the_others(count):
+    lines = [b'{"id": %d, "text": "t"}' % at for at in range(6)]
+    lines.insert(count, b'{"id": NaN, "text": "t", "n": [}')
+
+    found = read(b"\n".join(lines))
+
+    assert [each.where for each in found if isinstance(each, Problem)] == [f"a.jsonl:{count + 1}"]
+    assert [each.id for each in found if not isinstance(each, Problem)] == list("012345")
+    assert [each.size_bytes for each in found if not isinstance(each, Problem)] == [23] * 6
 
 
 def test_a_line_is_kept_byte_for_byte_without_the_white_space_around_it():
