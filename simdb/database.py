@@ -174,15 +174,15 @@ class Database(Reading, Writing):
         self._check_writable()
         return maintenance.calibration.calibrate(self._store, sample, seed, errors=errors)
 
-    def compact(self) -> "Compaction":
+    def compact(self, *, threads: int | None = None) -> "Compaction":
         """Merge all runs into one, drop deleted documents, and shrink the file.
 
         A database of an older version gets cross-polytope tables; older versions then refuse it.
         The file can shrink only while no other process has it open and no snapshot is open; the
-        `note` of the result says why it did not.
+        `note` of the result says why it did not.  `threads`: see `insert_many`.
         """
         self._check_writable()
-        done = maintenance.compaction.compact(self._store)
+        done = maintenance.compaction.compact(self._store, thread_count(threads))
         maintenance.calibration.calibrate_if_due(self._store)
         return done
 

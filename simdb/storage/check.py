@@ -26,7 +26,8 @@ from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merging import written_keys
-from simdb.storage.runs.run import Run, Source, run_keys
+from simdb.storage.runs.run import Run, run_keys
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, stored_bits
 from simdb.values import BARE, EMPTY, WEIGHTED
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from simdb.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.source import Source
 
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS

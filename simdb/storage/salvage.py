@@ -22,7 +22,8 @@ from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import decode_block
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
-from simdb.storage.runs.run import Run, Segment, Source, as_segment
+from simdb.storage.runs.run import Run, Segment, as_segment
+from simdb.storage.runs.source import Source
 from simdb.values import ORDINALS_MAX, WEIGHTED
 
 

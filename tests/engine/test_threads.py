@@ -131,6 +131,24 @@ def test_batches_match_the_same(open_database, tmp_path, kind, number):
 
 
 @MANY
+@EVERY_KIND
+def test_a_compacted_database_is_the_same(open_database, tmp_path, kind, number):
+    one, many = (filled(open_database, tmp_path, kind, each) for each in (1, number))
+    for database in (one, many):
+        database.delete_many(range(5, COUNT, 7))
+
+    one.compact(threads=1)
+    many.compact(threads=number)
+
+    assert list(many) == list(one)
+    assert len(many.stats().runs) == 1
+    assert list(many.find_all(threads=1)) == list(one.find_all(threads=1))
+    assert (tmp_path / f"{kind}-{number}" / "data.mdb").stat().st_size == (
+        (tmp_path / f"{kind}-1" / "data.mdb").stat().st_size
+    )
+
+
+@MANY
 def test_fingerprints_and_signatures_are_the_same(number):
     texts = near_texts()
 

@@ -8,7 +8,7 @@ import simdb
 from simdb.storage import layout
 from simdb.storage.environment.mapped import map_start, mapped_value
 from simdb.storage.files import memory
-from simdb.storage.runs import page_cache, run
+from simdb.storage.runs import page_cache, source
 
 COUNT = 20_000
 BITS = np.arange(COUNT, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -78,7 +78,7 @@ def test_a_map_without_a_manifest_has_no_known_place(large):
 
 
 def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypatch):
-    monkeypatch.setattr(run, "memory_bytes", lambda: 1)
+    monkeypatch.setattr(source, "memory_bytes", lambda: 1)
     advised = []
     advise = page_cache._advise
     monkeypatch.setattr(

@@ -41,8 +41,9 @@ from simdb.storage.records.metadata import encode_blocks, read_all
 from simdb.storage.records.tombstones import live_count, live_ordinals
 from simdb.storage.runs.pieces import pieces_of
 from simdb.storage.runs.rewriting import write_run
-from simdb.storage.runs.run import Source, as_segment
+from simdb.storage.runs.run import as_segment
 from simdb.storage.runs.seal import seal
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Put
 from simdb.storage.salvage import Part
 from simdb.storage.translation import MapFull
@@ -53,11 +54,14 @@ METADATA_GROUP = 4096
 U32 = npt.NDArray[np.uint32]
 
 
-def compact(store: Store) -> Compaction:
-    """Compact the database; the note of the result says why the file did not shrink."""
+def compact(store: Store, threads: int = 1) -> Compaction:
+    """Compact the database; the note of the result says why the file did not shrink.
+
+    `threads` make and merge the tables.
+    """
     with store.begin_write() as right:
         before = file_bytes(store)
-        store.with_room(lambda: _rewrite(store), right, before)
+        store.with_room(lambda: _rewrite(store, threads), right, before)
         store.take_options()
         note = shrink(store, right)
         return Compaction(before, file_bytes(store), note)
@@ -127,7 +131,7 @@ def _copy_into(store: Store, directory: str) -> None:
     copy_idf(store, directory)
 
 
-def _rewrite(store: Store) -> None:
+def _rewrite(store: Store, threads: int) -> None:
     """Write everything without gaps, unless it is so; `MapFull` if the map has no space for it."""
     with store.state() as state:
         source = state.source
@@ -139,10 +143,10 @@ def _rewrite(store: Store) -> None:
         ahead = Ahead(store, base.manifest, None)
         try:
             if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:
-                _write_ahead(ahead, base, source)
+                _write_ahead(ahead, base, source, threads)
             store.environment.write(
                 lambda transaction: _write_all(
-                    ahead, Writer(store, transaction), options, base, source
+                    ahead, Writer(store, transaction), options, base, source, threads
                 )
             )
         except MapFull:
@@ -162,7 +166,12 @@ def _is_compact(base: Contents) -> bool:
 
 
 def _write_all(
-    ahead: Ahead, writer: Writer, options: Options, base: Contents, source: Source
+    ahead: Ahead,
+    writer: Writer,
+    options: Options,
+    base: Contents,
+    source: Source,
+    threads: int,
 ) -> None:
     store = writer.store
     store.environment.check_pages()
@@ -175,12 +184,11 @@ def _write_all(
     rows = ahead.rows
     if count and not rows:
         if options == store.options:
-            put = writer.put
-            rows = _merge_runs(store, base, source, manifest.next_run, put, policy.COMPACTED_MOST)
+            rows = _merge_runs(store, base, source, manifest.next_run, writer.put, threads)
         else:
             rows = [_make_tables(writer, options, base, source, manifest.next_run)]
     for row in rows:
-        learn(writer, row, None, options)
+        learn(writer, row, None, options, threads=threads)
     for run in base.runs:
         drop_run(writer, run)
     drop_unfinished(writer, manifest.unfinished)
@@ -199,26 +207,26 @@ def _write_all(
     writer.put_manifest(store_polytopes(writer, manifest, options))
 
 
-def _write_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
+def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> None:
     """Write the new runs in commits of their own; nobody reads them before the last commit."""
-    longest = policy.COMPACTED_MOST
-    count = len(list(pieces_of(base.dead, base.manifest.next_ordinal, longest)))
+    pieces = pieces_of(base.dead, base.manifest.next_ordinal, policy.COMPACTED_MOST)
+    count = len(list(pieces))
     if count:
         number = ahead.begin(count)
-        rows = _merge_runs(ahead.store, base, source, number, ahead.put, longest)
+        rows = _merge_runs(ahead.store, base, source, number, ahead.put, threads)
         ahead.flush()
         ahead.rows = rows
 
 
 def _merge_runs(
-    store: Store, base: Contents, source: Source, number: int, put: Put, longest: int
+    store: Store, base: Contents, source: Source, number: int, put: Put, threads: int
 ) -> list[RunInfo]:
     """Write all documents that are not deleted as runs from `number` on."""
     runs = list(base.runs)
     if len(base.delta.batch):
-        runs.append(seal(base.delta, store.keying, -1, store.options.header_offset))
+        runs.append(seal(base.delta, store.keying, -1, store.options.header_offset, threads))
     rows: list[RunInfo] = []
-    for piece in pieces_of(base.dead, base.manifest.next_ordinal, longest):
+    for piece in pieces_of(base.dead, base.manifest.next_ordinal, policy.COMPACTED_MOST):
         inside = [run for run in runs if run.info.start < piece.stop]
         rows.append(
             write_run(
@@ -229,6 +237,7 @@ def _merge_runs(
                 table_names=table_names(store.options),
                 dead=base.dead,
                 piece=piece,
+                threads=threads,
             )
         )
     return rows

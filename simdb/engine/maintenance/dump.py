@@ -27,7 +27,8 @@ from simdb.storage.membership import Membership
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
-from simdb.storage.runs.run import Segment, Source, as_segment
+from simdb.storage.runs.run import Segment, as_segment
+from simdb.storage.runs.source import Source
 from simdb.storage.transfer.documents import pack_documents, parts_of
 from simdb.storage.transfer.frames import END, FrameWriter
 from simdb.storage.translation import translate

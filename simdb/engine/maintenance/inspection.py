@@ -32,7 +32,8 @@ from simdb.storage.environment.reading import get_value, statistics_of
 from simdb.storage.files.names import DATA_FILE
 from simdb.storage.files.pages import problems_of_pages
 from simdb.storage.records.tombstones import live_count
-from simdb.storage.runs.run import Run, Source, run_keys
+from simdb.storage.runs.run import Run, run_keys
+from simdb.storage.runs.source import Source
 from simdb.stored_options import encode_options
 
 REOPEN = "close the database in every process, then open it again"

@@ -52,7 +52,7 @@ from simdb.storage.files.names import IDF_FILE
 from simdb.storage.files.new_directory import made_beside
 from simdb.storage.records.batch import Batch, concatenate
 from simdb.storage.records.metadata import check_packed, encode_blocks, unpack_block
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.source import Source
 from simdb.storage.transfer.documents import unpack_documents
 from simdb.storage.transfer.frames import END, FrameReader
 from simdb.stored_options import decode_options

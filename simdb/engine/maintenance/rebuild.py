@@ -40,7 +40,8 @@ from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata
 from simdb.values import BARE, EMPTY
 

@@ -18,7 +18,8 @@ from simdb.index.permutation import Permutations
 from simdb.options import METHODS, Options
 from simdb.plan.problem import Criterion, Population
 from simdb.storage.records.delta import NO_DOCUMENTS
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, header_bits
 from simdb.values import EMPTY, WEIGHTED, Fingerprint, Sketches
 from simdb.vector_form import unpack

@@ -13,7 +13,8 @@ from simdb import kernel
 from simdb.engine.state.view import View
 from simdb.plan.polytope_reach import PolytopeRun, Sample, thresholds
 from simdb.storage.records.delta import NO_DOCUMENTS
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 from simdb.values import WEIGHTED
 
 F32 = npt.NDArray[np.float32]

@@ -16,7 +16,8 @@ from simdb.plan.polytope_reach import PolytopeRun
 from simdb.storage import layout
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.runs.columns import ColumnPart, LazyKernel, SealedParts
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 
 
 class Measuring(Protocol):

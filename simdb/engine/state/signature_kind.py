@@ -14,7 +14,7 @@ from simdb.index.bands import bands_of
 from simdb.options import MINHASH_METHODS, Options
 from simdb.plan.problem import BandedPopulation, Criterion
 from simdb.signatures import Signature
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import header_bits
 from simdb.values import EMPTY, Fingerprint, Sketches
 

@@ -27,7 +27,8 @@ from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
 from simdb.storage.records.metadata import read_all, read_metadata
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 from simdb.values import WEIGHTED, offsets_of
 
 U32 = npt.NDArray[np.uint32]

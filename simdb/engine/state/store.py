@@ -28,7 +28,7 @@ from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.source import Source
 from simdb.storage.translation import MapFull
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from simdb.plans import Plan
 from simdb.storage.records.delta import DeltaView, Keying
 from simdb.storage.records.tombstones import Bitmap, live_ordinals, with_room
 from simdb.storage.runs.columns import ColumnParts, FollowedKernel
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 from simdb.values import Fingerprint, Sketches
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from simdb.storage.records.manifest import Manifest, RunInfo, merged_into
 from simdb.storage.records.metadata import encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.rewriting import write_run
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 
 
 def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:

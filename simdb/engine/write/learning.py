@@ -26,8 +26,9 @@ from simdb.storage import layout
 from simdb.storage.records.delta import NO_DOCUMENTS
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
 from simdb.storage.runs.samples import SAMPLED_PAIRS_MAX, put_sample
+from simdb.storage.runs.source import Source
 from simdb.threads import mapped
 from simdb.values import WEIGHTED
 

@@ -11,7 +11,7 @@ from simdb.engine.write.writer import Writer, write_clusters
 from simdb.storage.contents import read_manifest
 from simdb.storage.environment.right import WriteRight
 from simdb.storage.membership import Membership, groups_of, rings
-from simdb.storage.runs.run import Source
+from simdb.storage.runs.source import Source
 
 U32 = npt.NDArray[np.uint32]
 

@@ -28,8 +28,9 @@ from simdb.storage.records.manifest import Manifest, Unfinished
 from simdb.storage.records.tombstones import Bitmap, Tombstones
 from simdb.storage.runs.merge import merge_in_memory
 from simdb.storage.runs.merging import Merging
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
 from simdb.storage.runs.seal import seal
+from simdb.storage.runs.source import Source
 from simdb.values import BARE, EMPTY, ORDINALS_MAX
 
 

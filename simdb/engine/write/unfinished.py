@@ -17,7 +17,8 @@ from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.manifest import Manifest, RunInfo, Unfinished, merged_into
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merging import Merging, steps_of, written_keys
-from simdb.storage.runs.run import Run, Source
+from simdb.storage.runs.run import Run
+from simdb.storage.runs.source import Source
 
 
 def begin_merge(manifest: Manifest, growth: int) -> Manifest:

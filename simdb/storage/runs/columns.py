@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.storage.records.delta import DeltaView
-from simdb.storage.runs.run import Run, Segment, Source, delta_segment
+from simdb.storage.runs.run import Run, Segment, delta_segment
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table
 
 U32 = npt.NDArray[np.uint32]

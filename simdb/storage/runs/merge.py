@@ -14,7 +14,8 @@ from simdb import kernel
 from simdb.storage import codec, layout
 from simdb.storage.records.batch import stored_offsets
 from simdb.storage.records.tombstones import Bitmap
-from simdb.storage.runs.run import Run, Segment, Source
+from simdb.storage.runs.run import Run, Segment
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Table, directory_bits, make_table, run_info, table_with_room
 from simdb.threads import mapped
 from simdb.values import offsets_of

@@ -23,7 +23,8 @@ from simdb.storage import layout
 from simdb.storage.records.manifest import RunInfo, Unfinished
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.merge import aligned_segment
-from simdb.storage.runs.run import Run, Segment, Source, put_segment
+from simdb.storage.runs.run import Run, Segment, put_segment
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
     Put,
     Table,

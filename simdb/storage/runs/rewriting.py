@@ -7,6 +7,7 @@ then its documents get new ordinals without gaps.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,17 @@ from simdb.storage.records.manifest import RunInfo
 from simdb.storage.records.tombstones import Bitmap, is_deleted
 from simdb.storage.runs.merge import aligned_segments, joined, slices, stored_columns, taken
 from simdb.storage.runs.pieces import Piece
-from simdb.storage.runs.run import Run, Segment, Source, put_segment
+from simdb.storage.runs.run import Run, Segment, put_segment
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import Put, Table, directory_bits, make_table, put_table, run_info
 from simdb.storage.runs.table_merge import TableMerge
+from simdb.threads import in_rounds
 from simdb.values import EMPTY, WEIGHTED
 
 # The entries of all sources that are merged at a time; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18
+# Of more documents than these, only one table at a time is merged in memory.
+THREADED_MOST = 1 << 22
 
 
 class Counts(NamedTuple):
@@ -50,18 +55,23 @@ def write_run(
     table_names: Sequence[bytes],
     dead: Bitmap | None,
     piece: Piece | None = None,
+    threads: int = 1,
 ) -> RunInfo:
     """Write `runs`, which follow each other, as run `number`; return its row of the manifest.
 
     `table_names`: the tables of keys.  `put(sub-database, key, value)` stores one value.  `dead`:
-    the tombstones.  `piece`: only these documents, renumbered.
+    the tombstones.  `piece`: only these documents, renumbered.  `threads` merge as many tables at a
+    time, unless these are so large that memory counts.
     """
     start, stop = runs[0].info.start, runs[-1].info.stop
     weighted_count = sum(run.info.weighted_count for run in runs)
     left_out = dead if piece is None else piece.left_out(stop)
     counts = _counts(runs, source, left_out)
-    for name in (*table_names, layout.IDS):
-        put_table(name, number, _merged(runs, name, source, left_out, piece, counts), put)
+    names = (*table_names, layout.IDS)
+    threads = threads if counts.live <= THREADED_MOST else 1
+    merge = partial(_merged, runs, source, left_out, piece, counts)
+    for name, merged in zip(names, in_rounds(merge, names, threads, ahead=1), strict=True):
+        put_table(name, number, merged, put)
     if piece is not None:
         start, stop, weighted_count = piece.first, piece.first + len(piece), counts.weighted
     has_vectors = source.width > 0 and weighted_count > 0
@@ -73,7 +83,7 @@ def write_run(
     )
     for at, segment in enumerate(segments):
         put_segment(number, at, segment, put, has_vectors=has_vectors)
-    entries = {name: counts.of(name) for name in (*table_names, layout.IDS)}
+    entries = {name: counts.of(name) for name in names}
     return run_info(number, start, stop, entries, weighted_count)
 
 
@@ -100,11 +110,11 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Cou
 
 def _merged(
     runs: Sequence[Run],
-    name: bytes,
     source: Source,
     left_out: Bitmap | None,
     piece: Piece | None,
     counts: Counts,
+    name: bytes,
 ) -> Table:
     """Merge the entries of a table that are not left out, and renumber them."""
     tables = [run.named_table(name, source) for run in runs]

@@ -11,24 +11,19 @@ they are.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb.errors import ClosedError, CorruptError
+from simdb.errors import CorruptError
 from simdb.storage import codec, layout
-from simdb.storage.environment.environment import Environment
-from simdb.storage.environment.gate import Holder
-from simdb.storage.environment.mapped import map_start, mapped_value
-from simdb.storage.environment.reading import get_value, values_from
-from simdb.storage.files.memory import memory_bytes
 from simdb.storage.records.batch import Batch, stored_offsets
 from simdb.storage.records.delta import DeltaView
 from simdb.storage.records.manifest import RunInfo
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.samples import F32, decode_sample
+from simdb.storage.runs.source import Source
 from simdb.storage.runs.table import (
     Put,
     Table,
@@ -87,95 +82,6 @@ def _segment(start: int, batch: Batch, offsets: npt.NDArray[np.uint32]) -> Segme
             layout.VECTOR: batch.vectors,
         },
     )
-
-
-class Source:
-    """A read transaction, from which the values of stored runs are fetched."""
-
-    __slots__ = (
-        "_environment", "_is_lent", "_reading", "_start", "header_offset", "holder", "width",
-    )  # fmt: skip
-
-    def __init__(
-        self, environment: Environment, width: int, header_offset: int, *, inside: Any = None
-    ) -> None:
-        """Begin a read transaction; `width` is the bytes of a volatility vector.
-
-        `header_offset`: sets the width of the directories of tables of keys, see `header_bits`.
-        `inside`: a write transaction whose own changes are read; its owner ends it, and must write
-        nothing while fetched arrays are in use.
-        """
-        self._environment = environment
-        self.width = width
-        self.header_offset = header_offset
-        self.holder: Holder | None = None
-        self._reading = Lock()
-        self._is_lent = inside is not None
-        self._start = 0  # the address of the map, once it is known
-        if inside is None:
-            self.holder = environment.begin()
-        else:
-            self.holder = Holder()
-            self.holder.transaction = inside
-
-    @property
-    def transaction(self) -> Any:
-        """The LMDB transaction; None after `end`, and in a forked child."""
-        return None if self.holder is None else self.holder.transaction
-
-    def end(self) -> None:
-        """End the transaction; a second call does nothing.
-
-        Arrays that were fetched through it may not be used any more.
-        """
-        holder, self.holder = self.holder, None
-        if holder is not None and not self._is_lent:
-            self._environment.end(holder)
-
-    def check_open(self) -> None:
-        """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
-        self._environment.check_usable()
-        if self.transaction is None:
-            raise ClosedError("the snapshot or transaction that this comes from has ended")
-
-    def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
-        """Return the array stored under `key`; if it is large, its pages are not read yet.
-
-        CorruptError if it is missing.
-        """
-        found = self.find(name, key) if self._is_lent else self._find_mapped(name, key)
-        return codec.decode_array(kind, key, codec.present(kind, key, found, name), dtype)
-
-    @property
-    def is_larger_than_memory(self) -> bool:
-        """Whether the data file is larger than the memory that this process may use."""
-        return self._environment.used_bytes > memory_bytes()
-
-    def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
-        """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
-        return codec.present(kind, key, self.find(name, key), name)
-
-    def _find_mapped(self, name: bytes, key: bytes) -> Any:
-        # LMDB notes in the transaction what it has read, and threads may share a verb's work.
-        with self._reading:
-            if not self._start:
-                manifest = self.handle(layout.MANIFEST)
-                self._start = map_start(self.transaction, manifest, layout.MANIFEST_KEY)
-            place = {"start": self._start, "used_bytes": self._environment.used_bytes}
-            return mapped_value(self.transaction, self.handle(name), key, **place)
-
-    def find(self, name: bytes, key: bytes) -> Any:
-        """Return the bytes stored under `key` of a sub-database; None if there are none."""
-        with self._reading:
-            return get_value(self.transaction, self.handle(name), key)
-
-    def handle(self, name: bytes) -> Any:
-        """Return LMDB's handle of a sub-database."""
-        return self._environment.subdatabase(name)
-
-    def every(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
-        """Yield every key of a sub-database, in order, with the bytes stored under it."""
-        return values_from(self.transaction, self._environment.subdatabase(name))
 
 
 class Run:
