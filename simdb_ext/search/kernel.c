@@ -23,7 +23,7 @@
 #endif
 
 static const struct search_kernel scalar = {
-    "scalar", permute_scalar, restore_scalar, is_reached_first_scalar, measure_scalar,
+    "scalar", permute_scalar, restore_scalar, first_reached_scalar, measure_scalar,
     measure_scalar, weigh_scalar, weigh_pairs_scalar, flip_scalar, level_floats_scalar,
     level_wholes_scalar, level_packed_scalar, rotate_scalar, encode_scalar, near_headers_scalar,
     sift_scalar,
@@ -32,20 +32,20 @@ static const struct search_kernel scalar = {
 #if CPU_X86
 
 static const struct search_kernel avx2 = {
-    "avx2", permute_bmi2, restore_bmi2, is_reached_first_bmi2, measure_avx2, measure_avx2,
+    "avx2", permute_bmi2, restore_bmi2, first_reached_bmi2, measure_avx2, measure_avx2,
     weigh_avx2, weigh_pairs_avx2, flip_avx2, level_floats_avx2, level_wholes_avx2,
     level_packed_avx2, rotate_avx2, encode_avx2, near_headers_avx2, sift_avx2,
 };
 
 static const struct search_kernel avx512 = {
-    "avx512", permute_bmi2, restore_bmi2, is_reached_first_bmi2, measure_avx512,
+    "avx512", permute_bmi2, restore_bmi2, first_reached_bmi2, measure_avx512,
     measure_crowd_avx512, weigh_avx512, weigh_pairs_avx2, flip_avx512, level_floats_avx512,
     level_wholes_avx512, level_packed_avx512, rotate_avx512, encode_avx512, near_headers_avx512,
     sift_avx512,
 };
 
 static const struct search_kernel avx512_vnni = {
-    "avx512vnni", permute_bmi2, restore_bmi2, is_reached_first_bmi2, measure_avx512,
+    "avx512vnni", permute_bmi2, restore_bmi2, first_reached_bmi2, measure_avx512,
     measure_crowd_avx512, weigh_avx512_vnni, weigh_pairs_vnni, flip_avx512, level_floats_avx512,
     level_wholes_avx512, level_packed_avx512, rotate_avx512, encode_avx512, near_headers_avx512,
     sift_avx512,

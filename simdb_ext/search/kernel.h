@@ -84,11 +84,11 @@ struct search_kernel {
     /* Return the fingerprint whose key under `mask` is `key`. */
     uint64_t (*restore)(uint64_t key, uint64_t mask);
 
-    /* Return whether `table`, and no table before it, reaches a key of this table with this
-       difference from the query.  Table t reaches a key if at most flips[t] of the bits masks[t] of
-       a fingerprint differ; below 0, it reaches nothing. */
-    int (*is_reached_first)(uint64_t difference, const uint64_t *masks, const int8_t *flips,
-                            size_t table);
+    /* Return the first of `count` tables that reaches a key of `table` with this difference from
+       the query; `count` if none does.  Table t reaches a key if at most flips[t] of the bits
+       masks[t] of a fingerprint differ; below 0, it reaches nothing. */
+    size_t (*first_reached)(uint64_t difference, const uint64_t *masks, const int8_t *flips,
+                            size_t table, size_t count);
 
     /* Append to `hits`, in order, all keys within `distance` of their bucket's key, and return how
        many buckets are finished.  If `hits` fills up, that is fewer than `count`, and the start of

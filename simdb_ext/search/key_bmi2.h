@@ -1,4 +1,4 @@
-/* `permute`, `restore` and `is_reached_first` with parallel bit extraction and deposit. */
+/* `permute`, `restore` and `first_reached` with parallel bit extraction and deposit. */
 #ifndef SIMDB_SEARCH_KEY_BMI2_H
 #define SIMDB_SEARCH_KEY_BMI2_H
 
@@ -27,16 +27,16 @@ static uint64_t restore_bmi2(uint64_t key, uint64_t mask)
 }
 
 __attribute__((target("bmi2,popcnt")))
-static int is_reached_first_bmi2(uint64_t difference, const uint64_t *masks, const int8_t *flips,
-                                 size_t table)
+static size_t first_reached_bmi2(uint64_t difference, const uint64_t *masks, const int8_t *flips,
+                                 size_t table, size_t count)
 {
     uint64_t original = restore_bmi2(difference, masks[table]);
-    int is_reached = __builtin_popcountll(original & masks[table]) <= flips[table];
+    size_t first = count;
 
     /* Which table is the first cannot be predicted: all are tried without a branch. */
-    for (size_t earlier = 0; earlier < table; earlier++)
-        is_reached &= __builtin_popcountll(original & masks[earlier]) > flips[earlier];
-    return is_reached;
+    for (size_t t = count; t-- > 0;)
+        first = __builtin_popcountll(original & masks[t]) <= flips[t] ? t : first;
+    return first;
 }
 
 #endif

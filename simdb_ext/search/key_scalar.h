@@ -1,5 +1,5 @@
 /* Moving the leading bits of a table to the front and back: the definition of `permute`, `restore`
-   and `is_reached_first`. */
+   and `first_reached`. */
 #ifndef SIMDB_SEARCH_KEY_SCALAR_H
 #define SIMDB_SEARCH_KEY_SCALAR_H
 
@@ -44,15 +44,15 @@ static uint64_t restore_scalar(uint64_t key, uint64_t mask)
     return fingerprint;
 }
 
-static int is_reached_first_scalar(uint64_t difference, const uint64_t *masks,
-                                   const int8_t *flips, size_t table)
+static size_t first_reached_scalar(uint64_t difference, const uint64_t *masks,
+                                   const int8_t *flips, size_t table, size_t count)
 {
     uint64_t original = restore_scalar(difference, masks[table]);
+    size_t first = 0;
 
-    for (size_t earlier = 0; earlier < table; earlier++)
-        if (search_is_reached(original, masks[earlier], flips[earlier]))
-            return 0;
-    return search_is_reached(original, masks[table], flips[table]);
+    while (first < count && !search_is_reached(original, masks[first], flips[first]))
+        first++;
+    return first;
 }
 
 #endif

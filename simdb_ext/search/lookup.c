@@ -47,16 +47,6 @@ void search_prepare_window(struct search_column *column, uint64_t start, uint64_
         column->window.last = column->directory[stop];
 }
 
-/* Return whether `column` reaches the key and no earlier table does. */
-static int is_reached_first(const struct search_probing *probing,
-                            const struct search_column *column, uint32_t query,
-                            uint64_t difference)
-{
-    (void)query;
-    return search_kernel->is_reached_first(difference, probing->tables->masks,
-                                           probing->request->flips, column->table);
-}
-
 /* The directory entries of one header: `shift` brings a key down to the bits that tell headers
    apart, and a header has 2**spread entries. */
 struct headers {
@@ -71,6 +61,66 @@ static inline struct headers headers_of(const struct search_probing *probing,
     if (probing->request->distance == 0)
         return (struct headers){64 - column->width, 0};
     return (struct headers){column->shift, column->spread};
+}
+
+/* Return whether two tables have the same bits of fingerprints as headers in all runs, so that what
+   one finds without flips is in the buckets of the other. */
+static int have_same_headers(const struct search_probing *probing, size_t left, size_t right)
+{
+    const struct search_tables *tables = probing->tables;
+
+    for (size_t run = 0; run < tables->run_count; run++) {
+        const struct search_column *columns = &tables->columns[run * tables->table_count];
+        if (columns[left].header != columns[right].header ||
+            headers_of(probing, &columns[left]).spread != 0 ||
+            headers_of(probing, &columns[right]).spread != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Choose the table that is read for each table: the first with the same headers, or the table
+   itself.  The leading bits of tables are more than their headers unless they are very large. */
+static void choose_readers(struct search_probing *probing)
+{
+    const int8_t *flips = probing->request->flips;
+    size_t count = probing->tables->table_count;
+
+    for (size_t table = 0; table < count && count <= SEARCH_SHARING; table++) {
+        size_t reader = table;
+        for (size_t earlier = 0; earlier < table && flips[table] == 0; earlier++)
+            if (flips[earlier] == 0 && probing->readers[earlier] == earlier &&
+                have_same_headers(probing, earlier, table)) {
+                reader = earlier;
+                break;
+            }
+        probing->readers[table] = (uint8_t)reader;
+        probing->ends[reader] = (uint8_t)(table + 1);
+    }
+}
+
+static inline int is_read(const struct search_probing *probing, size_t table)
+{
+    if (probing->request->flips[table] < 0)
+        return 0;
+    return probing->tables->table_count > SEARCH_SHARING || probing->readers[table] == table;
+}
+
+/* Return whether `column` is read for the first table that reaches the key. */
+static int is_reached_first(const struct search_probing *probing,
+                            const struct search_column *column, uint32_t query,
+                            uint64_t difference)
+{
+    const struct search_tables *tables = probing->tables;
+    int is_sharing = tables->table_count <= SEARCH_SHARING;
+    size_t end = is_sharing ? probing->ends[column->table] : column->table + (size_t)1;
+    size_t first = search_kernel->first_reached(difference, tables->masks,
+                                                probing->request->flips, column->table, end);
+
+    (void)query;
+    if (first == end)
+        return 0;
+    return is_sharing ? probing->readers[first] == column->table : first == column->table;
 }
 
 /* Return the directory entry where the keys begin whose header is that of `key`. */
@@ -256,9 +306,10 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
 
     search_begin(&probing, tables, request, scratch->done, found);
     probing.is_returned = is_reached_first;
+    choose_readers(&probing);
     search_scan_column(&probing, &tables->delta, request->queries, count);
     for (size_t table = 0; table < tables->table_count; table++) {
-        if (request->flips[table] < 0)
+        if (!is_read(&probing, table))
             continue;
         search_kernel->permute(request->queries, count, tables->masks[table], scratch->keys);
         if (is_worth_sorting(&probing, table, count)) {

@@ -12,7 +12,8 @@
 enum {
     SEARCH_GROUP = 16,  /* probes whose memory is fetched together */
     SEARCH_HITS = 256,  /* hits collected at a time */
-    SEARCH_PENDING = 64 /* hits whose ordinals are fetched together */
+    SEARCH_PENDING = 64, /* hits whose ordinals are fetched together */
+    SEARCH_SHARING = 64 /* tables; with more, none is read for another */
 };
 
 /* One range of keys to search. */
@@ -41,6 +42,10 @@ struct search_probing {
     /* Return whether a table returns the key with this difference from the query; NULL: always. */
     int (*is_returned)(const struct search_probing *probing, const struct search_column *column,
                        uint32_t query, uint64_t difference);
+
+    /* For a look-up: the table whose buckets are read for each table, and one more than the last
+       table for which each is read. */
+    uint8_t readers[SEARCH_SHARING], ends[SEARCH_SHARING];
 
     size_t probe_count, bucket_count, pending_count;
     struct search_probe probes[SEARCH_GROUP];
