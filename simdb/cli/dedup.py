@@ -6,7 +6,7 @@ Result rows wait in a spool, and the lines for --keep in a partial file, until a
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from tempfile import TemporaryDirectory
 from typing import IO, Annotated
 
@@ -215,15 +215,13 @@ def _find_new(
             stored, matches = ids.store(
                 batch, transaction, lambda some: _claim(transaction, some, matching)
             )
-            for id, found in zip(stored.ids, matches, strict=True):
-                if found:
-                    outcome.duplicates += 1
-                    rows.add({"id": id, **match_row(found[0], "match")})
+            has_match = matches.offsets[1:] > matches.offsets[:-1]
+            for at in has_match.nonzero()[0].tolist():
+                outcome.duplicates += 1
+                rows.add({"id": stored.ids[at], **match_row(matches[at][0], "match")})
             if survivors and stored.lines:
                 survivors.writelines(
-                    line + b"\n"
-                    for line, found in zip(stored.lines, matches, strict=True)
-                    if not found
+                    line + b"\n" for line in compress(stored.lines, (~has_match).tolist())
                 )
         outcome.stored = len(transaction) - len(before)
         outcome.seen, outcome.renamed = ids.seen, ids.renamed

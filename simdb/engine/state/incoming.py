@@ -191,16 +191,17 @@ def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
 
 
 def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:
-    """Return only the documents at the positions `chosen`, in that order."""
+    """Return only the documents at the ascending positions `chosen`."""
     lengths = np.diff(batch.offsets)
-    content = [batch.content[batch.offsets[at] : batch.offsets[at + 1]] for at in chosen]
+    is_chosen = np.zeros(len(batch), np.bool_)
+    is_chosen[chosen] = True
     return Batch(
         batch.fingerprints[chosen],
         batch.states[chosen],
         batch.vectors[chosen],
         batch.hashes[chosen],
         offsets_of(lengths[chosen]),
-        np.concatenate([np.empty(0, np.uint8), *content]),
+        batch.content[np.repeat(is_chosen, lengths)],
     )
 
 

@@ -5,6 +5,7 @@ and its documents are compared with each other.  Then they are decided one by on
 that is not stored must not keep the next one out.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -23,7 +24,10 @@ from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Delta
 from simdb.values import Match, Matches, Sketches, offsets_of
 
-GROUP_DOCUMENTS = 512
+GROUP_DOCUMENTS = 1024
+
+# How far a match is, for comparing, and its ordinal, distance and similarity.
+Best = tuple[float, tuple[int, int, float]]
 
 
 def add_new(
@@ -52,9 +56,9 @@ def add_new(
         if len(new):
             chosen = part if len(new) == len(part) else chosen_batch(part, new)
             packed = [
-                (at, known[start + int(position)])
-                for at, position in enumerate(new)
-                if start + int(position) in known
+                (at, known[start + position])
+                for at, position in enumerate(new.tolist() if known else ())
+                if start + position in known
             ]
             staging.insert(chosen, packed)
         found.append(matches)
@@ -92,45 +96,59 @@ def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) 
 def _decide(
     stored: Rows, among: Rows, next_ordinal: int, criterion: Criterion
 ) -> tuple[npt.NDArray[np.int64], Rows]:
-    """Return the positions of the documents to store, and the best match of each of the rest."""
+    """Return the positions of the documents to store, and the best match of each of the rest.
+
+    Only documents with a match need a decision; all others are new.
+    """
     count = len(stored.offsets) - 1
-    ordinal_of: dict[int, int] = {}
+    earlier = among.chosen(np.flatnonzero(among.ordinals < among.queries))
+    has_match = (np.diff(stored.offsets) > 0) | (np.diff(earlier.offsets) > 0)
+    refused: list[int] = []
     rows: list[tuple[int, int, float]] = []
-    counts = np.zeros(count, np.int64)
-    for at in range(count):
-        best = _best(stored, at, None, criterion)
-        inside = _best(among, at, ordinal_of, criterion)
+    for at in np.flatnonzero(has_match).tolist():
+        best = _best_stored(stored, at, criterion)
+        inside = _best_new(earlier, at, refused, next_ordinal, criterion)
         if best is None or (inside is not None and inside[0] < best[0]):
             best = inside
-        if best is None:
-            ordinal_of[at] = next_ordinal + len(ordinal_of)
-        else:
-            counts[at] = 1
+        if best is not None:
+            refused.append(at)
             rows.append(best[1])
+    counts = np.zeros(count, np.int64)
+    counts[refused] = 1
     matches = Rows(
         offsets_of(counts),
         np.array([row[0] for row in rows], np.uint32),
         np.array([row[1] for row in rows], np.uint8),
         np.array([row[2] for row in rows], np.float32),
     )
-    return np.array(list(ordinal_of), np.int64), matches
+    return np.flatnonzero(counts == 0), matches
 
 
-def _best(
-    rows: Rows, query: int, ordinal_of: dict[int, int] | None, criterion: Criterion
-) -> tuple[float, tuple[int, int, float]] | None:
-    """Return how far the best match of a query is, for comparing, and the match itself.
+def _best_stored(rows: Rows, query: int, criterion: Criterion) -> Best | None:
+    """Return the best match of a query; rows are best first."""
+    at = int(rows.offsets[query])
+    if at == int(rows.offsets[query + 1]):
+        return None
+    return _as_best(rows, at, int(rows.ordinals[at]), criterion)
 
-    With `ordinal_of`, only its keys count, and the match has the ordinal of the key.  Rows are best
-    first, so the first row that counts is the best.
+
+def _best_new(
+    rows: Rows, query: int, refused: list[int], next_ordinal: int, criterion: Criterion
+) -> Best | None:
+    """Return the best match of a query among the new documents of its group.
+
+    `rows`: the matches before it, as positions in the group; those at the ascending positions
+    `refused` are not stored, so the ordinals of the others leave them out.
     """
     for at in range(int(rows.offsets[query]), int(rows.offsets[query + 1])):
-        ordinal = int(rows.ordinals[at])
-        if ordinal_of is not None:
-            if ordinal not in ordinal_of:
-                continue
-            ordinal = ordinal_of[ordinal]
-        distance, similarity = int(rows.distances[at]), float(rows.similarities[at])
-        far = distance if criterion.similarity is None else -similarity
-        return far, (ordinal, distance, similarity)
+        position = int(rows.ordinals[at])
+        before = bisect_left(refused, position)
+        if before == len(refused) or refused[before] != position:
+            return _as_best(rows, at, next_ordinal + position - before, criterion)
     return None
+
+
+def _as_best(rows: Rows, at: int, ordinal: int, criterion: Criterion) -> Best:
+    distance, similarity = int(rows.distances[at]), float(rows.similarities[at])
+    far = distance if criterion.similarity is None else -similarity
+    return far, (ordinal, distance, similarity)
