@@ -29,9 +29,9 @@ class Piece:
         # One bit for each ordinal from the byte of `start` on, set for live documents inside.
         self._low = start >> 3
         self._live = _live_bytes(dead, start, stop)
-        counts = _COUNTS[self._live]
-        self._length = int(counts.sum(dtype=np.int64))
-        self._before = np.cumsum(counts, dtype=np.uint32) - counts
+        self._length = int(_COUNTS[self._live].sum(dtype=np.int64))
+        # The live documents before each byte, once they are needed.
+        self._before: U32 | None = None
 
     def __len__(self) -> int:
         """Number of live documents."""
@@ -59,6 +59,9 @@ class Piece:
         """Return the new ordinals of documents of the piece, which are given in any order."""
         if self.is_whole:
             return ordinals - np.uint32(self.start - self.first)
+        if self._before is None:
+            counts = _COUNTS[self._live]
+            self._before = np.cumsum(counts, dtype=np.uint32) - counts
         at = (ordinals >> np.uint32(3)) - np.uint32(self._low)
         inside = _BELOW[self._live[at], ordinals & np.uint32(7)]
         found: U32 = self._before[at] + inside + np.uint32(self.first)
