@@ -106,7 +106,7 @@ def of_slices(
     progress: Progress | None = None,
 ) -> Rows:
     """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
-    found = [no_rows(0)]
+    found: list[Rows] = []
     by_similarity: set[bool] = set()
     done = 0
     for sketches in slices:

@@ -60,6 +60,8 @@ def no_rows(count: int) -> Rows:
 
 def joined(parts: list[Rows]) -> Rows:
     """Return the rows of consecutive batches as one object."""
+    if len(parts) == 1:
+        return parts[0]
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     return Rows(
         offsets_of(counts),
