@@ -27,10 +27,10 @@ FIRST = [
     "TextSketch",
 ]
 # Members that several classes share are described once, with the best known class.
-SHARED = {"Database": {"reading": "Reading"}}
+SHARED = {"Database": {"reading": "Reading", "pairing": "Pairing", "writing": "Writing"}}
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
-SHARED_VERBS = "the reading verbs, `query` to `cluster`"
+SHARED_VERBS = "the reading verbs, `query` to `compare`"
 # Modules that users import by name.
 MODULES = [
     "simdb.compat.simhash",
@@ -106,7 +106,9 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
     members = public_functions(node)
     if name in SHARED:
         yield f"`Snapshot` and `WriteTransaction` have {SHARED_VERBS}, too.\n"
-        members = [*shared_functions(SHARED[name]), *members]
+        own = {each.name for each in members}
+        shared = (each for each in shared_functions(SHARED[name]) if each.name not in own)
+        members = [*shared, *members]
     for member in members:
         yield f"### {name}.{member.name}\n"
         yield from signature(member.name, member)

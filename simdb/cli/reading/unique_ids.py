@@ -4,9 +4,9 @@ A document with a taken id gets an id that contains the name of its source.  A d
 earlier run stored with the same id and fingerprint counts as seen, and is not stored again.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, repeat
+from itertools import compress, count, repeat
 from typing import TypeVar
 
 import simdb
@@ -54,12 +54,15 @@ class UniqueIds:
 
     def _settled(self, batch: Batch, present: Container[Id]) -> Batch:
         bits: Iterable[int] = repeat(0)
+        stored: dict[InputId, int] = {}
         if self._before is not None:
             bits = self._sketcher.sketch(batch.texts).bits.tolist()
+            stored = self._stored_bits(batch.ids)
         taken: dict[InputId, int] = {}  # the position of the document that has the id
         for at, own in zip(range(len(batch)), bits, strict=False):
             for id in _candidates(batch, at):
-                if self._was_seen(id, own):
+                found = stored.get(id) if id == batch.ids[at] else self._stored_bits([id]).get(id)
+                if self._before is not None and found == own:
                     self.seen += 1
                     break
                 if id not in taken and id not in present:
@@ -68,13 +71,13 @@ class UniqueIds:
                     break
         return replace(batch.chosen(list(taken.values())), ids=list(taken))
 
-    def _was_seen(self, id: InputId, bits: int) -> bool:
+    def _stored_bits(self, ids: Sequence[InputId]) -> dict[InputId, int]:
+        """Return the fingerprint of each document with one of `ids` that an earlier run stored."""
         if self._before is None:
-            return False
-        try:
-            return self._before.get(id).fingerprint.bits == bits
-        except simdb.NotFoundError:
-            return False
+            return {}
+        known = list(compress(ids, self._before.contains_many(ids)))
+        documents = self._before.get_many(known)
+        return {id: each.fingerprint.bits for id, each in zip(known, documents, strict=True)}
 
     def _note_name(self, batch: Batch, at: int, id: InputId) -> None:
         """Count and report a document that gets another id than its own."""
