@@ -19,13 +19,24 @@ A package whose modules few programs need lists them in its `__init__.py`, in th
 
 Code that uses such a module imports the package and names the module in the call:
 `maintenance.dump.dump(store, target)`.  The first call loads the module.
+
+Whoever loads a module in the middle of a program holds `LOADING`.  Without it, a child forked by
+another thread at that moment would wait for the module without end.
 """
 
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from threading import RLock
 from types import ModuleType
 from typing import Any
+
+LOADING = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=LOADING.acquire, after_in_parent=LOADING.release, after_in_child=LOADING.release
+    )
 
 
 def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
@@ -34,7 +45,8 @@ def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:
         if name not in cold:
             raise _unknown(package, name)
-        return import_module(f"{package}.{name}")
+        with LOADING:
+            return import_module(f"{package}.{name}")
 
     return load
 
@@ -51,7 +63,8 @@ def names(package: str, places: Mapping[str, Collection[str]]) -> Callable[[str]
     def load(name: str) -> Any:
         if name not in place_of:
             raise _unknown(package, name)
-        value = getattr(import_module(place_of[name]), name)
+        with LOADING:
+            value = getattr(import_module(place_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

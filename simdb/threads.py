@@ -4,16 +4,19 @@ The parts and the order of their results do not depend on the number of threads,
 same answer for any number.  The kernel works without the interpreter lock, so threads help wherever
 most of the time is spent there.  Threads end with the verb that started them: none is left over
 when a process forks or ends.
+
+The standard library's `concurrent.futures` does the same, but a child forked while another thread
+imports or uses it can fail: it has locks that every fork takes.
 """
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from importlib import import_module
 from itertools import chain, islice
+from queue import Empty, Queue, SimpleQueue
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from simdb.checks import shown
 from simdb.errors import OptionError
@@ -74,26 +77,75 @@ def mapped(
     if len(first) < 2:
         yield from map(function, chain(first, rest))
         return
-    futures: Any = import_module("concurrent.futures")  # many programs do without it
-    running: deque[Any] = deque()
-    pool = futures.ThreadPoolExecutor(threads, "simdb")
+    waiting: SimpleQueue[_Call[Item, Result] | None] = SimpleQueue()
+    running: deque[_Call[Item, Result]] = deque()
+    is_over = Event()
+
+    def work() -> None:
+        while (call := waiting.get()) is not None:
+            if not is_over.is_set():
+                call.make(function)
+
+    workers = [Thread(target=work, name="simdb", daemon=True) for _ in range(threads)]
     source, is_done = chain(first, rest), False
     try:
+        for worker in workers:
+            worker.start()
         while running or not is_done:
             while not is_done and len(running) < AHEAD * threads:
                 try:
-                    running.append(pool.submit(function, next(source)))
+                    running.append(_Call(next(source)))
+                    waiting.put(running[-1])
                 except StopIteration:
                     is_done = True
                 except Exception as error:
                     # What failed is the item; it waits for its turn like any result.
-                    running.append(futures.Future())
-                    running[-1].set_exception(error)
+                    running.append(_Call.failed(error))
                     is_done = True
             if running:
                 yield running.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        is_over.set()
+        for _ in workers:
+            waiting.put(None)
+        for worker in workers:
+            if worker.ident is not None:  # it was started
+                worker.join()
+
+
+class _Call(Generic[Item, Result]):
+    """One call of a function by some thread; its result, once there is one."""
+
+    def __init__(self, item: Item) -> None:
+        """Let the call wait until a thread makes it."""
+        self._item = item
+        self._is_made = Event()
+        self._error: BaseException | None = None
+        self._result: Result
+
+    @classmethod
+    def failed(cls, error: BaseException) -> "_Call[Any, Any]":
+        """Return a call that has raised an error already."""
+        call = cls(None)  # type: ignore[arg-type]
+        call._error = error
+        call._is_made.set()
+        return call
+
+    def make(self, function: Callable[[Item], Result]) -> None:
+        """Make the call."""
+        try:
+            self._result = function(self._item)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._is_made.set()
+
+    def result(self) -> Result:
+        """Wait for the result and return it, or raise what the call has raised."""
+        self._is_made.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
 
 
 def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
@@ -105,8 +157,7 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
     if threads == 1:
         yield from items
         return
-    queue: Any = import_module("queue")
-    taken = queue.Queue(AHEAD)
+    taken: Queue[tuple[bool, Any]] = Queue(AHEAD)
     is_over = Event()
 
     def take() -> None:
@@ -134,7 +185,7 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
     finally:
         is_over.set()
         while taker.is_alive():
-            with suppress(queue.Empty):
+            with suppress(Empty):
                 taken.get(timeout=TAKEN_SECONDS)
 
 

@@ -78,10 +78,10 @@ def test_metadata_goes_with_the_documents_that_are_stored(database):
 def test_progress_ends_at_the_number_of_documents(database):
     reported = []
 
-    bits = np.arange(1000, dtype=np.uint64)
-    database.add_many_if_new(range(1000), bits, progress=reported.append)
+    bits = np.arange(2000, dtype=np.uint64)
+    database.add_many_if_new(range(2000), bits, progress=reported.append)
 
-    assert reported == [512, 1000]
+    assert reported == [1024, 2000]
 
 
 def test_text_is_claimed_by_similarity(database):

@@ -18,7 +18,7 @@ def assert_sound(path):
         findings = list(database.check(deep=True))
         readers = [reader for reader in database.stats().readers if reader.process == os.getpid()]
 
-        assert findings == []
+        assert findings == [], findings
         assert stray_values(database) == []
         assert len(readers) <= 1, f"readers other than stats() itself: {readers}"
     still_open = [shared.environment.path for shared in registry._open.values()]
