@@ -375,3 +375,22 @@ def test_damaged_ordinals_of_an_unfinished_merge_are_refused(tmp_path):
             insert(database, 25, 60)
 
         assert list(database) == [id for id in range(25) if id != 3]
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_merge_of_deleted_documents_has_empty_tables_and_leaves_nothing(
+    open_database, is_compacted
+):
+    database = open_database(options=TINY)
+    insert(database, 0, 20)
+    assert unfinished(database) is not None
+
+    database.delete_many(range(20))
+    insert(database, 20, 25)
+
+    assert unfinished(database).done > 0
+    assert list(database.check(deep=True)) == []
+    if is_compacted:
+        database.compact()
+    assert stray_values(database) == []
+    assert_right(database, range(20, 25))

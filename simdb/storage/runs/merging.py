@@ -63,11 +63,12 @@ def steps_of(run: RunInfo, table_names: Sequence[bytes]) -> Sequence[Step]:
 def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield sub-database and key of every value that an unfinished merge has written.
 
-    Tables without entries need not have values.
+    Cross-polytope tables without entries have no values.
     """
     number = merge.run.number
     for step in steps_of(merge.run, table_names)[: merge.done]:
-        if step.table is not None and not entry_count(merge.run, step.table):
+        name = step.table
+        if name and layout.is_polytope_name(name) and not entry_count(merge.run, name):
             continue
         for column in step.columns:
             if step.table is not None:
