@@ -132,3 +132,11 @@ class TextSketch:
                 f"the IDF table was fitted with other options: {'; '.join(differing)}; fit one"
                 " with simdb.fit_idf(documents, sketch)"
             )
+
+
+def threads_for(sketch: TextSketch, threads: int) -> int:
+    """Return how many of the `threads` may sketch documents at a time.
+
+    A tokeniser is the user's own function, which need not bear being called by several threads.
+    """
+    return 1 if sketch.tokeniser else threads

@@ -27,6 +27,7 @@ from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import permutations_of
 from simdb.sketch.pipeline import Pipeline
 from simdb.text_column import TextColumn
+from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of
 from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
 from simdb.vector_form import minimum_type
@@ -105,9 +106,7 @@ class MinHashSigner:
                 for kind, group, position in _by_kind(listed[part], start + part.start)
             ]
 
-        # A tokeniser is the user's own function, which need not bear being called by several
-        # threads.
-        threads = 1 if self._options.tokeniser else threads
+        threads = threads_for(self._options, threads)
         cut = parts_of(len(listed), threads, most=max(len(listed), 1))
         parts = list(chain.from_iterable(mapped(sign, cut, threads)))
         dtype = minimum_type(self._options.stored_bits)

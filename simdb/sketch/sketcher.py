@@ -26,6 +26,7 @@ from simdb.sketch.pipeline import Counted, Pipeline, Projected
 from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
 from simdb.text_column import TextColumn
+from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of
 from simdb.values import (
     BARE,
@@ -152,9 +153,7 @@ class Sketcher:
             weights[part], _ = self._weighed(listed, kind, part, errors == "replace")
             bits[part], _ = kernel.quantise(weights[part])
 
-        # A tokeniser is the user's own function, which need not bear being called by several
-        # threads.
-        threads = 1 if self._options.tokeniser else threads
+        threads = threads_for(self._options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
         for _ in mapped(fill, parts, threads):
             pass

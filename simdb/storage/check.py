@@ -121,8 +121,13 @@ def check_strays(
     expected = {each for run in contents.runs for each in run_keys(run, table_names, source.width)}
     if contents.manifest.unfinished is not None:
         expected.update(written_keys(contents.manifest.unfinished, table_names))
-    learnt = [layout.LEARNT] if any(map(layout.is_polytope_name, table_names)) else []
-    for name in (*table_names, *learnt, layout.IDS, layout.DOCUMENTS, layout.VOLATILITY):
+    for name in (
+        *table_names,
+        *layout.learnt_names(table_names),
+        layout.IDS,
+        layout.DOCUMENTS,
+        layout.VOLATILITY,
+    ):
         for key, _ in source.every(name):
             is_ahead = 0 < ahead <= layout.key_number(key)
             if (name, key) not in expected and not is_ahead:

@@ -43,6 +43,13 @@ def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[
     return buffer[HEADER_BYTES:].view(kind).reshape(shape)
 
 
+def allocated(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a copy of an array of one axis, with room for the header in front of it."""
+    copied = allocate(values.dtype, len(values))
+    copied[...] = values
+    return copied
+
+
 def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
     """Return the stored form of `array`: in place if it comes from `allocate`, else a copy."""
     buffer = _buffer_before(array)

@@ -24,6 +24,7 @@ polytope/NN.
 """
 
 import struct
+from collections.abc import Iterable
 
 from simdb.errors import CorruptError
 
@@ -127,8 +128,12 @@ def all_names(table_names: list[bytes], *, keeps_clusters: bool) -> list[bytes]:
     """Name every sub-database of a database with these tables of keys."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
     kept = [CLUSTERS] if keeps_clusters else []
-    learnt = [LEARNT] if any(map(is_polytope_name, table_names)) else []
-    return [*singles, *kept, *learnt, *table_names]
+    return [*singles, *kept, *learnt_names(table_names), *table_names]
+
+
+def learnt_names(table_names: Iterable[bytes]) -> list[bytes]:
+    """Name the sub-database of samples, which goes with cross-polytope tables."""
+    return [LEARNT] if any(map(is_polytope_name, table_names)) else []
 
 
 def table_key(run: int, column: int) -> bytes:

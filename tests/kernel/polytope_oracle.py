@@ -195,3 +195,12 @@ def rows(found):
         [(ordinal, distance, next(nearness)) for ordinal, distance in row]
         for row in search_oracle.rows((offsets, ordinals, distances))
     ]
+
+
+def near_vectors(seed, count, width=64):
+    """Make vectors in a few neighbourhoods, some of them equal."""
+    generator = np.random.default_rng(seed)
+    centres = generator.integers(0, 256, (5, width), np.uint8)
+    change = generator.integers(0, 256, (count, width), np.uint8)
+    change[generator.random((count, width)) < generator.random((count, 1)) * 0.5 + 0.5] = 0
+    return centres[generator.integers(0, 5, count)] ^ change

@@ -16,15 +16,6 @@ NOTHING = search_oracle.pair([])
 WIDTHS = [(7,), (13,), (18,), (22,), (13, 7), (18, 13, 7)]
 
 
-def near_vectors(seed, count, width=64):
-    """Make vectors in a few neighbourhoods, some of them equal."""
-    generator = np.random.default_rng(seed)
-    centres = generator.integers(0, 256, (5, width), np.uint8)
-    change = generator.integers(0, 256, (count, width), np.uint8)
-    change[generator.random((count, width)) < generator.random((count, 1)) * 0.5 + 0.5] = 0
-    return centres[generator.integers(0, 5, count)] ^ change
-
-
 def options(**given):
     """Return the arguments of a search."""
     usual = {"similarity": 0.3, "distance": 15, "delta_distance": 24, "first": False, "after": None}
@@ -34,7 +25,7 @@ def options(**given):
 @cache
 def search_case(widths, vector_width=64, count=90):
     """Return the arguments of `Polytopes`, thresholds, queries, and runs for the oracle."""
-    vectors = near_vectors(sum(widths) + vector_width, count, vector_width)
+    vectors = oracle.near_vectors(sum(widths) + vector_width, count, vector_width)
     generator = np.random.default_rng(1)
     ordinals = np.sort(generator.choice(300, count, replace=False)).astype(np.uint32)
     bounds = np.linspace(0, count, len(widths) + 2).astype(int)
@@ -49,7 +40,7 @@ def search_case(widths, vector_width=64, count=90):
     ]
     columns = [oracle.columns(run[0], run[1], run[2], TABLES) for run in runs]
     recent = vectors[parts[-1]], ordinals[parts[-1]].tolist()
-    queries = np.concatenate([vectors[::9], near_vectors(77, 4, vector_width)])
+    queries = np.concatenate([vectors[::9], oracle.near_vectors(77, 4, vector_width)])
     return (
         (vector_width, segments, columns, oracle.delta(*recent)),
         thresholds,
@@ -175,7 +166,7 @@ def test_first_gives_one_of_the_matches_wherever_there_is_one(search, widths):
 @pytest.mark.parametrize("width", [7, 13])
 @pytest.mark.parametrize("places", [(), (1,), (33, 64, 65), tuple(range(1, 128))], ids=len)
 def test_searches_in_all_windows_are_one_search(search, width, places):
-    vectors = near_vectors(5, 60)
+    vectors = oracle.near_vectors(5, 60)
     queries = vectors[::7].copy()
     columns = oracle.columns(vectors, range(60), width, TABLES)
     segments, thresholds = [(0, vectors)], np.array([1.5], np.float32)
@@ -201,7 +192,7 @@ def test_searches_in_all_windows_are_one_search(search, width, places):
 
 
 def test_thousands_of_equal_documents_are_found_once_each(search):
-    vectors = np.repeat(near_vectors(6, 2), 3000, axis=0)
+    vectors = np.repeat(oracle.near_vectors(6, 2), 3000, axis=0)
     columns = oracle.columns(vectors, range(6000), 13, TABLES)
     tables = search.Polytopes(64, [(0, vectors)], [columns], NOTHING, None)
     thresholds = np.array([2.0], np.float32)
@@ -221,7 +212,7 @@ def test_thousands_of_equal_documents_are_found_once_each(search):
 
 
 def test_a_delta_of_many_documents_is_compared_one_by_one(search):
-    vectors = near_vectors(8, 700)
+    vectors = oracle.near_vectors(8, 700)
     ordinals = np.random.default_rng(8).permutation(700)
     recent = vectors[ordinals], ordinals.tolist()
     tables = search.Polytopes(64, [(0, vectors)], [], oracle.delta(*recent), None)
@@ -237,7 +228,7 @@ def test_a_delta_of_many_documents_is_compared_one_by_one(search):
 
 
 def test_nothing_stored_and_nothing_asked_give_empty_results(search):
-    vectors = near_vectors(9, 20)
+    vectors = oracle.near_vectors(9, 20)
     empty = oracle.columns(vectors[:0], [], 13, TABLES)
     columns = oracle.columns(vectors, range(20), 13, TABLES)
     thresholds = np.array([1.0, 1.0], np.float32)
@@ -255,7 +246,7 @@ def test_nothing_stored_and_nothing_asked_give_empty_results(search):
 
 @pytest.mark.parametrize("place", range(0, 130, 9))
 def test_any_directory_gives_an_answer_or_none(search, place):
-    vectors = near_vectors(10, 50)
+    vectors = oracle.near_vectors(10, 50)
     (keys, ordinals, directory), *others = oracle.columns(vectors, range(50), 7, TABLES)
     wrong = directory.copy()
     wrong[place % 129], wrong[(place + 40) % 129] = 2**32 - 1, 60
@@ -269,7 +260,7 @@ def test_any_directory_gives_an_answer_or_none(search, place):
 
 
 def test_keys_that_are_no_keys_give_documents_that_match_or_none(search):
-    vectors = near_vectors(11, 50)
+    vectors = oracle.near_vectors(11, 50)
     generator = np.random.default_rng(11)
     columns = [
         (generator.integers(0, 2**64, 50, np.uint64), ordinals, directory)
@@ -285,7 +276,7 @@ def test_keys_that_are_no_keys_give_documents_that_match_or_none(search):
 
 
 def test_an_ordinal_without_a_vector_is_refused_by_name(search):
-    vectors = near_vectors(12, 40)
+    vectors = oracle.near_vectors(12, 40)
     columns = oracle.columns(vectors, range(40), 13, TABLES)
     thresholds = np.array([1.0], np.float32)
     delta = oracle.delta(vectors[:1], [77])
@@ -321,7 +312,7 @@ def test_arrays_at_any_address_give_the_same_answer(search):
 
 
 def test_wrong_arguments_are_refused(search):
-    vectors = near_vectors(13, 10)
+    vectors = oracle.near_vectors(13, 10)
     columns = oracle.columns(vectors, range(10), 7, TABLES)
     other = oracle.columns(vectors, range(10), 13, TABLES)
     six = [(keys, ordinals, directory[::2].copy()) for keys, ordinals, directory in columns]

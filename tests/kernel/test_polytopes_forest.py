@@ -11,19 +11,10 @@ COUNT = 240
 LIMITS = {"similarity": 0.3, "distance": 30, "delta_distance": 30, "first": False, "after": None}
 
 
-def near_vectors(seed, count, width=16):
-    """Make vectors in a few neighbourhoods, some of them equal."""
-    generator = np.random.default_rng(seed)
-    centres = generator.integers(0, 256, (5, width), np.uint8)
-    change = generator.integers(0, 256, (count, width), np.uint8)
-    change[generator.random((count, width)) < generator.random((count, 1)) * 0.5 + 0.5] = 0
-    return centres[generator.integers(0, 5, count)] ^ change
-
-
 @pytest.fixture
 def case(search):
     """Return tables of two runs and a delta, all vectors and the thresholds."""
-    vectors = near_vectors(3, COUNT)
+    vectors = oracle.near_vectors(3, COUNT, 16)
     bounds = ((0, 150, 13), (150, 200, 7))
     columns = [
         oracle.columns(vectors[start:stop], range(start, stop), width, TABLES)

@@ -4,13 +4,12 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from types import TracebackType
 from typing import IO
 
-from simdb.cli.output.spool import PARTIAL
+from simdb.cli.output.spool import PARTIAL, Temporary
 
 
-class LineSpool:
+class LineSpool(Temporary):
     """A list of lines in a temporary file, byte for byte; lines contain no line feed."""
 
     def __init__(self, beside: IO[bytes] | None = None) -> None:
@@ -33,16 +32,3 @@ class LineSpool:
         self._file.seek(0)
         target.writelines(compress(self._file, is_chosen))
         self._file.seek(0, os.SEEK_END)
-
-    def __enter__(self) -> "LineSpool":
-        """Return this spool."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close and remove the file."""
-        self._file.close()

@@ -6,14 +6,35 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from simdb.cli.output.render import encoded
 
 PARTIAL = ".partial"
 
+Kind = TypeVar("Kind", bound="Temporary")
 
-class Spool:
+
+class Temporary:
+    """A temporary file, which `with` closes and removes."""
+
+    _file: IO[Any]
+
+    def __enter__(self: Kind) -> Kind:
+        """Return the object itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close and remove the file."""
+        self._file.close()
+
+
+class Spool(Temporary):
     """A list of JSON values in a temporary file, which can be read several times."""
 
     def __init__(self) -> None:
@@ -31,19 +52,6 @@ class Spool:
         for line in self._file:
             yield json.loads(line)
         self._file.seek(0, os.SEEK_END)
-
-    def __enter__(self) -> "Spool":
-        """Return this spool."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close and remove the file."""
-        self._file.close()
 
 
 def write_lines(rows: Iterable[Any], file: IO[bytes] | None) -> None:

@@ -7,7 +7,6 @@ bytes each for the block permutations and for each cross-polytope table.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,13 +98,13 @@ class _Columns:
         for table in range(self._keying.table_count):
             keys = codec.allocate(np.uint64, len(ordinals))
             self._keying.write_keys(searchable, keys, table)
-            yield layout.table_name(table), keys, _copied(ordinals)
+            yield layout.table_name(table), keys, codec.allocated(ordinals)
         ordinals = np.flatnonzero(states == WEIGHTED).astype(np.uint32)
         for table in range(self._keying.polytopes.table_count):
             keys = np.concatenate([each[table] for each in self._weighted])
-            yield layout.polytope_name(table), _copied(keys), _copied(ordinals)
+            yield layout.polytope_name(table), codec.allocated(keys), codec.allocated(ordinals)
         every = np.arange(len(states), dtype=np.uint32)
-        yield layout.IDS, _copied(np.concatenate(self._hashes)), _copied(every)
+        yield layout.IDS, codec.allocated(np.concatenate(self._hashes)), codec.allocated(every)
 
 
 def _segments(parts: Sequence[Part], kept: U32) -> Iterator[Segment]:
@@ -133,9 +132,3 @@ def _hashes(segment: Segment) -> Iterator[U64]:
     """Yield hashes of the ids, some thousands at a time, as each id becomes an object."""
     for part in parts_of(segment, HASHED_DOCUMENTS):
         yield kernel.encode_ids(ids_of(part))[2]
-
-
-def _copied(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array = codec.allocate(values.dtype, len(values))
-    array[...] = values
-    return array

@@ -208,11 +208,10 @@ def _crowd(table: Table, mask: int) -> float:
     count = len(table.keys)
     if not count:
         return 1.0
-    directory_bits = (len(table.directory) - 1).bit_length() - 1
-    width = min(mask.bit_count(), directory_bits)
+    width = min(mask.bit_count(), table.width)
     if width == 0:
         return 1.0
-    step = np.uint64(directory_bits - width)
+    step = np.uint64(table.width - width)
     sampled = np.arange(0, count, -(-count // CROWD_SAMPLE))
     headers = table.keys[sampled] >> np.uint64(FINGERPRINT_BITS - width)
     starts = table.directory[headers << step].astype(np.float64)

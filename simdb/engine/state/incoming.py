@@ -18,6 +18,7 @@ from simdb.sketch.kinds import AnySketcher
 from simdb.sketch.vectors import as_vectors
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.metadata import pack_every
+from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of, thread_count
 from simdb.values import BARE, EMPTY, Fingerprints, Sketches, aligned, offsets_of
 
@@ -227,8 +228,7 @@ def _sketched(
         start, chunk = numbered
         return sketcher.sketch(chunk, errors=errors, start=start, is_query=is_query)
 
-    # A tokeniser is the user's own function, which need not bear being called by several threads.
-    threads = 1 if sketcher.options.tokeniser else threads
+    threads = threads_for(sketcher.options, threads)
     return mapped(sketch, _numbered(_chunks(documents, most, threads)), threads)
 
 

@@ -73,7 +73,7 @@ def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
 def _described(run: Run, source: Source, least: float) -> PolytopeRun:
     rows = run.sample(source)
     sample = None if rows is None else Sample(rows, least)
-    width = len(run.polytope_table(0, source).directory).bit_length() - 1
+    width = run.polytope_table(0, source).width
     return PolytopeRun(run.info.polytope_count, width, sample)
 
 

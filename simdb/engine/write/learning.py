@@ -70,10 +70,10 @@ def learn(
     most = math.inf if merged is None else PROBES_MOST
     found = [sample_of(run, source, options, dead, probes_most=most, threads=threads)]
     if merged is not None and before is not None:
-        width = _width(run, source)
+        width = run.polytope_table(0, source).width
         for each in merged:
             rows = each.sample(before)
-            if rows is None or _width(each, before) != width:
+            if rows is None or each.polytope_table(0, before).width != width:
                 continue
             if dead is not None:
                 ordinals = rows[:, 0].astype(np.uint32) + np.uint32(each.info.start)
@@ -86,10 +86,6 @@ def learn(
         sample = sample[np.sort(chosen[:SAMPLED_PAIRS_MAX])]
     if len(sample):
         put_sample(info.number, sample, writer.put)
-
-
-def _width(run: Run, source: Source) -> int:
-    return len(run.polytope_table(0, source).directory).bit_length() - 1
 
 
 def sample_of(
@@ -111,7 +107,7 @@ def sample_of(
     if not count or not options.polytopes:
         return nothing
     tables = [run.polytope_table(table, source) for table in range(options.polytopes)]
-    width = _width(run, source)
+    width = run.polytope_table(0, source).width
     similarity = options.compared(options.similarity)
     share, limit = shares(similarity, SAMPLING_RECALL)
     threshold = thresholds(

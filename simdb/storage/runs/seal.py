@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +38,7 @@ def seal(
     makings = chain(
         _keyed(delta, keying),
         _keyed_by_weights(batch.vectors[weighted], every[weighted], keying, threads),
-        [lambda: (layout.IDS, _allocated(batch.hashes), _allocated(every))],
+        [lambda: (layout.IDS, codec.allocated(batch.hashes), codec.allocated(every))],
     )
     tables = dict(mapped(make, makings, threads))
     counts = {name: len(table.keys) for name, table in tables.items()}
@@ -53,7 +52,7 @@ def _keyed(delta: DeltaView, keying: Keying) -> Iterator[Making]:
     def columns(table: int) -> Columns:
         keys = codec.allocate(np.uint64, len(delta.searchable))
         keying.write_keys(delta.searchable, keys, table)
-        return layout.table_name(table), keys, _allocated(delta.ordinals)
+        return layout.table_name(table), keys, codec.allocated(delta.ordinals)
 
     return (partial(columns, table) for table in range(keying.table_count))
 
@@ -76,7 +75,7 @@ def _keyed_by_weights(
         pass
 
     def columns(table: int) -> Columns:
-        return layout.polytope_name(table), _allocated(every[table]), _allocated(ordinals)
+        return layout.polytope_name(table), codec.allocated(every[table]), codec.allocated(ordinals)
 
     for table in range(len(every)):
         yield partial(columns, table)
@@ -90,9 +89,3 @@ def _cut(start: int, batch: Batch) -> Iterator[Segment]:
     for first in range(0, len(batch), layout.SEGMENT_ORDINALS):
         stop = min(first + layout.SEGMENT_ORDINALS, len(batch))
         yield as_segment(start + first, batch.part(first, stop))
-
-
-def _allocated(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    copied = codec.allocate(values.dtype, len(values))
-    copied[...] = values
-    return copied

@@ -35,6 +35,11 @@ class Table(NamedTuple):
     ordinals: npt.NDArray[np.uint32]
     directory: npt.NDArray[np.uint32]
 
+    @property
+    def width(self) -> int:
+        """Bits of a header: t, where the directory has 2^t + 1 entries."""
+        return (len(self.directory) - 1).bit_length() - 1
+
 
 def make_table(
     keys: npt.NDArray[np.uint64],
