@@ -71,6 +71,7 @@ count_texts = _sketch.count_texts
 count_tokens = _sketch.count_tokens
 is_utf8 = _sketch.is_utf8
 murmur = _sketch.murmur
+overlaps = _sketch.overlaps
 project_moz = _sketch.project_moz
 project_features = _sketch.project_features
 project_texts = _sketch.project_texts

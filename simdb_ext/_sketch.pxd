@@ -250,6 +250,19 @@ cdef extern from "moz.h" nogil:
     )
 
 
+cdef extern from "overlap/overlap.h" nogil:
+    struct overlap_documents:
+        const int64_t *offsets
+        const uint64_t *hashes
+        const float *weights
+
+    int64_t overlap_slots(int64_t count)
+    void overlap_sums(
+        const overlap_documents *documents, int is_least, const int64_t *left,
+        const int64_t *right, int64_t pairs, uint32_t *slots, double *sums
+    )
+
+
 cdef extern from "variants.h" nogil:
     struct sketch_operations_type "sketch_operations":
         const char *name

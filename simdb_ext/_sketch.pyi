@@ -16,6 +16,7 @@ U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
 
 def variants() -> list[str]:
     """Return the names of the variants this processor can run, the slowest ("scalar") first."""
@@ -322,4 +323,14 @@ def band_keys(minima: U8 | U32, *, bands: int, rows: int) -> U64:
 
     Band b has the minima m_0 .. m_(rows - 1) from b * rows on.  Its key is k_rows, where k_0 =
     fmix64(b + 0x9E3779B97F4A7C15) and k_(j + 1) = fmix64(k_j xor m_j).
+    """
+
+def overlaps(
+    offsets: I64, hashes: U64, weights: F32 | None, left: I64, right: I64, *, is_least: bool = False
+) -> F64:
+    """Return the sum over the common features of documents left[i] and right[i]: float64[k].
+
+    Document d has the distinct features hashes[offsets[d]:offsets[d + 1]], at most 2^31 - 1, with
+    as many `weights`.  The sum has, for each feature that both documents have, 1 if `weights` is
+    None, else the product of its two weights or, with `is_least`, the smaller one.
     """

@@ -25,6 +25,7 @@ include "sketch/vocabulary.pxi"
 include "sketch/working.pxi"
 include "sketch/moz.pxi"
 include "sketch/minhash.pxi"
+include "sketch/overlap.pxi"
 include "sketch/single.pxi"
 
 

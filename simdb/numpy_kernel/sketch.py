@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.errors import InputError
-from simdb.numpy_kernel import bags, minima, moz
+from simdb.numpy_kernel import bags, minima, moz, overlap
 from simdb.numpy_kernel.bags import Idf
 from simdb.numpy_kernel.minima import Family
 from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
@@ -43,6 +43,7 @@ _HASH_BATCH = 1 << 14  # features whose bits are unpacked at once
 
 agreements = minima.agreements
 band_keys = minima.band_keys
+overlaps = overlap.overlaps
 project_moz = moz.project_moz
 sign_features = minima.sign_features
 sign_weighted = minima.sign_weighted

@@ -14,7 +14,14 @@ ROOMS = {
     "sketch/hash": [],
     "sketch/weights": [],
     "sketch/minhash": ["sketch/hash"],
-    "sketch": ["sketch/text", "sketch/hash", "sketch/weights", "sketch/minhash"],
+    "sketch/overlap": [],
+    "sketch": [
+        "sketch/text",
+        "sketch/hash",
+        "sketch/weights",
+        "sketch/minhash",
+        "sketch/overlap",
+    ],
 }
 SOURCES = sorted(path for path in EXTENSION.glob("*/**/*.[ch]"))
 
