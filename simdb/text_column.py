@@ -56,6 +56,10 @@ class TextColumn(Sequence[str | bytes | None]):
         places = np.asarray(positions, np.intp)
         return TextColumn(self.addresses[places], self.lengths[places], self.owners, self.is_binary)
 
+    def filled(self) -> "TextColumn":
+        """Return the column with an empty text in place of each null."""
+        return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners, self.is_binary)
+
     def heads(self) -> Iterator[str]:
         """Yield at least the first character of each text, and at most its first four bytes."""
         lengths = np.minimum(self.lengths, CHARACTER_BYTES)

@@ -20,6 +20,7 @@ FLOORS = [
     [
         "numpy_kernel.mix", "numpy_kernel.minima", "numpy_kernel.unicode_table",
         "numpy_kernel.text", "numpy_kernel.vocabulary", "numpy_kernel.bags", "numpy_kernel.moz",
+        "numpy_kernel.overlap",
         "numpy_kernel.sketch", "numpy_kernel.vectors", "numpy_kernel.columns", "numpy_kernel.keys",
         "numpy_kernel.reach", "numpy_kernel.sweep", "numpy_kernel.flips", "numpy_kernel.single",
         "numpy_kernel.band_lookup", "numpy_kernel.polytope", "numpy_kernel.polytopes",
@@ -41,7 +42,7 @@ FOLDERS = {
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
         "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
         "pipeline", "quantisation", "document_kind", "sketcher", "minhash_signer",
-        "minhash_sketcher", "kinds", "fitting",
+        "minhash_sketcher", "kinds", "fitting", "exact_similarity",
     ],
     "index": [
         "polytopes", "permutation", "rotation", "vosh", "banding", "bands", "defaults",
@@ -73,7 +74,8 @@ FOLDERS = {
         "state.view", "state.polytope_tables", "state.fingerprint_kind",
         "state.signature_kind", "state.kinds",
         "state.state", "state.store", "state.opening", "state.documents", "state.incoming",
-        "search.rows", "search.couples", "search.crowds", "search.method", "search.measure",
+        "search.rows", "search.couples", "search.judge", "search.crowds", "search.method",
+        "search.measure",
         "search.methods.exhaustive", "search.methods.permuted", "search.methods.probing",
         "search.methods.polytopes", "search.methods.rotation", "search.methods.bands",
         "search.methods.register",

@@ -10,13 +10,18 @@ from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
+from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
 from simdb.threads import thread_count
 from simdb.values import Id, PairArrays
 
 if TYPE_CHECKING:
     from simdb.clusters import Clusters
+    from simdb.engine.search.judge import Documents, Judge
     from simdb.engine.search.pairs import Pairs
+
+
+ESTIMATE = "estimate"
 
 
 class Pairing(Protocol):
@@ -41,6 +46,8 @@ class Pairing(Protocol):
         recall: float | None = None,
         method: str | None = None,
         rotations: int | None = None,
+        verify: str = ESTIMATE,
+        documents: "Documents | None" = None,
         threads: int | None = None,
     ) -> "Pairs":
         """Find every pair of stored documents that match; see `query` for the criterion.
@@ -51,16 +58,31 @@ class Pairing(Protocol):
         method="rotation" sorts all fingerprints in `rotations` orders, 1 to 64, and compares
         neighbours; None takes as many orders as the recall needs.  The plan predicts the share of
         pairs missed.  `threads`: see `insert_many`.
+
+        verify="exact" decides by the exact similarity of the texts what the stored sketches only
+        estimate.  `documents` then gives the texts: a mapping from id to text, or a function that
+        takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of tokens, or an
+        Arrow column).  It is asked only for candidates, some thousand at a time, in the thread that
+        reads the pairs; where it has None, the estimate decides.  The exact similarity is Jaccard's
+        if every feature counts once, as by default; for weighted features it is what the sketch
+        estimates.  `similarity` is the least exact similarity of a pair; without it, 0.8, or what
+        the default of the database means.  `Pairs.judge` counts how many pairs the estimate would
+        have decided otherwise.
         """
-        count = thread_count(threads)
+        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
         question = Question(similarity, distance, recall, method, rotations=rotations)
         owner, end = self._lasting()
         with owner._state() as state:
             state.threads = count
             criterion = of_pairs(self._store.options, state.counts, question)
+            judge = None
+            if is_exact:
+                criterion, judge = self._judging(criterion, question, documents)
             plan = state.plan(criterion, is_swept=True)
-            stream = search.pairs.PairStream(state, criterion, hold=owner._hold, end=end)
-        return search.pairs.Pairs(stream, plan)
+            stream = search.pairs.PairStream(
+                state, criterion, hold=owner._hold, end=end, judge=judge
+            )
+        return search.pairs.Pairs(stream, plan, judge)
 
     def find_clusters(
         self,
@@ -72,6 +94,8 @@ class Pairing(Protocol):
         rotations: int | None = None,
         policy: str = "connected",
         representative: str = "first",
+        verify: str = ESTIMATE,
+        documents: "Documents | None" = None,
         threads: int | None = None,
     ) -> "Clusters":
         """Find the groups of two or more documents that match; see `query` for the criterion.
@@ -83,7 +107,9 @@ class Pairing(Protocol):
         `representative`: "first" orders documents by insertion.  Any other value names a field of
         the metadata: the least number, or text, comes first, and documents without the field last.
         The first member of a cluster in that order is its representative.  `rotations`: see
-        `find_all`.  `threads`: see `insert_many`.
+        `find_all`.  `threads`: see `insert_many`.  `verify`, `documents`: see `find_all`; documents
+        with equal sketches match without a look at their texts, and so do, in connected clusters,
+        documents that are connected already.
 
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
         own threshold applies.  Connected clusters are then read from disk; passing `method`, or a
@@ -97,17 +123,24 @@ class Pairing(Protocol):
         check_rotations(method, rotations)
         options = self._store.options
         question = Question(similarity, distance, recall, method, rotations=rotations)
-        question, count = bounded(options, question), thread_count(threads)
+        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
+        question = question if is_exact else bounded(options, question)
         with self._state() as state:
             state.threads = count
             order = clusters.order
             is_first = representative == order.FIRST
             places = None if is_first else order.places_by_field(state, representative)
-            if policy == clusters.find.CONNECTED and is_maintained(options, question):
+            is_stored = policy == clusters.find.CONNECTED and is_maintained(options, question)
+            if is_stored and not is_exact:
                 labels = clusters.labels.maintained_labels(state.membership(), state.next_ordinal)
                 return clusters.find.as_clusters(state, labels, places)
             criterion = of_pairs(options, state.counts, question)
-            return clusters.find.find_clusters(state, criterion, policy=policy, places=places)
+            judge = None
+            if is_exact:
+                criterion, judge = self._judging(criterion, question, documents)
+            return clusters.find.find_clusters(
+                state, criterion, policy=policy, places=places, judge=judge
+            )
 
     def cluster(self, id: Id) -> list[Id]:
         """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
@@ -130,19 +163,48 @@ class Pairing(Protocol):
             members = state.membership().members(int(ordinal), state.next_ordinal)
             return list(state.identifiers(members).decode(members))
 
-    def compare(self, left: Iterable[Id], right: Iterable[Id]) -> PairArrays:
+    def compare(
+        self,
+        left: Iterable[Id],
+        right: Iterable[Id],
+        *,
+        verify: str = ESTIMATE,
+        documents: "Documents | None" = None,
+        threads: int | None = None,
+    ) -> PairArrays:
         """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
 
         Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
         `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
         measures.  Raises NotFoundError for an unknown id, InputError unless there are as many ids
-        on both sides.
+        on both sides.  `verify`, `documents`: see `find_all`; with verify="exact" the similarities
+        are exact.  `threads`: see `insert_many`.
         """
+        is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
         both = [states.incoming.as_list(ids, "ids") for ids in (left, right)]
         if len(both[0]) != len(both[1]):
             raise InputError(
                 f"left and right must have as many ids, got {len(both[0])} and {len(both[1])}"
             )
         with self._state() as state:
+            state.threads = count
             ordinals = [known_ordinals(state, ids) for ids in both]
-            return search.couples.compared(state, *ordinals)
+            found = search.couples.compared(state, *ordinals)
+            if is_exact and documents is not None:
+                found = self._judge(None, documents).measured(state, found)
+            return search.couples.as_pairs(state, found, is_exact=is_exact)
+
+    def _judge(self, similarity: float | None, documents: "Documents | None") -> "Judge":
+        """Return the judge with the exact threshold `similarity`; None: that of the database."""
+        assert documents is not None, "check_verification has refused that"
+        options = self._store.options
+        return search.judge.judge_of(
+            self._store.exact_similarity(), documents, similarity, options.similarity
+        )
+
+    def _judging(
+        self, criterion: Criterion, question: Question, documents: "Documents | None"
+    ) -> "tuple[Criterion, Judge]":
+        """Return the criterion of candidates, and the judge that decides them."""
+        judge = self._judge(question.similarity, documents)
+        return search.judge.candidates_of(self._store.options, criterion, judge), judge

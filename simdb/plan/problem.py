@@ -25,7 +25,8 @@ class Criterion:
     `is_weighted`: every query has weights.  `is_stored`: the queries are stored documents, whose
     weights are rounded.  `rotations`: for method="rotation"; None for as many as the recall needs.
     `asked`: what the caller gave for `similarity`, if the kernel compares with another number; see
-    `simdb/correction.py`.
+    `simdb/correction.py`.  `floor`: the similarity from which candidates are kept although tables
+    are searched for `similarity`, because something else decides them; None for `similarity`.
     """
 
     similarity: float | None
@@ -36,6 +37,12 @@ class Criterion:
     is_stored: bool = False
     rotations: int | None = None
     asked: float | None = None
+    floor: float | None = None
+
+    @property
+    def least(self) -> float | None:
+        """The similarity from which a candidate is kept."""
+        return self.similarity if self.floor is None else self.floor
 
     @property
     def asked_similarity(self) -> float | None:

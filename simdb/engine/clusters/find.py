@@ -17,6 +17,7 @@ from simdb.engine.clusters.equal import first_equal_rows
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.star import find_stars
 from simdb.engine.search.couples import searched, table_of_equals
+from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import join_links
 from simdb.engine.state.state import State
 from simdb.plan.problem import Criterion
@@ -39,15 +40,18 @@ def find_clusters(
     *,
     policy: str = CONNECTED,
     places: U32 | None = None,
+    judge: Judge | None = None,
 ) -> Clusters:
     """Return the groups of two or more live documents by `policy`, one of `POLICIES`.
 
     `places`: the place of each ordinal in the order of representatives; None orders by ordinal.
+    `judge` decides which pairs match, if that is not the criterion alone.  Documents with equal
+    sketches match without it.
     """
     if policy == STAR:
-        labels = _star_labels(state, criterion, places)
+        labels = _star_labels(state, criterion, places, judge)
     else:
-        labels = connected_labels(state, criterion)
+        labels = connected_labels(state, criterion, judge)
     return as_clusters(state, labels, places)
 
 
@@ -57,12 +61,12 @@ def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:
     return Clusters(offsets, object_array(state.identifiers(members).decode(members)))
 
 
-def connected_labels(state: State, criterion: Criterion) -> U32:
+def connected_labels(state: State, criterion: Criterion, judge: Judge | None = None) -> U32:
     """Return the least member of the component of each ordinal: uint32[next ordinal]."""
     forest, copies, left_out = _linked_copies(state, criterion)
     if len(copies):
         left_out = with_deleted(left_out, copies, state.next_ordinal)
-    for _ in join_links(state.without(left_out), criterion, forest):
+    for _ in join_links(state.without(left_out), criterion, forest, judge):
         pass
     labels: U32 = forest.labels()
     return labels
@@ -104,6 +108,7 @@ def _star_labels(
     state: State,
     criterion: Criterion,
     places: U32 | None,
+    judge: Judge | None,
 ) -> U32:
     """Return the representative of each ordinal.
 
@@ -118,7 +123,7 @@ def _star_labels(
     ordered = searched(distinct, is_measured=criterion.similarity is not None).ordinals
     if places is not None:
         ordered = ordered[np.argsort(places[ordered])]
-    owners = find_stars(distinct, criterion, ordered)
+    owners = find_stars(distinct, criterion, ordered, judge)
     labels: U32 = owners[first_equal]
     return labels
 

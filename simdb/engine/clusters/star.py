@@ -7,11 +7,14 @@ Representatives do not match each other, so few can be near one document however
 neighbourhood is, and memory stays linear.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.search.couples import Couples, couples_of
+from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import search
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.documents import stored_sketches
@@ -24,10 +27,11 @@ BATCH_DOCUMENTS = 1 << 11
 U32 = npt.NDArray[np.uint32]
 
 
-def find_stars(state: State, criterion: Criterion, ordered: U32) -> U32:
+def find_stars(state: State, criterion: Criterion, ordered: U32, judge: Judge | None = None) -> U32:
     """Return the representative of each ordinal, by default itself: uint32[next ordinal].
 
-    `ordered`: the documents of `state` that take part, in their order.
+    `ordered`: the documents of `state` that take part, in their order.  `judge` decides which
+    pairs match, if that is not the criterion alone.
     """
     plan = state.plan(criterion)
     owners = np.arange(state.next_ordinal, dtype=np.uint32)
@@ -36,27 +40,39 @@ def find_stars(state: State, criterion: Criterion, ordered: U32) -> U32:
     for start in range(0, len(ordered), BATCH_DOCUMENTS):
         batch = ordered[start : start + BATCH_DOCUMENTS]
         batch = batch[~is_settled[batch]]
-        owners[batch] = batch[_settle(state, criterion, plan, batch)]
+        owners[batch] = batch[_settle(state, criterion, plan, batch, judge)]
         is_settled[batch] = True
         leaders = batch[owners[batch] == batch]
         sketches = stored_sketches(state, leaders)
         rows = search(state, sketches, criterion, plan=plan)
-        chosen = np.flatnonzero(~is_settled[rows.ordinals])
-        # Rows are in the order of their representatives: the first claim counts.
-        joined, firsts = np.unique(rows.ordinals[chosen], return_index=True)
-        owners[joined] = leaders[rows.queries[chosen[firsts]]]
+        found = couples_of(leaders, rows).chosen(~is_settled[rows.ordinals])
+        if judge is not None:
+            found = judge.kept(state, found)
+        # Pairs are in the order of their representatives: the first claim counts.
+        joined, firsts = np.unique(found.right, return_index=True)
+        owners[joined] = found.left[firsts]
         is_settled[joined] = True
     return owners
 
 
-def _settle(state: State, criterion: Criterion, plan: Plan, batch: U32) -> npt.NDArray[np.int64]:
+def _settle(
+    state: State, criterion: Criterion, plan: Plan, batch: U32, judge: Judge | None
+) -> npt.NDArray[np.int64]:
     """Return for each of `batch` the position in it of its representative within the batch."""
     owners = np.arange(len(batch))
     among = method_of(state, plan).links_among
     assert among is not None, "every method that finds matches compares a few documents"
     for couples in among(state, criterion, plan, batch):
-        _claim(owners, couples.left, couples.right)
+        matches = couples if judge is None else _judged(state, couples, batch, judge)
+        _claim(owners, matches.left, matches.right)
     return owners
+
+
+def _judged(state: State, couples: Couples, batch: U32, judge: Judge) -> Couples:
+    """Return the pairs of positions in `batch` that match."""
+    stored = replace(couples, left=batch[couples.left], right=batch[couples.right])
+    known = judge.measured(state, stored)
+    return couples.chosen(known.similarities >= np.float32(judge.least))
 
 
 def _claim(owners: npt.NDArray[np.int64], left: U32, right: U32) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,8 @@ class Couples:
         """Number of pairs."""
         return len(self.left)
 
-    def chosen(self, which: npt.NDArray[np.bool_]) -> "Couples":
-        """Return the pairs for which `which` is true."""
+    def chosen(self, which: npt.NDArray[Any]) -> "Couples":
+        """Return the pairs for which `which` is true, or those at the positions `which`."""
         return Couples(
             self.left[which], self.right[which], self.distances[which], self.similarities[which]
         )
@@ -218,28 +218,28 @@ def whole_table(state: State, number: int) -> Table:
     return Table(keys[:count], ordinals[:count], merged.directory)
 
 
-def as_pairs(state: State, couples: Couples) -> PairArrays:
-    """Return `couples` with ids in place of ordinals; each id is decoded once."""
+def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairArrays:
+    """Return `couples` with ids in place of ordinals; each id is decoded once.
+
+    `is_exact`: the similarities are exact, and not estimates in the form in which they are stored.
+    """
     ordinals, positions = np.unique(
         np.concatenate([couples.left, couples.right]), return_inverse=True
     )
     ids = object_array(state.identifiers(ordinals).decode(ordinals))[positions]
     count = len(couples)
-    similarities = state.kind.shown(couples.similarities)
+    similarities = couples.similarities if is_exact else state.kind.shown(couples.similarities)
     return PairArrays(ids[:count], ids[count:], couples.distances, similarities)
 
 
-def compared(state: State, left: U32, right: U32) -> PairArrays:
+def compared(state: State, left: U32, right: U32) -> Couples:
     """Return given pairs of stored documents with their distances and similarities."""
     if state.kind.stores == FINGERPRINTS:
         bits = [state.column(layout.FINGERPRINT, ordinals) for ordinals in (left, right)]
         unknown = np.full(len(left), np.nan, np.float32)
-        found = estimated(state, Couples(left, right, bit_counts(bits[0] ^ bits[1]), unknown))
-    else:
-        similarities = state.vectors().between(left, right)
-        distances = state.vectors().distances(similarities)
-        found = Couples(left, right, distances, similarities)
-    return as_pairs(state, found)
+        return estimated(state, Couples(left, right, bit_counts(bits[0] ^ bits[1]), unknown))
+    similarities = state.vectors().between(left, right)
+    return Couples(left, right, state.vectors().distances(similarities), similarities)
 
 
 def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
@@ -247,7 +247,7 @@ def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
     if criterion.similarity is None:
         return couples
     known = estimated(state, couples)
-    return known.chosen(known.similarities >= np.float32(criterion.similarity))
+    return known.chosen(known.similarities >= np.float32(criterion.least))
 
 
 def estimated(state: State, couples: Couples) -> Couples:

@@ -48,7 +48,7 @@ def by_candidates(find: FindCandidates) -> Search:
 def measured_rows(state: State, sketches: Sketches, criterion: Criterion, rows: Rows) -> Rows:
     """Return the candidates that are similar enough for the criterion, the most similar first."""
     rows.similarities = estimates(state, sketches, rows.offsets, rows.ordinals)
-    chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.similarity))
+    chosen = np.flatnonzero(rows.similarities >= np.float32(criterion.least))
     far = -rows.similarities[chosen].astype(np.float64)
     order = np.lexsort((rows.ordinals[chosen], far, rows.queries[chosen]))
     return rows.chosen(chosen[order])
@@ -88,8 +88,8 @@ def matches_of_one(
     if not found:
         return []
     rows: Sequence[tuple[int, int, float | None]]
-    if criterion.similarity is not None:
-        rows = _measured(state, sketches, found, criterion.similarity)[:limit]
+    if criterion.least is not None:
+        rows = _measured(state, sketches, found, criterion.least)[:limit]
     else:
         found = found[:limit]
         similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simdb import arrow
 from simdb.engine.search.couples import as_pairs
+from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
 from simdb.errors import ClosedError
@@ -30,13 +31,16 @@ class PairStream:
         *,
         hold: Callable[[], State],
         end: Callable[[], None] | None,
+        judge: Judge | None = None,
     ) -> None:
         """`hold` prevents the end of `state` while a chunk is made.
 
-        `end` ends `state` after the last chunk; None if the owner of the state ends it.
+        `end` ends `state` after the last chunk; None if the owner of the state ends it.  `judge`
+        decides which pairs match, by exact similarities, if that is not the criterion alone.
         """
         self._state = state
-        self._couples = find_couples(state, criterion)
+        self._couples = find_couples(state, criterion, judge)
+        self._is_exact = judge is not None
         self._hold = hold
         self._end = end
         self._is_done = False
@@ -54,7 +58,8 @@ class PairStream:
             try:
                 with self._hold():
                     self._state.source.check_open()
-                    return as_pairs(self._state, next(self._couples))
+                    couples = next(self._couples)
+                    return as_pairs(self._state, couples, is_exact=self._is_exact)
             except BaseException as error:
                 self._is_done = isinstance(error, StopIteration)
                 if self._end is not None:
@@ -68,11 +73,15 @@ class Pairs:
     Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
     at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
     open until all pairs are read.  `plan`: how the pairs are found, and which share of them.
+    `judge`: with verify="exact", counts what the texts have decided so far; otherwise None.
     """
 
-    def __init__(self, stream: Iterator[PairArrays], plan: Plan) -> None:
-        """`stream` gives the chunks; `plan` says how they are found."""
+    def __init__(
+        self, stream: Iterator[PairArrays], plan: Plan, judge: Judge | None = None
+    ) -> None:
+        """`stream` gives the chunks; `plan` says how they are found; `judge` decides them."""
         self.plan = plan
+        self.judge = judge
         self._stream: Iterator[PairArrays] | None = stream
         self._gathered: PairArrays | None = None
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.engine.search.couples import Batches, Couples, couples_of, estimated, searched
+from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import search
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.documents import stored_sketches
@@ -20,11 +21,21 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 
 U32 = npt.NDArray[np.uint32]
+# So many pairs are judged before the next ones are left out if they are connected by then.
+JUDGED_PAIRS = 1 << 13
 
 
-def find_couples(state: State, criterion: Criterion) -> Iterator[Couples]:
-    """Yield every matching pair once, in chunks, with its similarity if both have weights."""
+def find_couples(
+    state: State, criterion: Criterion, judge: Judge | None = None
+) -> Iterator[Couples]:
+    """Yield every matching pair once, in chunks, with its similarity if both have weights.
+
+    `judge` decides which pairs match, if that is not the criterion alone.
+    """
     for couples in find_links(state, criterion):
+        if judge is not None:
+            yield judge.kept(state, couples)
+            continue
         is_measured = criterion.similarity is not None or not len(couples)
         yield couples if is_measured else estimated(state, couples)
 
@@ -38,19 +49,38 @@ def find_links(state: State, criterion: Criterion) -> Iterator[Couples]:
 
 
 def join_links(
-    state: State, criterion: Criterion, forest: kernel.Forest
+    state: State, criterion: Criterion, forest: kernel.Forest, judge: Judge | None = None
 ) -> Iterator[tuple[U32, U32]]:
     """Join matching pairs in `forest`, and yield them, until all that match are connected.
 
     `forest` is over ordinals.  A method may leave out pairs that are connected already, so that a
-    large group of similar documents costs its members and not its pairs.
+    large group of similar documents costs its members and not its pairs.  `judge` decides which
+    pairs match, if that is not the criterion alone; it is not asked about connected pairs.
     """
     plan = state.plan(criterion, is_swept=True)
     walk = method_of(state, plan).joining
     found = find_links(state, criterion) if walk is None else walk(state, criterion, plan, forest)
-    for couples in found:
-        forest.join(couples.left, couples.right)
-        yield couples.left, couples.right
+    for candidates in found:
+        for couples in [candidates] if judge is None else _portions(candidates):
+            if judge is not None:
+                couples = judge.kept(state, _unconnected(couples, forest))
+            forest.join(couples.left, couples.right)
+            yield couples.left, couples.right
+
+
+def _portions(couples: Couples) -> Iterator[Couples]:
+    """Yield pairs in portions, the most similar first: these may connect what the others would."""
+    order = np.argsort(-couples.similarities)
+    for start in range(0, len(couples), JUDGED_PAIRS):
+        yield couples.chosen(order[start : start + JUDGED_PAIRS])
+
+
+def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:
+    """Return the pairs of two components of a forest."""
+    roots = forest.parents[np.stack([couples.left, couples.right])]
+    while (roots != (above := forest.parents[roots])).any():
+        roots = above
+    return couples.chosen(roots[0] != roots[1])
 
 
 def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

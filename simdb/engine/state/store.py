@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from simdb import sketch as room
 from simdb.engine.state.kinds import kind_of
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, Kept, View
@@ -32,6 +33,7 @@ from simdb.storage.runs.source import Source
 from simdb.storage.translation import MapFull
 
 if TYPE_CHECKING:
+    from simdb.sketch.exact_similarity import ExactSimilarity
     from simdb.storage.membership import Membership
     from simdb.storage.runs.merging import Merging
 
@@ -113,6 +115,11 @@ class Store:
         finally:
             self._is_closed = self.is_closed
         self._is_closed = True
+
+    def exact_similarity(self) -> "ExactSimilarity":
+        """Return the exact similarity of documents that the sketches estimate."""
+        sketch = self.sketcher.options
+        return room.exact_similarity.ExactSimilarity(sketch, self._resources, self.allowed)
 
     @property
     def sketcher(self) -> AnySketcher:

@@ -37,7 +37,7 @@ def search(
     offsets, ordinals, similarities = state.tables().search(
         sketches.vectors,
         state.known_vectors,
-        similarity=criterion.similarity,
+        similarity=criterion.least,
         first=first,
         after=after,
     )
@@ -60,10 +60,10 @@ def search_one(
         return None
     if not len(ordinals):
         return []
-    assert criterion.similarity is not None
+    assert criterion.least is not None
     if ordinals[-1] >= state.next_ordinal:
         state.check_known(ordinals)
-    found = state.vectors(ordinals).measure_one(sketches.vectors, ordinals, criterion.similarity)
+    found = state.vectors(ordinals).measure_one(sketches.vectors, ordinals, criterion.least)
     return [
         Match(state.id_of(ordinal), min(differing, COUNTED_MAX), similarity)
         for ordinal, differing, similarity in found[: 1 if first else limit]
@@ -107,7 +107,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     similarities = state.vectors(ordinals).between(ordinals[left], ordinals[right])
     distances = state.vectors(ordinals).distances(similarities)
     couples = Couples(left, right, distances, similarities)
-    yield couples.chosen(similarities >= np.float32(criterion.similarity))
+    yield couples.chosen(similarities >= np.float32(criterion.least))
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -126,7 +126,7 @@ def measure_all(
     """Return the matches of each query by measuring every stored signature; see `Method`."""
     vectors = state.vectors()
     offsets, ordinals, similarities = vectors.scan(
-        sketches.vectors, similarity=criterion.similarity, skip=state.unweighted(), after=after
+        sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
     )
     return Rows(offsets, ordinals, vectors.distances(similarities), similarities)
 

@@ -46,7 +46,7 @@ def search(
     if not scans_vectors(plan):
         return _compare(state, sketches, criterion, plan, first, after)
     offsets, ordinals, similarities = state.vectors().scan(
-        sketches.vectors, similarity=criterion.similarity, skip=state.unweighted(), after=after
+        sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
     )
     bits = np.repeat(sketches.bits, np.diff(offsets))
     differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
@@ -116,7 +116,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
             continue
         left, right = ordinals[couples.left], ordinals[couples.right]
         similarities = state.vectors(ordinals).between(left, right)
-        yield couples.chosen(similarities >= np.float32(criterion.similarity))
+        yield couples.chosen(similarities >= np.float32(criterion.least))
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:

@@ -70,14 +70,16 @@ def search_one(
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
-    similarity = criterion.similarity
+    similarity, least = criterion.similarity, criterion.least
     assert similarity is not None
-    share, sign_limit = shares(similarity, criterion.recall)
+    assert least is not None
+    share, _ = shares(similarity, criterion.recall)
+    _, sign_limit = shares(least, criterion.recall)
     view, source = state.view, state.source
     found = polytopes_of(view, source).search_one(
         sketches.vectors[0],
         thresholds_of(view, source, similarity, share, either=False),
-        similarity,
+        least,
         sign_limit,
         plan.distance,
         first and criterion.distance is None,
@@ -184,13 +186,15 @@ def _search(
     first: bool = False, after: U32 | None = None, forest: tuple[U32, U32] | None = None,
 ) -> Rows:  # fmt: skip
     assert criterion.similarity is not None
-    share, limit = shares(criterion.similarity, criterion.recall)
+    assert criterion.least is not None
+    share, _ = shares(criterion.similarity, criterion.recall)
+    _, limit = shares(criterion.least, criterion.recall)
     found = polytopes_of(state.view, state.source).search(
         vectors,
         thresholds=thresholds_of(
             state.view, state.source, criterion.similarity, share, either=either
         ),
-        similarity=criterion.similarity,
+        similarity=criterion.least,
         distance=limit,
         delta_distance=plan.distance,
         first=first and criterion.distance is None,

@@ -1,0 +1,235 @@
+"""Judge: decides candidates by the exact similarity of their texts, which an estimate has found.
+
+An estimate that is a little too low must not lose a match, so the search keeps candidates below
+the threshold, and the texts decide.  The texts are not stored: whoever asks has them, and gives
+them for the candidates only, some at a time.  Where a text is missing, the estimate decides.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.arrow_texts import text_column
+from simdb.checks import shown
+from simdb.engine.search.couples import Couples
+from simdb.engine.state.state import State
+from simdb.errors import InputError, OptionError
+from simdb.options import Options
+from simdb.plan.problem import Criterion
+from simdb.sketch.exact_similarity import ExactSimilarity
+from simdb.text_column import TextColumn
+from simdb.threads import mapped
+from simdb.values import Id
+
+VERIFICATIONS = ESTIMATE, EXACT = ("estimate", "exact")
+# Tables are searched for candidates this many standard deviations of an estimate below the
+# threshold, and a candidate that is found counts down to the second number of them.
+SEARCHED_DEVIATIONS, KEPT_DEVIATIONS = 1.0, 5.0
+# A part has texts of about this size, and at most this number of pairs.
+PART_BYTES = 1 << 23
+PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
+
+F32 = npt.NDArray[np.float32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+# From ordinals to texts; None in place of a text that is not known.
+Texts = Callable[[State, U32], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ByOrdinal:
+    """A function from ordinals uint32[n] to texts, for a caller that numbers its documents."""
+
+    texts: Callable[[U32], Sequence[Any]]
+
+
+Documents: TypeAlias = Mapping[Id, Any] | Callable[[list[Id]], Sequence[Any]] | ByOrdinal
+
+
+class Judge:
+    """A judge of candidates, which counts what it has decided.
+
+    `judged`: pairs decided by their texts; `overruled`: how many of these the estimate would have
+    decided otherwise; `unknown`: pairs without a text, which the estimate decided.
+    """
+
+    def __init__(self, exact: ExactSimilarity, texts: Texts, least: float) -> None:
+        """Count a pair as a match from the exact similarity `least` on; see `judging`."""
+        self.least = least
+        self.judged = self.overruled = self.unknown = 0
+        self._exact = exact
+        self._texts = texts
+        self._count = PART_PAIRS_FIRST  # of the next part
+
+    @property
+    def measure(self) -> str:
+        """The name of the exact similarity."""
+        return self._exact.measure
+
+    @property
+    def estimated_least(self) -> float:
+        """What the sketch estimates, at least, for documents that match."""
+        return self._exact.estimated(self.least)
+
+    def kept(self, state: State, couples: Couples) -> Couples:
+        """Return the pairs that match, with their exact similarities."""
+        if not len(couples):
+            return couples
+        known = self.measured(state, couples)
+        return known.chosen(known.similarities >= np.float32(self.least))
+
+    def measured(self, state: State, couples: Couples) -> Couples:
+        """Return all pairs with exact similarities, or estimates of them if a text is missing."""
+        shown = state.kind.shown(couples.similarities)
+        values = self._exact.of_cosine(shown)
+        is_match = values >= np.float32(self.least)
+        for chosen, exact in self._parts(state, couples):
+            is_known = ~np.isnan(exact)
+            values[chosen[is_known]] = exact[is_known]
+            self.judged += int(np.count_nonzero(is_known))
+            self.unknown += int(np.count_nonzero(~is_known))
+        self.overruled += int(np.count_nonzero(is_match != (values >= np.float32(self.least))))
+        return replace(couples, similarities=values)
+
+    def _parts(self, state: State, couples: Couples) -> Iterator[tuple[I64, F32]]:
+        """Yield positions of some pairs and their exact similarities, NaN if a text is missing."""
+        order = np.lexsort((couples.right, couples.left))
+
+        def measure(part: "_Part") -> tuple[I64, F32]:
+            values = self._exact.of_pairs(part.texts, part.left, part.right)
+            values[part.is_unknown[part.left] | part.is_unknown[part.right]] = np.nan
+            return part.chosen, values
+
+        yield from mapped(measure, self._read(state, couples, order), state.threads)
+
+    def _read(self, state: State, couples: Couples, order: I64) -> Iterator["_Part"]:
+        """Yield the pairs in parts, with the texts of each part.
+
+        The number of pairs of a part follows from the size of the texts of the part before it.
+        """
+        start = 0
+        while start < len(order):
+            chosen = order[start : start + self._count]
+            both = np.concatenate([couples.left[chosen], couples.right[chosen]])
+            ordinals, positions = np.unique(both, return_inverse=True)
+            texts, is_unknown = _complete(self._texts(state, ordinals), len(ordinals))
+            left, right = positions[: len(chosen)], positions[len(chosen) :]
+            yield _Part(chosen, texts, is_unknown, left, right)
+            start += len(chosen)
+            suggested = PART_BYTES * len(chosen) // max(_size_bytes(texts), 1)
+            self._count = max(1, min(PART_PAIRS_MOST, 2 * self._count, suggested))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some pairs: their positions among all pairs, and the positions of their texts."""
+
+    chosen: I64
+    texts: Sequence[Any]
+    is_unknown: npt.NDArray[np.bool_]
+    left: I64
+    right: I64
+
+
+def check_verification(verify: object, documents: object) -> bool:
+    """Return whether texts decide; OptionError if the two arguments do not go together."""
+    if verify is None or verify == ESTIMATE:
+        if documents is not None:
+            raise OptionError("documents= is only for verify='exact'; give both, or neither")
+        return False
+    if verify != EXACT:
+        raise OptionError(f"verify must be 'estimate' or 'exact', got {shown(verify)}")
+    if not isinstance(documents, Mapping | ByOrdinal) and not callable(documents):
+        raise OptionError(
+            "verify='exact' needs documents=: a mapping from id to text, or a function that takes a"
+            f" list of ids and returns their texts; got {shown(documents)}"
+        )
+    return True
+
+
+def judge_of(
+    exact: ExactSimilarity, documents: Documents, similarity: float | None, default: float
+) -> Judge:
+    """Return the judge with the exact threshold `similarity`, if it is given.
+
+    Otherwise the threshold is that which `default`, a threshold of the estimate, means.
+    """
+    least = exact.least(default) if similarity is None else similarity
+    return Judge(exact, _texts_of(documents), least)
+
+
+def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:
+    """Return the criterion by which candidates for `judge` are found.
+
+    Raises OptionError for a criterion without similarity.
+    """
+    if criterion.similarity is None:
+        raise OptionError(
+            "verify='exact' decides by similarity; give similarity= (besides distance=, if you"
+            " want both), or leave out verify="
+        )
+    estimated = judge.estimated_least
+    deviation = _deviation(options, estimated)
+    searched, floor = (
+        options.compared(max(estimated - deviations * deviation, 0.01))
+        for deviations in (SEARCHED_DEVIATIONS, KEPT_DEVIATIONS)
+    )
+    return replace(criterion, similarity=searched, floor=floor, asked=None)
+
+
+def _deviation(options: Options, similarity: float) -> float:
+    """Return the standard deviation of an estimate of a similarity.
+
+    Each of d weights is a normal variable, so the cosine of d pairs of them varies by
+    (1 - c^2) / sqrt(d).  A minimum agrees with probability j.
+    """
+    if options.is_minhash:
+        permutations: int = options.sketch.permutations  # type: ignore[union-attr]
+        return sqrt(similarity * (1 - similarity) / permutations)
+    dimensions: int = options.sketch.dimensions  # type: ignore[union-attr]
+    return (1 - similarity**2) / sqrt(dimensions)
+
+
+def _texts_of(documents: Documents) -> Texts:
+    """Return the function from ordinals to texts."""
+    if isinstance(documents, ByOrdinal):
+        by_ordinal = documents.texts
+        return lambda state, ordinals: by_ordinal(ordinals)
+    get = _from_mapping(documents) if isinstance(documents, Mapping) else documents
+
+    def texts(state: State, ordinals: U32) -> Sequence[Any]:
+        ids = list(state.identifiers(ordinals).decode(ordinals))
+        found = get(ids)
+        if len(found) != len(ids):
+            raise InputError(
+                f"documents= was called with {len(ids)} ids and returned {len(found)} texts; it"
+                " must return one for each id, in their order, and None for an unknown one"
+            )
+        return found
+
+    return texts
+
+
+def _from_mapping(documents: Mapping[Id, Any]) -> Callable[[list[Id]], Sequence[Any]]:
+    return lambda ids: [documents.get(id) for id in ids]
+
+
+def _complete(texts: Any, count: int) -> tuple[Sequence[Any], npt.NDArray[np.bool_]]:
+    """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
+    column = text_column(texts)
+    if column is not None:
+        return column.filled(), column.lengths < 0
+    is_unknown = np.fromiter((text is None for text in texts), np.bool_, count)
+    if not is_unknown.any():
+        return texts, is_unknown
+    return ["" if text is None else text for text in texts], is_unknown
+
+
+def _size_bytes(texts: Sequence[Any]) -> int:
+    if isinstance(texts, TextColumn):
+        return int(texts.lengths.sum())
+    return sum(map(len, texts))

@@ -1,0 +1,253 @@
+"""Pairs, clusters and comparisons decided by the texts, against a double loop over sets."""
+
+import random
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.search import judge as room
+
+LEAST = 0.8
+SKETCHES = [simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Minhash()]
+IDS = ["fingerprints", "few dimensions", "signatures"]
+
+
+@cache
+def shingles_of(text):
+    words = text.split()
+    size = min(3, len(words))
+    return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)} if words else set()
+
+
+def jaccard(one, two):
+    first, second = shingles_of(one), shingles_of(two)
+    return len(first & second) / max(len(first | second), 1)
+
+
+def families(count, seed):
+    """Return texts in families of four, whose members differ in a few words, near the threshold."""
+    chance = random.Random(seed)
+    texts = {}
+    for family in range(count):
+        words = [f"w{chance.randrange(500)}" for _ in range(chance.randrange(20, 120))]
+        for member in range(4):
+            edited = list(words)
+            for _ in range(chance.randrange(0, 6) if member else 0):
+                edited[chance.randrange(len(edited))] = f"w{chance.randrange(500)}"
+            texts[f"{family}-{member}"] = " ".join(edited)
+    return texts
+
+
+TEXTS = families(40, 7) | {"empty": "", "copy": families(40, 7)["3-0"]}
+
+
+@cache
+def true_pairs(least=LEAST):
+    return {
+        frozenset((one, two)): jaccard(TEXTS[one], TEXTS[two])
+        for one, two in combinations(TEXTS, 2)
+        if jaccard(TEXTS[one], TEXTS[two]) >= least and TEXTS[one]
+    }
+
+
+def components(pairs):
+    """Return the connected sets of two or more ids."""
+    of_each = {}
+    for one, two in map(tuple, pairs):
+        joined = of_each.get(one, {one}) | of_each.get(two, {two})
+        of_each |= dict.fromkeys(joined, joined)
+    return {frozenset(each) for each in of_each.values()}
+
+
+@pytest.fixture(params=SKETCHES, ids=IDS)
+def db(request, tmp_path):
+    options = simdb.Options(sketch=request.param, delta_documents=32, growth=2)
+    with simdb.open(tmp_path / "db", options=options) as database:
+        ids = list(TEXTS)
+        for start in range(0, len(ids), 50):
+            some = ids[start : start + 50]
+            database.insert_many(some, [TEXTS[id] for id in some])
+        yield database
+
+
+def found_by(pairs):
+    return {frozenset((pair.left, pair.right)): pair.similarity for pair in pairs}
+
+
+def test_pairs_are_exactly_those_of_the_double_loop(db):
+    found = db.find_all(verify="exact", documents=TEXTS, recall=1.0)
+
+    expected = true_pairs()
+    assert found_by(found) == pytest.approx(expected)
+    assert found.judge.measure == "Jaccard"
+    assert found.judge.judged >= len(expected)
+
+
+def test_a_given_similarity_is_the_exact_one(db):
+    found = db.find_all(similarity=0.9, verify="exact", documents=TEXTS, recall=1.0)
+
+    assert found_by(found) == pytest.approx(true_pairs(0.9))
+
+
+def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
+    estimated = set(found_by(db.find_all(recall=1.0)))
+
+    found = db.find_all(verify="exact", documents=TEXTS, recall=1.0)
+
+    assert len(found)
+    assert found.judge.overruled >= len(estimated ^ set(true_pairs())) > 0
+
+
+def test_connected_clusters_are_the_components_of_the_pairs(db):
+    clusters = db.find_clusters(verify="exact", documents=TEXTS, recall=1.0)
+
+    assert {frozenset(cluster.ids) for cluster in clusters} == components(true_pairs())
+
+
+def test_members_of_a_star_match_their_representative(db):
+    clusters = db.find_clusters(policy="star", verify="exact", documents=TEXTS, recall=1.0)
+
+    owners, expected = {}, {}
+    for one in TEXTS:
+        match = next((two for two in owners if frozenset((one, two)) in true_pairs()), None)
+        if match is None:
+            owners[one] = one
+        else:
+            expected.setdefault(match, [match]).append(one)
+    assert {cluster.representative: cluster.ids for cluster in clusters} == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_any_number_of_threads_gives_the_same(db, threads, monkeypatch):
+    monkeypatch.setattr("simdb.threads.LEAST", 2)
+    monkeypatch.setattr(room, "PART_PAIRS_MOST", 8)
+    expected = list(db.find_all(verify="exact", documents=TEXTS, threads=1))
+
+    found = list(db.find_all(verify="exact", documents=TEXTS, threads=threads))
+
+    assert found == expected
+
+
+@pytest.mark.parametrize("part_bytes", [1, 1000])
+def test_few_texts_are_asked_for_at_a_time(db, monkeypatch, part_bytes):
+    monkeypatch.setattr(room, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(room, "PART_PAIRS_FIRST", 1)
+    most = []
+
+    def texts(ids):
+        most.append(len(ids))
+        return [TEXTS[id] for id in ids]
+
+    found = db.find_all(verify="exact", documents=texts, recall=1.0)
+
+    assert found_by(found) == pytest.approx(true_pairs())
+    assert max(most) <= max(4, part_bytes // 10)
+
+
+def test_where_a_text_is_missing_the_estimate_decides(db):
+    known = {id: text for id, text in TEXTS.items() if not id.startswith("3-")}
+
+    found = found_by(pairs := db.find_all(verify="exact", documents=known, recall=1.0))
+
+    exact = {pair: value for pair, value in true_pairs().items() if pair <= known.keys()}
+    assert {pair: found[pair] for pair in found if pair <= known.keys()} == pytest.approx(exact)
+    assert frozenset(("3-0", "copy")) in found
+    assert pairs.judge.unknown > 0
+
+
+def test_comparing_gives_exact_similarities_below_the_threshold_too(db):
+    left, right = ["0-0", "0-0", "3-0"], ["0-1", "1-0", "copy"]
+
+    found = db.compare(left, right, verify="exact", documents=TEXTS)
+
+    expected = [jaccard(TEXTS[a], TEXTS[b]) for a, b in zip(left, right, strict=True)]
+    assert found.similarity == pytest.approx(expected)
+
+
+def test_staged_documents_are_decided_by_their_texts(db):
+    with db.write() as transaction:
+        transaction.insert("staged", TEXTS["5-0"])
+        found = transaction.find_all(verify="exact", documents=TEXTS | {"staged": TEXTS["5-0"]})
+
+        assert frozenset(("5-0", "staged")) in found_by(found)
+
+
+def test_an_arrow_column_gives_the_texts_where_they_are(db):
+    pyarrow = pytest.importorskip("pyarrow")
+
+    found = db.find_all(
+        verify="exact",
+        documents=lambda ids: pyarrow.array([TEXTS[id] for id in ids]),
+        recall=1.0,
+    )
+
+    assert found_by(found) == pytest.approx(true_pairs())
+
+
+def test_ordinals_can_name_the_texts(db):
+    texts = list(TEXTS.values())
+    by_ordinal = room.ByOrdinal(lambda ordinals: [texts[at] for at in ordinals])
+
+    found = db.find_all(verify="exact", documents=by_ordinal, recall=1.0)
+
+    assert found_by(found) == pytest.approx(true_pairs())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"verify": "perhaps"}, "verify must be 'estimate' or 'exact', got 'perhaps'"),
+        ({"verify": "exact"}, "verify='exact' needs documents="),
+        ({"verify": "exact", "documents": 3}, "a mapping from id to text, or a function"),
+        ({"documents": TEXTS}, "documents= is only for verify='exact'"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_refused(db, arguments, message):
+    for verb in (db.find_all, db.find_clusters):
+        with pytest.raises(simdb.OptionError, match=message):
+            verb(**arguments)
+
+
+def test_a_function_that_returns_too_few_texts_is_named(db):
+    with pytest.raises(simdb.InputError, match="and returned 1 texts"):
+        list(db.find_all(verify="exact", documents=lambda ids: ["one"]))
+
+
+def test_distances_alone_cannot_be_decided_by_texts(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(list(TEXTS), list(TEXTS.values()))
+
+        with pytest.raises(simdb.OptionError, match="decides by similarity; give similarity="):
+            database.find_all(distance=3, verify="exact", documents=TEXTS)
+
+
+def test_a_search_by_tables_finds_the_candidates_of_large_collections(tmp_path, monkeypatch):
+    """By tables about .95 to .99 of the pairs are found; fewer than .9 of 400 hardly ever are."""
+    texts = families(400, 9)
+    ids = list(texts)
+    with simdb.open(tmp_path / "db", durability="none") as database:
+        database.insert_many(ids, list(texts.values()))
+
+        found = database.find_all(verify="exact", documents=texts, method="polytope")
+        pairs = found_by(found)
+
+    true = {
+        frozenset(pair): jaccard(texts[pair[0]], texts[pair[1]])
+        for family in range(400)
+        for pair in combinations([f"{family}-{member}" for member in range(4)], 2)
+    }
+    true = {pair: value for pair, value in true.items() if value >= LEAST}
+    assert found.plan.method == "polytope"
+    assert all(pairs[pair] == pytest.approx(true[pair]) for pair in pairs)
+    assert len(pairs) >= 0.9 * len(true) > 360
+
+
+def test_nothing_is_asked_for_in_an_empty_database(tmp_path):
+    with simdb.open(tmp_path / "db") as database:
+        found = database.find_all(verify="exact", documents={})
+
+        assert len(found) == 0
+        assert np.array_equal(found.similarity, [])
