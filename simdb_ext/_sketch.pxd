@@ -175,6 +175,7 @@ cdef extern from "scratch.h" nogil:
         SKETCH_WORDS
         SKETCH_CHARACTERS
         SKETCH_WHITESPACE
+        SKETCH_SPACELESS
 
     enum sketch_counting:
         SKETCH_TF

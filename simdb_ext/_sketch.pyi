@@ -74,11 +74,12 @@ def project_texts(
     word.
 
     `unit` "words": every CJK character (kana, Han, Hangul) is a token, and so is every other
-    longest sequence of letters, marks, numbers and connector punctuation.  "whitespace": every
-    longest sequence without white space (Unicode White_Space) is a token.  "characters": every
-    character is a token; white space becomes one space and is dropped at both ends.  `lowercase`
-    applies the one-to-one (simple) Unicode mapping.  Properties of characters come from the
-    built-in table, not from the running Python.
+    longest sequence of letters, marks, numbers and connector punctuation.  "spaceless": the same,
+    but every letter and mark of any script without spaces between words is a token.  "whitespace":
+    every longest sequence without white space (Unicode White_Space) is a token.  "characters":
+    every character is a token; white space becomes one space and is dropped at both ends.
+    `lowercase` applies the one-to-one (simple) Unicode mapping.  Properties of characters come from
+    the built-in table, not from the running Python.
 
     The hash (a, b) of a token is both words of MurmurHash3_x64_128 of its UTF-8 under `seed`.  A
     feature of one token has the hash of that token.  A feature of k > 1 tokens with the hashes

@@ -19,6 +19,7 @@ I32 = npt.NDArray[np.int32]
 Bool = npt.NDArray[np.bool_]
 
 WORD, CJK, SPACE = 1, 2, 3  # classes of characters
+SPACELESS = CJK | 4  # letters and marks of other scripts without spaces
 
 
 def code_points(text: str | bytes | None, position: int, errors: str) -> U32:
@@ -64,7 +65,13 @@ def cut(codes: U32, unit: str, lowercase: bool) -> list[bytes]:
 def _words(codes: U32, shown: U32) -> list[bytes]:
     """Return the words of a text, cut by the classes of `codes`, spelled as in `shown`."""
     classes = _properties()[0][codes]
-    return _stretches(shown, classes == WORD, classes == CJK)
+    return _stretches(shown, (classes == WORD) | (classes == SPACELESS), classes == CJK)
+
+
+def _spaceless_words(codes: U32, shown: U32) -> list[bytes]:
+    """Return the same words, but each letter and mark of a script without spaces by itself."""
+    classes = _properties()[0][codes]
+    return _stretches(shown, classes == WORD, (classes == CJK) | (classes == SPACELESS))
 
 
 def _between_spaces(codes: U32, shown: U32) -> list[bytes]:
@@ -119,4 +126,9 @@ def _properties() -> tuple[U8, I32]:
     return classes, deltas
 
 
-CUTS = {"words": _words, "characters": _characters, "whitespace": _between_spaces}
+CUTS = {
+    "words": _words,
+    "characters": _characters,
+    "whitespace": _between_spaces,
+    "spaceless": _spaceless_words,
+}

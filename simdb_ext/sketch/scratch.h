@@ -29,7 +29,8 @@
 /* More entries than any way to cut text may overwrite. */
 #define SKETCH_SLACK (WORDS_SLACK + CUT_SLACK + FOLD_SLACK)
 
-enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE };
+/* SKETCH_SPACELESS: words, in which each letter and mark of a script without spaces is one. */
+enum sketch_unit { SKETCH_WORDS, SKETCH_CHARACTERS, SKETCH_WHITESPACE, SKETCH_SPACELESS };
 
 /* What a feature that occurs n times counts: n (TF), 1 (BINARY) or 1 + ln n (LOG_TF).  COLLECT only
    collects the features; MINHASH makes a signature of them. */

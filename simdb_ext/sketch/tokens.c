@@ -107,10 +107,14 @@ static void hold_letters(struct sketch_scratch *scratch, int64_t count)
     scratch->held += count;
 }
 
+/* Return whether a token of several characters may have this character. */
 static int is_inside(uint32_t code, enum sketch_unit unit)
 {
-    return unit == SKETCH_WHITESPACE ? unicode_class(code) != CLASS_SPACE
-                                     : unicode_class(code) == CLASS_WORD;
+    int class = unicode_class(code);
+
+    if (unit == SKETCH_WHITESPACE)
+        return class != CLASS_SPACE;
+    return class == CLASS_WORD || (class == CLASS_SPACELESS && unit == SKETCH_WORDS);
 }
 
 /* Hold a word that is longer than a window, hashed as it is read; return where it ends. */
@@ -155,6 +159,8 @@ static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_te
                            tokens.copy, tokens.starts, tokens.stops);
         if (count > 0 && tokens.stops[count - 1] == stop - start)
             open = start + tokens.starts[count - 1];
+    } else if (settings->unit == SKETCH_SPACELESS) {
+        count = now->cut_spaceless(text, start, stop, lowercase, &tokens, &open);
     } else {
         count = now->cut(text, start, stop, lowercase, &tokens, &open);
     }

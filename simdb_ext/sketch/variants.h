@@ -29,6 +29,7 @@ struct sketch_operations {
     sketch_surrogate_function *surrogate;
     sketch_words_function *words;
     sketch_cut_function *cut;
+    sketch_cut_function *cut_spaceless;
     sketch_cut_function *cut_spaces;
     sketch_fold_function *fold;
 

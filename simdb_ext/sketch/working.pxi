@@ -1,7 +1,8 @@
 # The settings of one call and its working memory, for `_sketch.pyx`.
 
 cdef dict UNITS = {
-    "words": SKETCH_WORDS, "characters": SKETCH_CHARACTERS, "whitespace": SKETCH_WHITESPACE
+    "words": SKETCH_WORDS, "characters": SKETCH_CHARACTERS, "whitespace": SKETCH_WHITESPACE,
+    "spaceless": SKETCH_SPACELESS,
 }
 cdef dict COUNTINGS = {
     "tf": SKETCH_TF, "binary": SKETCH_BINARY, "log-tf": SKETCH_LOG_TF, "": SKETCH_COLLECT

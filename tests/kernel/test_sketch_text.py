@@ -201,24 +201,25 @@ def test_capitals_of_any_script_become_small(compiled: Any, capital: str) -> Non
     assert_same(compiled, texts, shingle=1)
 
 
-@pytest.mark.parametrize("unit", ["words", "characters"])
+@pytest.mark.parametrize("unit", ["words", "spaceless", "characters"])
 def test_the_compiled_table_is_that_of_the_fallback(unit: str) -> None:
     codes = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     blocks = [codes[start : start + 4096] for start in range(0, len(codes), 4096)]
     texts = ["-".join(f"a{chr(code)}{chr(code)}b" for code in block) for block in blocks]
-    chosen = texts if unit == "words" else texts[:40]  # most code points above are not assigned
+    chosen = texts[:40] if unit == "characters" else texts  # most after are not assigned
 
     assert_same(_sketch, chosen, unit=unit, shingle=1)
 
 
-def test_every_variant_cuts_the_basic_plane_alike(compiled: Any) -> None:
+@pytest.mark.parametrize("unit", ["words", "spaceless"])
+def test_every_variant_cuts_the_basic_plane_alike(compiled: Any, unit: str) -> None:
     codes = [*range(0xD800), *range(0xE000, 0x10000)]
     texts = [
         " ".join(f"{chr(code)}A{chr(code)}" for code in codes[start : start + 1500])
         for start in range(0, len(codes), 1500)
     ]
 
-    assert_same(compiled, texts, shingle=1)
+    assert_same(compiled, texts, unit=unit, shingle=1)
 
 
 @pytest.mark.parametrize("length", [*range(70), 255, 256, 257])

@@ -1,11 +1,13 @@
 """Write the built-in table of character properties, once for C and once for Python.
 
     pip download --no-deps --no-binary :all: unicodedata2 && tar xf unicodedata2-*.tar.gz
-    python tools/generate/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h
+    python tools/generate/unicode_table.py unicodedata2-*/unicodedata2/unicodetype_db.h UCD
 
-The general categories come from the installed `unicodedata2`, which must be of the same release;
-the simple lower-case mapping is only in its source.  A new Unicode version changes fingerprints, so
-the table is part of the database format: write a new table only with a new format version.
+The general categories come from the installed `unicodedata2`; the simple lower-case mapping is only
+in its source.  UCD is a folder with files of the Unicode Character Database, from which
+`spaceless_scripts.py` finds the scripts without spaces.  All must be of the same release.  A new
+Unicode version changes fingerprints, so the table is part of the database format: write a new table
+only with a new format version.
 """
 
 import re
@@ -15,9 +17,11 @@ from itertools import groupby
 from pathlib import Path
 
 import unicodedata2
+from spaceless_scripts import spaceless_characters
 
 CODE_POINTS = 0x110000
 OTHER, WORD, CJK, SPACE = range(4)
+SPACELESS = CJK | 4  # the lowest two bits are the class where these characters are cut as CJK is
 CJK_RANGES = (
     (0x3040, 0x30FF),  # hiragana, katakana
     (0x3400, 0x4DBF),
@@ -33,15 +37,16 @@ ROOT = Path(__file__).parents[2]
 
 def main() -> None:
     header = Path(sys.argv[1]).read_text()
-    classes = [character_class(code) for code in range(CODE_POINTS)]
+    spaceless = spaceless_characters(Path(sys.argv[2]))
+    classes = [character_class(code, code in spaceless) for code in range(CODE_POINTS)]
     ranges = class_ranges(classes)
     lower = lower_ranges(lower_deltas(header))
     (ROOT / "simdb/numpy_kernel/unicode_table.py").write_text(python_table(ranges, lower))
     (ROOT / "simdb_ext/sketch/text/unicode_table.h").write_text(c_table(ranges, lower))
 
 
-def character_class(code: int) -> int:
-    """Return the class of a character.
+def character_class(code: int, is_spaceless: bool) -> int:
+    """Return the class of a character, which may belong to a script without spaces.
 
     White space is the Unicode property White_Space: the separators and six controls.
     """
@@ -50,7 +55,9 @@ def character_class(code: int) -> int:
         return SPACE
     if category[0] not in "LMN" and category != "Pc":
         return OTHER
-    return CJK if any(first <= code <= last for first, last in CJK_RANGES) else WORD
+    if any(first <= code <= last for first, last in CJK_RANGES):
+        return CJK
+    return SPACELESS if is_spaceless else WORD
 
 
 def class_ranges(classes: list[int]) -> list[tuple[int, ...]]:
@@ -112,8 +119,9 @@ def python_table(ranges: list[tuple[int, ...]], lower: list[tuple[int, ...]]) ->
     return f'''"""Character properties of Unicode {unicodedata2.unidata_version}.
 
 Written by tools/generate/unicode_table.py, with simdb_ext/sketch/text/unicode_table.h.  The class
-of a character is 1 if it belongs to words, 2 if it is a token by itself (kana, Han, Hangul), and 3
-if it is white space.  A character in no range is none of these.
+of a character is 1 if it belongs to words, 2 if it is a token by itself (kana, Han, Hangul), 3 if
+it is white space, and 6 if it is a letter or mark of another script without spaces between words: a
+token by itself, or a part of words, as the options say.  A character in no range is none of these.
 """
 
 UNICODE_VERSION = "{unicodedata2.unidata_version}"

@@ -1,4 +1,4 @@
-/* `cut`, 32 characters at a time if all are ASCII, else 8. */
+/* `cut` and `cut_spaceless`, 32 characters at a time if all are ASCII, else 8. */
 
 #ifndef SIMDB_CUT_AVX2_H
 #define SIMDB_CUT_AVX2_H
@@ -8,6 +8,8 @@
 #include "group_avx2.h"
 
 #if CPU_X86
+
+#define CUT_INLINE_AVX2 CPU_AVX2 __attribute__((always_inline)) static inline
 
 /* Load 32 characters as bytes and return 1 if all are ASCII; else return 0. */
 CPU_AVX2 static inline int load_ascii_avx2(const struct sketch_text *text, int64_t place,
@@ -49,24 +51,30 @@ CPU_AVX2 static inline void cut_ascii_avx2(struct cut *cut, __m256i characters, 
     cut->size += 32;
 }
 
-/* Cut eight characters of any script. */
-CPU_AVX2 static inline void cut_eight(struct cut *cut, const struct sketch_text *text,
-                                      int64_t place, int lowercase)
+/* Cut eight characters of any script.  Those of scripts without spaces are words by themselves if
+   `alone`, a constant. */
+CUT_INLINE_AVX2 void cut_eight(struct cut *cut, const struct sketch_text *text, int64_t place,
+                               int lowercase, int alone)
 {
     __m128i characters, properties;
     __m256i offsets;
 
     if (!group_load(text, place, &characters)) {
-        cut_some(cut, text, place, place + 8, lowercase, CUT_WORDS, CUT_SINGLES);
+        cut_some(cut, text, place, place + 8, lowercase, CUT_WORDS(alone),
+                 CUT_SINGLES(alone));
         return;
     }
     properties = group_properties(characters);
     if (lowercase && !group_lower(properties, &characters)) {
-        cut_some(cut, text, place, place + 8, lowercase, CUT_WORDS, CUT_SINGLES);
+        cut_some(cut, text, place, place + 8, lowercase, CUT_WORDS(alone),
+                 CUT_SINGLES(alone));
         return;
     }
-    uint32_t words = group_class(properties, CLASS_WORD);
-    uint32_t tokens = words | group_class(properties, CLASS_SINGLE);
+    const short mask = alone ? CLASS_ALONE_MASK : CLASS_MASK;
+    uint32_t words = group_class(properties, mask, CLASS_WORD);
+    if (!alone)
+        words |= group_class(properties, mask, CLASS_SPACELESS);
+    uint32_t tokens = words | group_class(properties, mask, CLASS_SINGLE);
     uint32_t joined = words & (words << 1 | (uint32_t)cut->after_word);
     uint32_t starts = tokens & ~joined;
     uint32_t stops = (tokens << 1 | (uint32_t)cut->after_token) & ~joined & 0xFF;
@@ -79,8 +87,9 @@ CPU_AVX2 static inline void cut_eight(struct cut *cut, const struct sketch_text 
     cut->after_token = (int)(tokens >> 7);
 }
 
-CPU_AVX2 static int64_t cut_avx2(const struct sketch_text *text, int64_t start, int64_t stop,
-                                 int lowercase, const struct sketch_tokens *tokens, int64_t *open)
+CUT_INLINE_AVX2 int64_t cut_any_avx2(const struct sketch_text *text, int64_t start, int64_t stop,
+                                     int lowercase, const struct sketch_tokens *tokens,
+                                     int64_t *open, int alone)
 {
     struct cut cut = {.tokens = tokens, .opened = start};
 
@@ -94,12 +103,25 @@ CPU_AVX2 static int64_t cut_avx2(const struct sketch_text *text, int64_t start, 
         }
         int64_t next = stop - i < 32 ? stop : i + 32;
         for (; next - i >= 8; i += 8)
-            cut_eight(&cut, text, i, lowercase);
+            cut_eight(&cut, text, i, lowercase, alone);
         if (i < next)
-            cut_some(&cut, text, i, next, lowercase, CUT_WORDS, CUT_SINGLES);
+            cut_some(&cut, text, i, next, lowercase, CUT_WORDS(alone), CUT_SINGLES(alone));
         i = next;
     }
     return cut_end(&cut, stop, open);
+}
+
+CPU_AVX2 static int64_t cut_avx2(const struct sketch_text *text, int64_t start, int64_t stop,
+                                 int lowercase, const struct sketch_tokens *tokens, int64_t *open)
+{
+    return cut_any_avx2(text, start, stop, lowercase, tokens, open, 0);
+}
+
+CPU_AVX2 static int64_t cut_spaceless_avx2(const struct sketch_text *text, int64_t start,
+                                           int64_t stop, int lowercase,
+                                           const struct sketch_tokens *tokens, int64_t *open)
+{
+    return cut_any_avx2(text, start, stop, lowercase, tokens, open, 1);
 }
 
 #endif

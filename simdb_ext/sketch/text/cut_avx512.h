@@ -1,4 +1,4 @@
-/* `cut`, 64 characters at a time if all are ASCII, else 16. */
+/* `cut` and `cut_spaceless`, 64 characters at a time if all are ASCII, else 16. */
 
 #ifndef SIMDB_CUT_AVX512_H
 #define SIMDB_CUT_AVX512_H
@@ -8,6 +8,8 @@
 #include "positions_avx512.h"
 
 #if CPU_X86
+
+#define CUT_INLINE_AVX512 CPU_AVX512 __attribute__((always_inline)) static inline
 
 /* The lowest of four bits for each of 16 characters: the place of its first byte. */
 #define CUT_FIRST_BYTES 0x1111111111111111u
@@ -87,17 +89,21 @@ CPU_AVX512 static inline __m512i encode_lanes(__m512i codes)
     return _mm512_mask_or_epi32(lanes, four, tail, _mm512_set1_epi32((int)0x808080F0));
 }
 
-CPU_AVX512 static inline void cut_group(struct cut *cut, __m512i codes, int64_t place,
-                                        unsigned count, int lowercase)
+/* Cut up to 16 characters.  Those of scripts without spaces are words by themselves if `alone`, a
+   constant. */
+CUT_INLINE_AVX512 void cut_group(struct cut *cut, __m512i codes, int64_t place, unsigned count,
+                                 int lowercase, int alone)
 {
-    const __m512i three = _mm512_set1_epi32(3);
+    const __m512i mask = _mm512_set1_epi32(alone ? CLASS_ALONE_MASK : CLASS_MASK);
     __m512i properties = _mm512_and_si512(_mm512_i32gather_epi32(codes, unicode_properties, 2),
                                           _mm512_set1_epi32(0xFFFF));
-    __m512i classes = _mm512_and_si512(properties, three);
-    __m512i lowers = _mm512_srli_epi32(properties, 2);
+    __m512i classes = _mm512_and_si512(properties, mask);
+    __m512i lowers = _mm512_srli_epi32(properties, CLASS_BITS);
     uint64_t words = _mm512_cmpeq_epi32_mask(classes, _mm512_set1_epi32(CLASS_WORD));
     uint64_t singles = _mm512_cmpeq_epi32_mask(classes, _mm512_set1_epi32(CLASS_SINGLE));
 
+    if (!alone)
+        words |= _mm512_cmpeq_epi32_mask(classes, _mm512_set1_epi32(CLASS_SPACELESS));
     if (lowercase && _mm512_test_epi32_mask(lowers, lowers) != 0)
         codes = _mm512_add_epi32(codes, _mm512_i32gather_epi32(lowers, unicode_deltas, 4));
     __m512i lanes = encode_lanes(codes);
@@ -118,9 +124,10 @@ CPU_AVX512 static inline void cut_group(struct cut *cut, __m512i codes, int64_t 
     cut->size += (uint32_t)_mm_popcnt_u64(kept);
 }
 
-CPU_AVX512 static int64_t cut_avx512(const struct sketch_text *text, int64_t start, int64_t stop,
-                                     int lowercase, const struct sketch_tokens *tokens,
-                                     int64_t *open)
+CUT_INLINE_AVX512 int64_t cut_any_avx512(const struct sketch_text *text, int64_t start,
+                                         int64_t stop, int lowercase,
+                                         const struct sketch_tokens *tokens, int64_t *open,
+                                         int alone)
 {
     struct cut cut = {.tokens = tokens, .opened = start};
     __m512i characters;
@@ -134,11 +141,25 @@ CPU_AVX512 static int64_t cut_avx512(const struct sketch_text *text, int64_t sta
         for (int64_t next = stop - i < 64 ? stop : i + 64; i < next;) {
             unsigned count = next - i < 16 ? (unsigned)(next - i) : 16;
             __mmask16 some = (__mmask16)_bzhi_u32(0xFFFF, count);
-            cut_group(&cut, load_group(text, i, some), i, count, lowercase);
+            cut_group(&cut, load_group(text, i, some), i, count, lowercase, alone);
             i += count;
         }
     }
     return cut_end(&cut, stop, open);
+}
+
+CPU_AVX512 static int64_t cut_avx512(const struct sketch_text *text, int64_t start, int64_t stop,
+                                     int lowercase, const struct sketch_tokens *tokens,
+                                     int64_t *open)
+{
+    return cut_any_avx512(text, start, stop, lowercase, tokens, open, 0);
+}
+
+CPU_AVX512 static int64_t cut_spaceless_avx512(const struct sketch_text *text, int64_t start,
+                                               int64_t stop, int lowercase,
+                                               const struct sketch_tokens *tokens, int64_t *open)
+{
+    return cut_any_avx512(text, start, stop, lowercase, tokens, open, 1);
 }
 
 #endif

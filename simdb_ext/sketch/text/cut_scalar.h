@@ -1,4 +1,4 @@
-/* The definitions of `cut` and `cut_spaces`. */
+/* The definitions of `cut`, `cut_spaceless` and `cut_spaces`. */
 
 #ifndef SIMDB_CUT_SCALAR_H
 #define SIMDB_CUT_SCALAR_H
@@ -6,8 +6,10 @@
 #include "text.h"
 #include "unicode.h"
 
-#define CUT_WORDS (1u << CLASS_WORD)
-#define CUT_SINGLES (1u << CLASS_SINGLE)
+/* The classes that words consist of, and the classes of characters that are words by themselves; a
+   letter of a script without spaces belongs to the latter if `alone`. */
+#define CUT_WORDS(alone) (1u << CLASS_WORD | !(alone) * (1u << CLASS_SPACELESS))
+#define CUT_SINGLES(alone) (1u << CLASS_SINGLE | !!(alone) * (1u << CLASS_SPACELESS))
 
 /* The state of a text that is being cut. */
 struct cut {
@@ -61,7 +63,17 @@ static int64_t cut_scalar(const struct sketch_text *text, int64_t start, int64_t
 {
     struct cut cut = {.tokens = tokens, .opened = start};
 
-    cut_some(&cut, text, start, stop, lowercase, CUT_WORDS, CUT_SINGLES);
+    cut_some(&cut, text, start, stop, lowercase, CUT_WORDS(0), CUT_SINGLES(0));
+    return cut_end(&cut, stop, open);
+}
+
+static int64_t cut_spaceless_scalar(const struct sketch_text *text, int64_t start, int64_t stop,
+                                    int lowercase, const struct sketch_tokens *tokens,
+                                    int64_t *open)
+{
+    struct cut cut = {.tokens = tokens, .opened = start};
+
+    cut_some(&cut, text, start, stop, lowercase, CUT_WORDS(1), CUT_SINGLES(1));
     return cut_end(&cut, stop, open);
 }
 

@@ -47,10 +47,11 @@ CPU_AVX2 static inline __m128i group_properties(__m128i characters)
     return _mm_insert_epi16(properties, unicode_properties[codes[7]], 7);
 }
 
-/* Return a mask of the characters of a class. */
-CPU_AVX2 static inline uint32_t group_class(__m128i properties, enum character_class class)
+/* Return a mask of the characters of a class, which is in the bits `mask` of their properties. */
+CPU_AVX2 static inline uint32_t group_class(__m128i properties, short mask,
+                                            enum character_class class)
 {
-    __m128i classes = _mm_and_si128(properties, _mm_set1_epi16(3));
+    __m128i classes = _mm_and_si128(properties, _mm_set1_epi16(mask));
     __m128i equal = _mm_cmpeq_epi16(classes, _mm_set1_epi16((short)class));
 
     return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128()));
@@ -59,7 +60,7 @@ CPU_AVX2 static inline uint32_t group_class(__m128i properties, enum character_c
 /* Bring characters into lower case; return 0, without a change, if a delta is a rare one. */
 CPU_AVX2 static inline int group_lower(__m128i properties, __m128i *characters)
 {
-    __m128i deltas = _mm_srli_epi16(properties, 2);
+    __m128i deltas = _mm_srli_epi16(properties, CLASS_BITS);
 
     if (!_mm_test_all_zeros(deltas, _mm_set1_epi16(~(UNICODE_FREQUENT - 1))))
         return 0;

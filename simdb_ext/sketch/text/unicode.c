@@ -35,7 +35,7 @@ void unicode_unfold(void)
         const int32_t *range = LOWER_RANGES[i];
         int place = delta_place(range[3], &used);
         for (int32_t j = 0; j < range[1]; j++)
-            unicode_properties[range[0] + j * range[2]] |= (uint16_t)(place << 2);
+            unicode_properties[range[0] + j * range[2]] |= (uint16_t)(place << CLASS_BITS);
     }
     for (int i = 0; i < UNICODE_FREQUENT; i++)
         for (int j = 0; j < 2; j++)

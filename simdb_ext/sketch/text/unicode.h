@@ -5,12 +5,24 @@
 
 #include <stdint.h>
 
-enum character_class { CLASS_OTHER, CLASS_WORD, CLASS_SINGLE, CLASS_SPACE };
+/* The classes of the table.  A letter or mark of a script without spaces is a token by itself, or a
+   part of words, as the unit says: its lowest two bits are those of a single character. */
+enum character_class {
+    CLASS_OTHER,
+    CLASS_WORD,
+    CLASS_SINGLE,
+    CLASS_SPACE,
+    CLASS_SPACELESS = CLASS_SINGLE | 4
+};
 
 #define CODE_POINTS 0x110000
+#define CLASS_BITS 3
+#define CLASS_MASK ((1 << CLASS_BITS) - 1)
+#define CLASS_ALONE_MASK 3 /* the bits in which CLASS_SPACELESS is CLASS_SINGLE */
 
-/* For each code point: its class in the lowest two bits, above them its place in unicode_deltas.
-    There is one entry more, because vectors of entries are read as 32-bit words. */
+/* For each code point: its class in the lowest CLASS_BITS bits, above them its place in
+    unicode_deltas.  There is one entry more, because vectors of entries are read as 32-bit
+    words. */
 extern uint16_t unicode_properties[CODE_POINTS + 1];
 
 /* What to add to a character for its lower case. */
@@ -23,11 +35,11 @@ extern uint8_t unicode_frequent_deltas[2][UNICODE_FREQUENT];
 /* Fill the tables from the compact table; call this once, before anything else. */
 void unicode_unfold(void);
 
-static inline int unicode_class(uint32_t code) { return unicode_properties[code] & 3; }
+static inline int unicode_class(uint32_t code) { return unicode_properties[code] & CLASS_MASK; }
 
 static inline uint32_t unicode_lower(uint32_t code)
 {
-    return code + (uint32_t)unicode_deltas[unicode_properties[code] >> 2];
+    return code + (uint32_t)unicode_deltas[unicode_properties[code] >> CLASS_BITS];
 }
 
 static inline int unicode_is_surrogate(uint32_t code) { return code >> 11 == 0xD800 >> 11; }

@@ -1,0 +1,70 @@
+"""The table of character properties: its form, and what it says of scripts without spaces."""
+
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from script_oracle import is_cjk, is_spaceless
+
+from simdb.numpy_kernel import unicode_table
+from simdb.numpy_kernel.text import CJK, SPACE, SPACELESS, WORD
+
+HEADER = Path(__file__).parents[2] / "simdb_ext/sketch/text/unicode_table.h"
+CODE_POINTS = 0x110000
+
+
+def ranges():
+    return np.fromstring(unicode_table.CLASS_RANGES, np.int64, sep=" ").reshape(-1, 3)
+
+
+def classes():
+    """Return the class of every code point, found range by range."""
+    found, code = [0] * CODE_POINTS, 0
+    for skipped, count, kind in ranges().tolist():
+        code += skipped + count
+        found[code - count : code] = [kind] * count
+    return found
+
+
+def test_ranges_are_in_order_and_as_few_as_possible():
+    rows = ranges()
+    skipped, counts, kinds = rows.T
+
+    assert (skipped >= 0).all()
+    assert (counts > 0).all()
+    assert rows[:, :2].sum() <= CODE_POINTS
+    assert set(kinds.tolist()) == {WORD, CJK, SPACE, SPACELESS}
+    assert ((skipped[1:] > 0) | (kinds[1:] != kinds[:-1])).all()
+
+
+@pytest.mark.skipif(not HEADER.exists(), reason="the sources of the kernel are not here")
+def test_the_table_of_the_compiled_kernel_is_the_same():
+    text = HEADER.read_text()
+    rows = re.findall(r"\{(-?\d+),(-?\d+),(-?\d+)\}", text)
+
+    assert f"of Unicode {unicode_table.UNICODE_VERSION}." in text
+    assert [list(map(int, row)) for row in rows] == ranges().tolist()
+
+
+def test_the_lowest_bits_are_those_of_a_cjk_character():
+    assert SPACELESS & 3 == CJK
+
+
+def test_every_letter_and_mark_of_a_spaceless_script_has_the_class():
+    found = classes()
+    named = [code for code in range(CODE_POINTS) if unicodedata.name(chr(code), "")]
+
+    wanted = [code for code in named if is_spaceless(chr(code)) and not is_cjk(chr(code))]
+
+    assert [code for code in named if found[code] == SPACELESS] == wanted
+
+
+def test_digits_and_letters_of_scripts_with_spaces_belong_to_words():
+    found = classes()
+
+    for (
+        character
+    ) in "\u0e50\u0ed1\u17e1\u1041\u0f20\ua9d0a\u00e9\u0416\u0627\u0915\u093f\u0301\uff21":
+        assert found[ord(character)] == WORD, ascii(character)
