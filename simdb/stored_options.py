@@ -13,10 +13,11 @@ from simdb.errors import FormatError, OptionError
 from simdb.idf import IdfTable
 from simdb.minhash import Minhash
 from simdb.options import BANDED, PERMUTED, UNCORRECTED, Options, Simhash
-from simdb.text_sketch import TextSketch
+from simdb.text_sketch import CJK, SPACELESS, TextSketch
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
+BY_CHARACTER = "by_character"
 MINHASH = "minhash"
 
 
@@ -28,7 +29,7 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     """
     bare = replace(options, sketch=replace(options.sketch, idf=None))
     encoded = asdict(bare)
-    encoded["sketch"]["idf"] = idf
+    encoded["sketch"] = encode_settings(encoded["sketch"]) | {"idf": idf}
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
     if options.polytopes is None:
@@ -66,6 +67,7 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
             f"the database was made with options that this version does not know:"
             f" {', '.join(sorted(unknown))}; open it with a newer simdb"
         )
+    sketch_settings.setdefault(BY_CHARACTER, CJK)
     settings = {name: value for name, value in stored.items() if name != "sketch"}
     settings.setdefault(CORRECTED, kind is Minhash)
     made = Options(sketch=kind(**{**sketch_settings, "idf": idf}), **settings)
@@ -74,14 +76,27 @@ def _decoded_options(stored: Mapping[str, Any], idf: IdfTable | None) -> Options
     return made
 
 
+def encode_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a map of settings of a sketch that can be stored, without what old versions imply."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if name != BY_CHARACTER or value == SPACELESS
+    }
+
+
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
-    """Read stored `feature_settings`; a setting that is not stored gets its default."""
+    """Read stored `feature_settings`; a setting that is not stored gets its default.
+
+    Without `by_character`, words are those of the versions that did not have it.
+    """
     with expecting(f"the settings of features in {where}"):
         return _decoded_settings(a_map(stored), where)
 
 
 def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
-    known = Simhash().feature_settings
+    has_words = stored.get("unit", "words") == "words" and not stored.get("tokeniser")
+    known = Simhash().feature_settings | {BY_CHARACTER: CJK if has_words else ""}
     unknown = set(stored) - set(known)
     if unknown:
         raise FormatError(
@@ -97,11 +112,13 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
 
     A sketch without an IDF table means the stored table, and numbers of tables that are None the
     stored numbers.  The default similarity means that of the stored database, whether it corrects
-    similarities or not.
+    similarities or not, and the default `by_character` that of a database of a version without it.
     """
     if not stored.corrected and wanted.corrected:
         similarity = UNCORRECTED.get(wanted.similarity, wanted.similarity)
         wanted = replace(wanted, corrected=False, similarity=similarity)
+    if stored.sketch.by_character == CJK and wanted.sketch.by_character == SPACELESS:
+        wanted = replace(wanted, sketch=replace(wanted.sketch, by_character=CJK))
     differing = [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)

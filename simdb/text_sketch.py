@@ -10,9 +10,11 @@ from simdb.idf import IdfTable
 UNITS = ("words", "characters", "whitespace", "moz")
 NORMALISATIONS = ("none", "nfc", "nfkc")
 MARKUPS = ("none", "html")
+# Which scripts are cut by character; without a choice, that of the IDF table, or the first.
+CUT_BY_CHARACTER = SPACELESS, CJK = ("spaceless", "cjk")
 FEATURE_OPTIONS = (
-    "markup", "html_title", "html_links", "normalisation", "unit", "tokeniser", "lowercase",
-    "stop_words", "stemming", "shingle", "seed",
+    "markup", "html_title", "html_links", "normalisation", "unit", "by_character", "tokeniser",
+    "lowercase", "stop_words", "stemming", "shingle", "seed",
 )  # fmt: skip
 SHINGLE_MAX = 64
 
@@ -26,10 +28,15 @@ class TextSketch:
     1. `markup`: "none", or "html": take the visible text, with the title unless `html_title` is
        False, and with the targets of links if `html_links` is True.
     2. `normalisation`: "none", "nfc" or "nfkc".
-    3. `unit`: "words" (Unicode words; each CJK character is one), "characters" (white space
-       folded), "whitespace" (text between white space) or "moz" (see `Simhash.moz`).  Instead of a
-       unit, `tokeniser`: the name "package.module:function" of a callable from str to a list of
-       str, which `simdb.open` imports only if `allow` names it.
+    3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
+       between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
+       "package.module:function" of a callable from str to a list of str, which `simdb.open` imports
+       only if `allow` names it.
+       `by_character`, only with unit "words": which scripts have no words but characters, each of
+       them a token.  "cjk": kana, Han and Hangul.  "spaceless": also the letters and marks of all
+       other scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
+       Javanese, by the properties of Unicode 18.  The default is that of the `idf` table, or else
+       "spaceless"; databases of versions without this option have "cjk".
     4. `lowercase`: by the one-to-one Unicode mapping.
     5. `stop_words`: tokens to leave out: a language ("english") or the words themselves.
     6. `stemming`: a language of Snowball; the stem takes the place of each token.
@@ -47,6 +54,7 @@ class TextSketch:
     html_links: bool = False
     normalisation: str = "none"
     unit: str = "words"
+    by_character: str = ""
     tokeniser: str = ""
     lowercase: bool = True
     stop_words: str | tuple[str, ...] = ""
@@ -67,6 +75,11 @@ class TextSketch:
         return self.weighting.removesuffix("-idf")
 
     @property
+    def cutting(self) -> str:
+        """The kernel's name of the way in which texts are cut: the unit, or "spaceless"."""
+        return self.by_character if self.by_character == SPACELESS else self.unit
+
+    @property
     def python_steps(self) -> tuple[str, ...]:
         """The steps that run in Python instead of the kernel, in order.
 
@@ -80,6 +93,11 @@ class TextSketch:
             "stemming": bool(self.stemming),
         }
         return tuple(name for name, used in is_used.items() if used)
+
+    @property
+    def cuts_words(self) -> bool:
+        """Whether texts are cut into Unicode words."""
+        return self.unit == "words" and not self.tokeniser
 
     @property
     def feature_settings(self) -> dict[str, Any]:
@@ -105,12 +123,22 @@ class TextSketch:
             raise OptionError(
                 f"unit={self.unit!r} has no meaning beside tokeniser=; leave out unit="
             )
+        self._check_by_character()
         has_words = self.unit in ("words", "whitespace")
         for name in ("stop_words", "stemming"):
             if getattr(self, name) and not has_words:
                 raise OptionError(
                     f"{name}= needs unit='words' or 'whitespace', but unit is {self.unit!r}"
                 )
+
+    def _check_by_character(self) -> None:
+        """Set and check `by_character`, which is "" if nothing is cut into Unicode words."""
+        chosen = self.by_character
+        if isinstance(chosen, str) and not chosen:
+            table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
+            chosen = table.get("by_character") or SPACELESS
+        one_of("by_character", chosen, CUT_BY_CHARACTER)
+        object.__setattr__(self, "by_character", chosen if self.cuts_words else "")
 
     def _check_idf(self) -> None:
         """Raise OptionError unless the IDF table was fitted with the options of this sketch."""

@@ -6,7 +6,13 @@ from strategies import options
 
 import simdb
 from simdb.index.defaults import settled
-from simdb.stored_options import check_same, decode_options, encode_options
+from simdb.stored_options import (
+    check_same,
+    decode_options,
+    decode_settings,
+    encode_options,
+    encode_settings,
+)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +208,51 @@ def test_the_usual_options_open_a_database_without_the_correction():
 def test_signatures_cannot_be_left_uncorrected():
     with pytest.raises(simdb.OptionError, match="corrected=False works only with fingerprints"):
         simdb.Options(sketch=simdb.Minhash(), corrected=False)
+
+
+@pytest.mark.parametrize("kind", [simdb.Simhash, simdb.Minhash])
+def test_a_database_stored_without_scripts_by_character_has_cjk_only(kind):
+    settings = {"bands": 9, "rows": 7} if kind is simdb.Minhash else {}
+    cjk = simdb.Options(sketch=kind(by_character="cjk"), **settings)
+    stored = encode_options(cjk)
+
+    assert "by_character" not in stored["sketch"]
+    assert decode_options(stored) == cjk
+    usual = encode_options(replace(cjk, sketch=kind()))
+    assert usual["sketch"]["by_character"] == "spaceless"
+    assert decode_options(usual) == replace(cjk, sketch=kind())
+
+
+@pytest.mark.parametrize("changed", [{"unit": "characters"}, {"tokeniser": "shlex:split"}], ids=str)
+def test_older_versions_can_read_what_cuts_no_words(changed):
+    options = simdb.Options(sketch=simdb.Simhash(**changed))
+    stored = encode_options(options)
+
+    assert "by_character" not in stored["sketch"]
+    assert decode_options(stored) == options
+
+
+def test_the_usual_options_open_a_database_that_cuts_cjk_only():
+    old = simdb.Options(sketch=simdb.Simhash(by_character="cjk"))
+
+    check_same(old, simdb.Options(), "here")
+    check_same(simdb.Options(sketch=old.sketch, corrected=False), simdb.Options(), "here")
+    with pytest.raises(simdb.OptionError, match=r"by_character is 'spaceless', not 'cjk'"):
+        check_same(simdb.Options(), old, "here")
+    with pytest.raises(simdb.OptionError, match=r"sketch.shingle is 3, not 2"):
+        check_same(old, simdb.Options(sketch=simdb.Simhash(shingle=2)), "here")
+
+
+@pytest.mark.parametrize("settings", [{}, {"by_character": "cjk"}, {"unit": "characters"}], ids=str)
+def test_settings_of_features_come_back_as_they_were(settings):
+    known = simdb.Simhash(**settings).feature_settings
+
+    assert decode_settings(encode_settings(known), "here") == known
+
+
+def test_settings_of_features_stored_without_scripts_by_character_have_cjk_only():
+    assert decode_settings({"shingle": 2}, "here")["by_character"] == "cjk"
+    assert decode_settings({"unit": "whitespace"}, "here")["by_character"] == ""
 
 
 @pytest.mark.parametrize(("number", "stored"), [(None, None), (0, 0), (7, 7)])

@@ -153,7 +153,7 @@ class Pipeline:
         elif options.unit == "moz":
             return room.naming.name_windows(code_points(cut_up, 0, errors), options.shingle)
         else:
-            tokens = cut(code_points(cut_up, 0, errors), options.unit, options.lowercase)
+            tokens = cut(code_points(cut_up, 0, errors), options.cutting, options.lowercase)
         return room.naming.name_features(tokens, options, self._vocabulary)
 
     def _settings(self, kind: str, replace: bool, start: int) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class Pipeline:
         """Return the arguments by which the kernel makes features of a text."""
         options = self._options
         return {
-            "unit": options.unit,
+            "unit": options.cutting,
             "lowercase": options.lowercase,
             "shingle": options.shingle,
             "seed": options.seed,

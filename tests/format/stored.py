@@ -21,7 +21,9 @@ from simdb.storage.codec import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 OPTIONS = simdb.Options(
-    sketch=simdb.Simhash(shingle=2, dimensions=64, seed=7, normalisation="nfkc"),
+    sketch=simdb.Simhash(
+        shingle=2, dimensions=64, seed=7, normalisation="nfkc", by_character="cjk"
+    ),
     blocks=5,
     leading=2,
     delta_documents=16,
@@ -35,9 +37,17 @@ STORED = {
         OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=128), polytopes=3
     ),
     f"v{FORMAT_VERSION}-corrected": replace(OPTIONS, corrected=True),
+    f"v{FORMAT_VERSION}-spaceless": replace(
+        OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless"), corrected=True
+    ),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
-            shingle=2, permutations=32, stored_bits=8, seed=7, normalisation="nfkc"
+            shingle=2,
+            permutations=32,
+            stored_bits=8,
+            seed=7,
+            normalisation="nfkc",
+            by_character="cjk",
         ),
         similarity=0.7,
         bands=5,
@@ -55,6 +65,10 @@ TEXTS = [
     "\ufb01ne words of \uff21 width",
     "one",
     "",
+]
+SPACELESS = [
+    "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22 \u0e01\u0e34\u0e19\u0e02\u0e49\u0e32\u0e27",
+    "\u1001\u101b\u102e\u1038\u0f0b\u0f66\u0f92\u0fb1\u0f74 simdb \u17a2\u17d2\u1793\u1780",
 ]
 
 
@@ -74,6 +88,8 @@ def fill(path, options=OPTIONS):
         database.insert_many([f"near{at}" for at in range(20)], bits[:20] ^ np.uint64(0b101 << 40))
         database.delete_many([3, 5, "text5", "near19"])
         database.insert("late", TEXTS[0], "metadata")
+        if is_spaceless(options):
+            database.insert_many(["thai", "mixed"], SPACELESS)
         database.insert(10, 0, [1, 2.5, None, b"\0"], replace=True)
 
 
@@ -100,33 +116,48 @@ def answers(database):
     ids = list(database)
     bits = [database.get(id).fingerprint.bits for id in ids]
     kept = {repr(id): list(map(repr, database.cluster(id))) for id in ids if keeps(database)}
-    return ({"kept": kept} if kept else {}) | {
-        "ids": [repr(id) for id in ids],
-        "bits": bits,
-        "empty": [repr(id) for id in ids if database.get(id).fingerprint.is_empty],
-        "metadata": [repr(database.get(id).metadata) for id in ids],
-        "vectors": {
-            repr(id): database.get(id).fingerprint.weights.astype(int).tolist()
-            for id in ids
-            if database.get(id).fingerprint.weights is not None
-        },
-        "queries": [
-            [[repr(match.id), match.distance] for match in database.query(each, distance=3)]
-            for each in bits
-        ],
-        "similar": [
-            [[repr(match.id), round(match.similarity, 4)] for match in row]
-            for row in database.query_many(TEXTS, similarity=0.5, recall=1.0)
-        ],
-        "pairs": sorted(
-            [repr(pair.left), repr(pair.right), pair.distance]
-            for pair in database.find_all(distance=3)
-        ),
-        "clusters": [
-            [repr(id) for id in cluster] for cluster in database.find_clusters(distance=3)
-        ],
-        "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
-    }
+    return (
+        ({"kept": kept} if kept else {})
+        | {
+            "ids": [repr(id) for id in ids],
+            "bits": bits,
+            "empty": [repr(id) for id in ids if database.get(id).fingerprint.is_empty],
+            "metadata": [repr(database.get(id).metadata) for id in ids],
+            "vectors": {
+                repr(id): database.get(id).fingerprint.weights.astype(int).tolist()
+                for id in ids
+                if database.get(id).fingerprint.weights is not None
+            },
+            "queries": [
+                [[repr(match.id), match.distance] for match in database.query(each, distance=3)]
+                for each in bits
+            ],
+            "similar": [
+                [[repr(match.id), round(match.similarity, 4)] for match in row]
+                for row in database.query_many(TEXTS, similarity=0.5, recall=1.0)
+            ],
+            "pairs": sorted(
+                [repr(pair.left), repr(pair.right), pair.distance]
+                for pair in database.find_all(distance=3)
+            ),
+            "clusters": [
+                [repr(id) for id in cluster] for cluster in database.find_clusters(distance=3)
+            ],
+            "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
+        }
+        | ({"spaceless": spaceless_answers(database)} if is_spaceless(database.options) else {})
+    )
+
+
+def spaceless_answers(database):
+    """Return the answers about texts in scripts without spaces."""
+    return [
+        [
+            simdb.fingerprint(text, database.options.sketch).bits,
+            [repr(match.id) for match in database.query(text, similarity=0.999, recall=1.0)],
+        ]
+        for text in SPACELESS
+    ]
 
 
 def signature_answers(database):
@@ -156,6 +187,10 @@ def signature_answers(database):
             None if each.is_empty else each.minima.tolist() for each in database.signatures(TEXTS)
         ],
     }
+
+
+def is_spaceless(options):
+    return options.sketch.by_character == "spaceless"
 
 
 def keeps(database):

@@ -40,7 +40,7 @@ def same(left, right, **settings):
         (CHINESE, [each for each in CHINESE if each not in "\uff0c\u3002"]),
         (JAPANESE, [*"\u30d7\u30ed\u30b0\u30e9\u30e0\u3092", "python3", *"\u3067\u66f8\u304f"]),
         (KOREAN, [*"\ub300\ud55c\ubbfc\uad6d", *"\ub9cc\uc138"]),
-        (THAI, THAI.split()),
+        (THAI, [*"".join(THAI.split())]),
         (ARABIC, ARABIC.split()),
         (HEBREW, HEBREW.split()),
         (HINDI, HINDI.split()),

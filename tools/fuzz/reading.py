@@ -107,6 +107,7 @@ SKETCHES = (
     {"stop_words": "english", "stemming": "english"},
     {"markup": "html", "html_title": True, "html_links": True},
     {"unit": "moz", "lowercase": False, "weighting": "tf", "dimensions": 64},
+    {"by_character": "cjk"},
 )
 
 
@@ -117,7 +118,7 @@ def sketcher(number):
 
 def text(data):
     """Sketch any bytes and their text as documents, with every kind of sketch except HTML."""
-    for number in (0, 1, 2, 3, 5):
+    for number in (0, 1, 2, 3, 5, 6):
         sketch(number, data)
 
 

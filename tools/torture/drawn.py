@@ -57,6 +57,7 @@ def some_simhash(chance):
     return simdb.Simhash(
         shingle=chance.randint(1, 3),
         unit=chance.choice(["words", "words", "whitespace", "characters"]),
+        by_character=chance.choice(["spaceless", "spaceless", "cjk"]),
         lowercase=chance.random() < 0.7,
         normalisation=chance.choice(["none", "none", "nfc", "nfkc"]),
         weighting=weighting,

@@ -60,6 +60,13 @@ class SketchOptions:
     unit: Annotated[
         str | None, _flag("Tokens are words, characters, whitespace or moz; words if not given.")
     ] = None
+    by_character: Annotated[
+        str | None,
+        _flag(
+            "Scripts whose characters are tokens: spaceless (all without spaces between words) or"
+            " cjk; spaceless if not given."
+        ),
+    ] = None
     tokeniser: Annotated[
         str | None, _flag("A function, package.module:function, that splits text into tokens.")
     ] = None
@@ -120,7 +127,7 @@ def sketched(command: Command) -> Command:
     """Return the command with all sketch options in place of its parameter `sketch`.
 
     The options of a command are read from its signature, which knows no groups of parameters, so
-    the signature is written here.  Otherwise six commands would repeat nineteen parameters.
+    the signature is written here.  Otherwise six commands would repeat twenty parameters.
     """
     hints = get_type_hints(SketchOptions, include_extras=True)
     options = [

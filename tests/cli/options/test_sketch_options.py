@@ -26,6 +26,8 @@ def stored(path="db"):
         (["--dimensions", "64", "--no-volatility"],
          {"dimensions": 64, "store_volatility": False}),
         (["--tokeniser", "shlex:split"], {"tokeniser": "shlex:split"}),
+        (["--by-character", "cjk"], {"by_character": "cjk"}),
+        (["--by-character", "spaceless"], {}),
     ],
 )  # fmt: skip
 def test_each_option_reaches_the_database(simdb_run, flags, expected):
