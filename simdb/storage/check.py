@@ -201,10 +201,8 @@ def _check_table(
     states = _whole_column(run, layout.STATE, source)
     keys = np.empty(len(states), np.uint64)
     for segment in range(run.segment_count):
-        columns = (
-            run.column(each, segment, source) for each in (layout.FINGERPRINT, layout.VECTOR)
-        )
-        searchable = keying.searchable(*columns)
+        columns = run.segment(segment, source, (layout.FINGERPRINT, layout.VECTOR)).columns
+        searchable = keying.searchable(columns[layout.FINGERPRINT], columns[layout.VECTOR])
         start = segment * layout.SEGMENT_ORDINALS
         keying.write_keys(searchable, keys[start : start + len(searchable)], number)
     expected = np.flatnonzero(states != EMPTY).astype(np.uint32) + np.uint32(run.info.start)
@@ -218,7 +216,7 @@ def _check_polytopes(
     states = _whole_column(run, layout.STATE, source)
     every = np.empty((keying.polytopes.table_count, len(states)), np.uint64)
     for segment in range(run.segment_count):
-        vectors = run.column(layout.VECTOR, segment, source)
+        vectors = run.segment(segment, source, (layout.VECTOR,)).columns[layout.VECTOR]
         start = segment * layout.SEGMENT_ORDINALS
         every[:, start : start + len(vectors)] = keying.polytopes.keys(vectors)
     expected = np.flatnonzero(states == WEIGHTED).astype(np.uint32) + np.uint32(run.info.start)

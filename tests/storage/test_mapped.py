@@ -82,7 +82,7 @@ def test_a_database_larger_than_the_memory_answers_as_any_other(large, monkeypat
     advised = []
     advise = page_cache._advise
     monkeypatch.setattr(
-        page_cache, "_advise", lambda array, advice: advised.append(advice) or advise(array, advice)
+        page_cache, "_advise", lambda array, *how: advised.append(how[0]) or advise(array, *how)
     )
     with simdb.open(large.path, "w", durability="none") as database:
         database.insert_many(range(COUNT, COUNT + 5000), BITS[:5000] ^ np.uint64(1))
@@ -140,3 +140,30 @@ def test_without_control_groups_the_memory_is_that_of_the_machine(monkeypatch, i
     memory.memory_bytes.cache_clear()
 
     assert memory.memory_bytes() > 100_000_000
+
+
+def test_a_limit_of_the_process_is_a_limit_of_the_memory(monkeypatch, in_group):
+    monkeypatch.setattr(memory, "LIMITS", ((in_group, "memory.max"),))
+    limits = {memory.resource.RLIMIT_AS: 7_000_000, memory.resource.RLIMIT_RSS: 6_000_000}
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda kind: (limits[kind], -1))
+    memory.memory_bytes.cache_clear()
+
+    assert memory.memory_bytes() == 6_000_000
+
+
+def test_pages_are_asked_for_in_parts_that_the_system_reads_ahead(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        page_cache,
+        "_MADVISE",
+        lambda at, size, how: asked.append((at.value, size.value, how.value)) or 0,
+    )
+    array = np.zeros(1 << 20, np.uint8)
+
+    page_cache.fetch(array)
+
+    ahead = [(at, size) for at, size, how in asked if how == page_cache.WILL_NEED]
+    whole = [(at, size) for at, size, how in asked if how == page_cache.POPULATE_READ]
+    assert all(size <= page_cache.AHEAD_BYTES for _, size in ahead)
+    assert [at + size for at, size in ahead[:-1]] == [at for at, _ in ahead[1:]]
+    assert whole == [(ahead[0][0], sum(size for _, size in ahead))]

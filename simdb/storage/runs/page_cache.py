@@ -8,6 +8,7 @@ later as long as it has room.
 import ctypes
 import mmap
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ import numpy.typing as npt
 # Of madvise(2).  POPULATE_READ waits until all pages are read; WILL_NEED, for systems without it,
 # only starts reading.
 RANDOM, WILL_NEED, DO_NOT_NEED, POPULATE_READ = 1, 3, 4, 22
+
+# The system starts to read no more than this of a longer range, if it is set up as usual.
+AHEAD_BYTES = 128 << 10
 
 _MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix" else None
 _PAGE_BYTES = mmap.PAGESIZE
@@ -33,7 +37,7 @@ def fetch(array: npt.NDArray[Any]) -> None:
     """Read all pages of an array into memory, or start reading them."""
     if array.nbytes >= _PAGE_BYTES:
         # Pages of which `expect_random` was told would otherwise be read one by one.
-        _advise(array, WILL_NEED)
+        _advise(array, WILL_NEED, AHEAD_BYTES)
         _advise(array, POPULATE_READ)
 
 
@@ -50,11 +54,18 @@ def give_back(array: npt.NDArray[Any]) -> None:
     _advise(array, DO_NOT_NEED)
 
 
-def _advise(array: npt.NDArray[Any], advice: int) -> bool:
-    """Give the system advice about the whole pages of an array; return whether it accepted."""
+def _advise(array: npt.NDArray[Any], advice: int, part_bytes: int = sys.maxsize) -> bool:
+    """Give the system advice about the whole pages of an array; return whether it accepted.
+
+    The advice is given for parts of at most `part_bytes`.
+    """
     start = -(-array.ctypes.data // _PAGE_BYTES) * _PAGE_BYTES
     stop = (array.ctypes.data + array.nbytes) // _PAGE_BYTES * _PAGE_BYTES
     if _MADVISE is None or start >= stop:
         return False
-    place, size = ctypes.c_void_p(start), ctypes.c_size_t(stop - start)
-    return bool(_MADVISE(place, size, ctypes.c_int(advice)) == 0)
+    accepted = True
+    while start < stop and accepted:
+        place, size = ctypes.c_void_p(start), ctypes.c_size_t(min(stop - start, part_bytes))
+        accepted = _MADVISE(place, size, ctypes.c_int(advice)) == 0
+        start += size.value
+    return accepted

@@ -156,12 +156,15 @@ class Run:
     def segment(
         self, number: int, source: Source, chosen: Iterable[int] = layout.COLUMN_KINDS
     ) -> Segment:
-        """Return the `chosen` columns of one segment; OFFSET and ID go together.
+        """Return the `chosen` columns of one segment, to be read in a row; OFFSET and ID together.
 
         CorruptError if the ids' offsets do not ascend.
         """
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in chosen}
+        if source.is_larger_than_memory:
+            for array in filter(page_cache.is_mapped, columns.values()):
+                page_cache.fetch(array)
         offsets = columns.get(layout.OFFSET)
         if offsets is not None and (offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any()):
             raise CorruptError(
@@ -263,7 +266,8 @@ class Run:
         key = layout.segment_key(self.info.number, column, number)
         dtype = layout.COLUMN_TYPES[column]
         array: npt.NDArray[Any] = source.fetch(name, layout.COLUMN_KINDS[column], key, dtype)
-        return self._noted(array)
+        # A search reads the vectors of its candidates.
+        return self._noted(array, source if column == layout.VECTOR else None)
 
     def _noted(self, fetched: npt.NDArray[Any], source: Source | None = None) -> npt.NDArray[Any]:
         """Remember an array if it is mapped; with a `source`, it is read here and there."""

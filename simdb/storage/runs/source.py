@@ -73,9 +73,19 @@ class Source:
         return codec.decode_array(kind, key, codec.present(kind, key, found, name), dtype)
 
     @property
+    def data_bytes(self) -> int:
+        """The size of the data file up to its last page in use."""
+        return self._environment.used_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that this process may use."""
+        return memory_bytes()
+
+    @property
     def is_larger_than_memory(self) -> bool:
         """Whether the data file is larger than the memory that this process may use."""
-        return self._environment.used_bytes > memory_bytes()
+        return self.data_bytes > self.memory_bytes
 
     def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
         """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
