@@ -34,6 +34,8 @@ class Plan:
     calibration does not cover them.
     `header_bits`: the bits by which a look-up finds its place in the directory of the largest run;
     the fewest of any table.
+    `page_reads`: the estimated number of pages that a query reads from disk; 0 if the database fits
+    into memory.  `vector_reads` of them are for measuring candidates.
     `bytes_per_document`: the bytes that the search reads from: tables, their directories, and the
     volatility vectors if they measure the candidates.
     `choice`: why this plan is better than the others, in words; `considered` has all, best first.
@@ -53,6 +55,8 @@ class Plan:
     probing: Probing | None = field(default=None, repr=False, compare=False)
     header_bits: int = 0
     bytes_per_document: float = 0.0
+    page_reads: float = 0.0
+    vector_reads: float = 0.0
     compared: int = 0
     table_flips: tuple[int, ...] = ()
     choice: str = ""

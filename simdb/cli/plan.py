@@ -33,7 +33,9 @@ AllPairs = Annotated[
     bool,
     Option("--pairs", help="Plan the command pairs; needs DB. Times are for one document."),
 ]
-WAY_COLUMNS = ("method", "tables", "flips", "theta", "probes", "recall", "time", "bytes")
+WAY_COLUMNS = (
+    "method", "tables", "flips", "theta", "probes", "recall", "time", "reads", "bytes",
+)  # fmt: skip
 MODEL_COLUMNS = ("name", "setting", "tables", "time", "bytes")
 
 
@@ -123,7 +125,7 @@ def _print_plan(
     print_one(_way_row(plan), as_json=as_json)
     for name, each in words.items():
         print(f"\n{name.capitalize()}: {each}.")
-    print("\nConsidered, best first (time of one query, bytes per document):")
+    print("\nConsidered, best first (time and page reads of one query, bytes per document):")
     print_rows(map(_in_words, ways), WAY_COLUMNS, as_json=as_json)
     if models:
         print("\nBy the cost model of the paper:")
@@ -131,10 +133,11 @@ def _print_plan(
 
 
 def _in_words(row: Row) -> Row:
-    """Return the row with its time and bytes as a table shows them."""
+    """Return the row with its time, page reads and bytes as a table shows them."""
     return {
         **row,
         "time": time_in_words(row["microseconds"]),
+        "reads": f"{row.get('page_reads', 0.0):.3g}",
         "bytes": f"{row['bytes_per_document']:.1f}",
     }
 
@@ -154,6 +157,7 @@ def _way_row(plan: simdb.Plan) -> Row:
         "similarity": plan.similarity,
         "recall": round(plan.recall, 6),
         **_speed(plan.cost_seconds),
+        "page_reads": round(plan.page_reads, 3),
         "bytes_per_document": round(plan.bytes_per_document, 3),
     }
 

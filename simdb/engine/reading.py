@@ -123,6 +123,7 @@ class Reading(Pairing, Protocol):
         vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
         instead.  `first`: return any one match of each, as fast as possible.  `memory_limit`: bytes
         for the search; stored runs pass through memory in chunks, see `Database.insert_batch`.
+        None: they do so only if the database is larger than the memory and that is faster.
         `verify(position, id)` confirms a match of the query at `position`, see `query`.
         `threads`: see `insert_many`.
         """

@@ -170,11 +170,12 @@ class WriteTransaction(Reading):
         match each other; see `add_many_if_new` for that.  See `query` for the criterion and
         `insert_many` for `documents`.
 
-        `memory_limit`: bytes for the search, None for no limit.  The search takes the documents in
-        slices and passes the stored runs through memory in chunks, so the database may be larger
-        than the limit.  Not counted are the ids, the staged documents (some 30 bytes each, and the
-        volatility vector), the commit itself and the matches.  `progress(done)` is called now and
-        then with the number of documents looked up.
+        `memory_limit`: bytes for the search.  The search takes the documents in slices and passes
+        the stored runs through memory in chunks, so the database may be larger than the limit.
+        None: no limit, but if the database is larger than the memory of this process and chunks are
+        faster, the runs pass through a quarter of that memory.  Not counted are the ids, the staged
+        documents (some 30 bytes each, and the volatility vector), the commit itself and the
+        matches.  `progress(done)` is called now and then with the number of documents looked up.
 
         Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
         stored already; then no document is stored.

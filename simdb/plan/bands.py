@@ -53,7 +53,7 @@ def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
     if population.is_swept:
         cost = curve.table_count * SORTED_SECONDS + candidates / 2 * MEASURED_SECONDS
     recall = curve.recall(criterion.similarity)
-    return Plan(
+    plan = Plan(
         BANDING, curve.table_count, 0, curve.table_count, UNLIMITED_DISTANCE,
         criterion.similarity, recall, cost,
         f"{curve.table_count} bands of {curve.rows} minima find"
@@ -63,14 +63,17 @@ def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
         header_bits=population.directory_bits,
         bytes_per_document=population.bytes_of(curve.table_count),
     )  # fmt: skip
+    pages = population.paging.pages_of(curve.table_count, 1)
+    return population.paging.charged(plan, pages=pages, measured=candidates)
 
 
 def _exhaustive(problem: Problem[BandedPopulation]) -> Plan:
     criterion, population = problem.criterion, problem.population
     count = -(-population.count // 2) if population.is_swept else population.count
     cost = count * population.vector_bytes * SCANNED_BYTE_SECONDS
-    return Plan(
+    plan = Plan(
         EXHAUSTIVE, 0, 0, 0, UNLIMITED_DISTANCE, criterion.similarity, 1.0, cost,
         f"every stored signature is measured ({population.count} documents)",
         bytes_per_document=population.bytes_of(0),
     )  # fmt: skip
+    return population.paging.charged(plan, row_bytes=count * population.vector_bytes)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from simdb import bits
 from simdb.options import EXHAUSTIVE
 from simdb.plan.chance import binomial_below, share_within
+from simdb.plan.cost import FINGERPRINT_BYTES
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan
@@ -31,23 +32,26 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 def _by_comparing(problem: Problem[Population], limit: int) -> Plan:
     """Return the plan whose candidates are within the distance `limit`."""
     criterion, population, delays = problem.criterion, problem.population, problem.delays
-    count = population.count
+    count, paging = population.count, population.paging
     if population.is_swept:
         count = -(-count // 2)
     if criterion.distance is None and limit == bits.FINGERPRINT_BITS:
-        return Plan(
+        plan = Plan(
             EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, 1.0, count * delays.measure,
             f"every stored volatility vector is measured ({population.count} documents)",
             bytes_per_document=population.bytes_of(0, has_headers=False, is_measured=True),
         )  # fmt: skip
+        return paging.charged(plan, row_bytes=count * population.vector_bytes)
     share = binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
     compare = SWEPT_SECONDS if population.is_swept else delays.compare
     cost = count * (compare + share * delays.candidate)
     is_measured = criterion.similarity is not None
     recall = share_within(criterion.similarity, criterion.distance, limit)
-    return Plan(
+    plan = Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
         f"each of {population.count} fingerprints is compared; fingerprints within distance"
         f" {limit} are candidates",
         bytes_per_document=population.bytes_of(1, has_headers=False, is_measured=is_measured),
     )  # fmt: skip
+    measured = is_measured * count * share
+    return paging.charged(plan, measured=measured, row_bytes=count * FINGERPRINT_BYTES)

@@ -60,6 +60,27 @@ def serves(blocks: int, leading: int, flips: Sequence[int], distance: int) -> bo
     return bool((sums <= np.array(flips, np.int8)).any(axis=1).all())
 
 
+@lru_cache(REMEMBERED)
+def tables_read(
+    masks: tuple[int, ...], flips: Flips, *, distance: int, directory_bits: int
+) -> tuple[int, ...]:
+    """Return the tables that a look-up with these flips reads from a run, as `lookup.c` does.
+
+    Tables without flips whose headers are the same bits of a fingerprint have the same buckets, and
+    only the first is read.  `masks`: the leading bits of each table.
+    """
+    found, known = [], set()
+    for table, (mask, most) in enumerate(zip(masks, flips, strict=True)):
+        if most == 0 and (distance == 0 or mask.bit_count() >= directory_bits):
+            header = bits.header_mask(mask, directory_bits)
+            if header in known:
+                continue
+            known.add(header)
+        if most != NOT_READ:
+            found.append(table)
+    return tuple(found)
+
+
 @lru_cache(64)
 def sums_of_spreads(blocks: int, leading: int, distance: int) -> I8:
     """Return how many differing bits each table has among its leading bits: int8[spreads, tables].

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from simdb.errors import OptionError
 from simdb.options import POLYTOPE
 from simdb.plan.chance import binomial_below, filter_distance
+from simdb.plan.paging import PAGE_ENTRIES, TABLE_PAGES
 from simdb.plan.polytope_reach import probe_count, thresholds, universal
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem
@@ -99,13 +100,19 @@ def _plan(problem: Problem[Population], found: Sequence[float]) -> Plan:
         + entries * (ENTRY_SECONDS + share * delays.candidate)
         + population.delta_count * delays.compare
     )
-    return Plan(
+    plan = Plan(
         POLYTOPE, tables, 0, round(sum(counts)),
         delta_limit(criterion.similarity, criterion.recall), criterion.asked_similarity,
         criterion.recall, seconds, _in_words(problem, found, sum(counts)),
         header_bits=max((run.width for run in runs), default=0),
         bytes_per_document=population.bytes_of_polytopes(),
     )  # fmt: skip
+    largest = max([1, *(run.count for run in runs)])
+    pages = sum(
+        count * run.count / largest * (TABLE_PAGES + run.count / (1 << run.width) / PAGE_ENTRIES)
+        for run, count in zip(runs, counts, strict=True)
+    )
+    return population.paging.charged(plan, pages=pages, measured=share * entries)
 
 
 def _in_words(problem: Problem[Population], found: Sequence[float], probes: float) -> str:

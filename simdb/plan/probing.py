@@ -26,6 +26,7 @@ from simdb.plan import recall, volatility
 from simdb.plan.calibration import Calibration, Evidence, evidence
 from simdb.plan.chance import binomial_below, share_of_reached, share_within
 from simdb.plan.cost import Delays
+from simdb.plan.paging import distinct_bits
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
 from simdb.plan.way import Problem, candidate_distances
@@ -148,6 +149,14 @@ def reach(
     )
 
 
+@lru_cache(256)
+def mean_count(known: Evidence, masks: tuple[int, ...], *, header_bits: int, theta: int) -> float:
+    """Return how many headers of these tables cost a query of the sample at most `theta`."""
+    levels = known.pairs.levels[:COUNTED_QUERIES]
+    headers = [bits.header_mask(mask, header_bits) for mask in masks]
+    return float(sum(count_sets(levels, known.costs, each, theta).mean() for each in headers))
+
+
 def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
     """Return how many sets of `header` bits cost at most `theta`, for each row of `levels`."""
     ways = np.zeros((len(levels), theta + 1))
@@ -267,7 +276,7 @@ def _probing_plan(
         f" query, finds {found.recall:.3f} of {len(known.pairs)} {kind};"
         f" {found.recall_bound:.3f} or more with 95 % confidence{comparing.words}"
     )
-    return Plan(
+    plan = Plan(
         PSM if probing.tables == 1 else MULTIPROBE, probing.tables, 0, round(found.probes),
         limit, criterion.asked_similarity, min(found.recall, comparing.share), cost, why,
         theta=probing.theta / COST_UNIT, probing=probing, header_bits=probing.header_bits,
@@ -276,3 +285,12 @@ def _probing_plan(
             probing.tables, has_headers=True, is_measured=criterion.similarity is not None
         ),
     )  # fmt: skip
+    if not population.paging.missing:
+        return plan
+    entries = population.entries_of(probing.header_bits)
+    masks = bits.leading_masks(population.blocks, population.leading)[: probing.tables]
+    leading = distinct_bits(probing.header_bits, entries)
+    headers = mean_count(known, tuple(masks), header_bits=leading, theta=probing.theta)
+    pages = population.paging.pages_of(headers, entries)
+    measured = scanned * share if criterion.similarity is not None else 0.0
+    return population.paging.charged(plan, pages=pages, measured=measured)

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 from simdb import bits
 from simdb.errors import OptionError
 from simdb.plan.cost import FINGERPRINT_BYTES
+from simdb.plan.paging import ALL_IN_MEMORY, Paging
 from simdb.plan.polytope_reach import PolytopeRun
 
 KEY_BYTES = 8
@@ -70,6 +71,7 @@ class Population:
     polytope_tables: int = 0
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
+    paging: Paging = ALL_IN_MEMORY
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run.
@@ -83,7 +85,7 @@ class Population:
         run = PolytopeRun(count, polytope_bits, sample)
         return replace(
             self, count=count, directory_bits=directory_bits, unseen=0, delta_count=0,
-            polytope_runs=(run,),
+            polytope_runs=(run,), paging=self.paging.grown(count / max(self.count, 1)),
         )  # fmt: skip
 
     def check(self, criterion: Criterion) -> None:
@@ -170,10 +172,12 @@ class BandedPopulation:
     directory_bits: int  # width of the widest directory
     vector_bytes: int
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
+    paging: Paging = ALL_IN_MEMORY
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "BandedPopulation":
         """Return the same tables with `count` documents in one run; see `Population.grown`."""
-        return replace(self, count=count, directory_bits=directory_bits)
+        paging = self.paging.grown(count / max(self.count, 1))
+        return replace(self, count=count, directory_bits=directory_bits, paging=paging)
 
     def check(self, criterion: Criterion) -> None:
         """Accept every criterion: all signatures can be measured."""

@@ -13,7 +13,8 @@ from simdb.errors import OptionError
 from simdb.options import BPHS
 from simdb.plan.chance import reach, share_of_reached, share_within
 from simdb.plan.exhaustive import SWEPT_SECONDS
-from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips
+from simdb.plan.paging import distinct_bits
+from simdb.plan.pigeonhole import NOT_READ, Flips, cheapest_flips, tables_read
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.way import Problem, candidate_distances
 from simdb.plans import Plan
@@ -83,7 +84,11 @@ def _exact(problem: Problem[Population]) -> Plan | None:
     if distance is None:
         return None
     entries = [_entries(population, table, distance) for table in range(population.tables)]
-    probe_costs = [delays.memory + each * delays.compare for each in entries]
+    paging = population.paging
+    probe_costs = [
+        delays.memory + each * delays.compare + paging.seconds(paging.pages_of(1, each))
+        for each in entries
+    ]
     if population.is_swept:
         probe_costs = [(VISITED_SECONDS + each * SWEPT_SECONDS) / 2 for each in entries]
     flips = cheapest_flips(
@@ -121,7 +126,7 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
     tables = [table for table, each in enumerate(flips) if each != NOT_READ]
     probes = sum(bits.flip_count(population.widths[table], flips[table]) for table in tables)
     known_bits = min(_known_bits(population, table, limit) for table in tables)
-    return Plan(
+    plan = Plan(
         BPHS, len(tables), max(flips), probes, limit, criterion.asked_similarity, recall,
         sum(_seconds(problem, table, flips[table], limit) for table in tables), why,
         header_bits=min(known_bits, population.directory_bits),
@@ -130,6 +135,9 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
         ),
         table_flips=flips,
     )  # fmt: skip
+    pages, reached = _read(population, flips, limit)
+    measured = reached if criterion.similarity is not None else 0.0
+    return population.paging.charged(plan, pages=pages, measured=measured)
 
 
 def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -> float:
@@ -143,6 +151,20 @@ def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -
         walking = SORTED_SECONDS + (probes - 1) / 2 * VISITED_SECONDS
         return walking + compared / 2 * (SWEPT_SECONDS + candidates)
     return probes * delays.memory + compared * (delays.compare + candidates)
+
+
+def _read(population: Population, flips: Flips, limit: int) -> tuple[float, float]:
+    """Return the pages in which the entries for one query lie, and the number of candidates."""
+    pages, reached = 0.0, 0.0
+    masks = tuple(bits.leading_masks(population.blocks, population.leading))
+    directory_bits = population.directory_bits
+    for table in tables_read(masks, flips, distance=limit, directory_bits=directory_bits):
+        width, entries = population.widths[table], _entries(population, table, limit)
+        headers = bits.flip_count(distinct_bits(width, entries), flips[table])
+        pages += population.paging.pages_of(headers, entries)
+        compared = bits.flip_count(width, flips[table]) * entries
+        reached += compared * share_of_reached(width, flips[table], limit)
+    return pages, reached
 
 
 def _entries(population: Population, table: int, limit: int) -> float:

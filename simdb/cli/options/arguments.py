@@ -41,7 +41,8 @@ Matched = Annotated[
     Option(help="Show earlier stored documents that match each document: first or all."),
 ]
 MemoryLimit = Annotated[
-    str | None, Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M.")
+    str | None,
+    Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M; default: chosen."),
 ]
 Method = Annotated[
     str | None,

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.state.state import State
 from simdb.plans import Plan
+from simdb.storage import layout
 from simdb.storage.records.delta import Delta
 from simdb.storage.runs import page_cache
 from simdb.storage.runs.run import Run
@@ -74,9 +76,12 @@ def opened(chunk: Chunk, state: State, plan: Plan) -> Iterator[State]:
         return
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     part = state.only([chunk.run], nothing, window=chunk.window, segment=chunk.segment)
+    method, source = method_of(state, plan), state.source
     try:
-        if chunk.window is not None:
-            _fetch(chunk.window, method_of(state, plan).tables(state, plan, chunk.run))
+        if chunk.segment is None and (chunk.window or source.is_larger_than_memory):
+            _fetch(chunk.window, method.tables(state, plan, chunk.run))
+        elif chunk.segment is not None and method.scans_vectors(plan):
+            chunk.run.segment(chunk.segment, source, (layout.VECTOR,))
         yield part
     finally:
         chunk.run.give_back()
@@ -107,16 +112,22 @@ def _windows(
     most_headers = max(share // 2 // HEADER_BYTES, 1)
     start = 0
     while start < headers:
-        ends = [np.searchsorted(each, int(each[start]) + most, "right") - 1 for each in directories]
-        stop = min(max(int(min(ends)), start + 1), start + most_headers, headers)
+        ends = [_last_header(each, min(int(each[start]) + most, entries)) for each in directories]
+        stop = min(max(min(ends), start + 1), start + most_headers, headers)
         yield start, stop
         start = stop
 
 
-def _fetch(window: tuple[int, int], tables: Iterable[Table]) -> None:
-    """Bring the part of some tables that is under a window into memory."""
-    start, stop = window
+def _last_header(directory: npt.NDArray[np.uint32], position: int) -> int:
+    """Return the last entry of a directory that is at most `position`; few pages are read."""
+    # A number of another type would have all of the directory copied.
+    return int(np.searchsorted(directory, np.uint32(position), "right")) - 1
+
+
+def _fetch(window: tuple[int, int] | None, tables: Iterable[Table]) -> None:
+    """Bring the part of some tables that is under a window into memory; all for None."""
     for table in tables:
+        start, stop = window or (0, len(table.directory) - 1)
         first, last = int(table.directory[start]), int(table.directory[stop])
         for part in (table.directory[start : stop + 1], table.keys[first:last]):
             page_cache.fetch(part)

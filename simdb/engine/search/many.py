@@ -26,10 +26,14 @@ from simdb.engine.state.incoming import Progress
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import OptionError
+from simdb.plan.paging import pays_in_windows
 from simdb.plan.problem import Criterion
+from simdb.plans import Plan
 from simdb.values import EMPTY, Sketches, offsets_of
 
 MATCHED = ("first", "all")
+# The memory over that of the room of a search that takes to chunks by itself; half is for a chunk.
+MEMORY_PART = 2
 
 I64 = npt.NDArray[np.int64]
 
@@ -60,7 +64,10 @@ def check_match(match: object) -> None:
 
 
 def room_of(memory_limit: object) -> Room | None:
-    """Return the room of a memory limit in bytes; None for None; OptionError if it is invalid."""
+    """Return the room of a memory limit in bytes; None for None, which leaves it to the search.
+
+    OptionError if it is invalid.
+    """
     if memory_limit is None:
         return None
     is_whole = isinstance(memory_limit, int | np.integer) and not isinstance(memory_limit, bool)
@@ -159,15 +166,17 @@ def match_stored(
 ) -> Rows:
     """Return the matches of every sketch, best first; see `lookup.search`.
 
-    `room`: the memory for chunks, None to search all documents at once.  `progress` is called with
-    the share of the search that is done, as a number of sketches.
+    `room`: the memory for chunks; None to search all documents at once, unless they do not fit into
+    memory and chunks are faster.  `progress` is called with the share of the search that is done,
+    as a number of sketches.
     """
+    plan = state.plan(criterion)
+    room = room or _room_needed(state, plan, len(sketches))
     if room is None:
-        rows = lookup.search(state, sketches, criterion, limit=limit, first=first)
+        rows = lookup.search(state, sketches, criterion, limit=limit, first=first, plan=plan)
         if progress is not None:
             progress(len(sketches))
         return rows
-    plan = state.plan(criterion)
     chunks = chunks_of(state, plan, room.chunk_bytes)
     give_back(state)
     found = _Found(sketches, first)
@@ -183,6 +192,14 @@ def match_stored(
         progress(len(sketches))
     rows = found.rows(by_similarity=criterion.similarity is not None)
     return rows if limit is None else rows.limited(limit)
+
+
+def _room_needed(state: State, plan: Plan, query_count: int) -> Room | None:
+    """Return the room in which a search of chunks pays; None if it does not."""
+    searched_bytes = plan.bytes_per_document * state.view.sealed.entry_count
+    if not pays_in_windows(plan, query_count, searched_bytes):
+        return None
+    return Room(state.source.memory_bytes // MEMORY_PART)
 
 
 def _report(progress: Progress, before: int, done: int) -> None:

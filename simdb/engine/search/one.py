@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.engine.search.lookup import as_list, search
+from simdb.engine import search
+from simdb.engine.search.lookup import as_list
 from simdb.engine.search.method import Method
 from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.question import Question, criterion_of
@@ -18,7 +19,7 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError
-from simdb.options import Options
+from simdb.options import EXHAUSTIVE, Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Match, Sketches, check_bits
@@ -82,9 +83,7 @@ def prepare(
     except TypeError:
         known = None  # a value that cannot be a key is refused below
     if known is None:
-        criterion = criterion_of(options, sketches, Question(*given))
-        plan = state.plan(criterion)
-        known = Prepared(criterion, plan, method_of(state, plan))
+        known = _prepared(state, criterion_of(options, sketches, Question(*given)))
         plans.prepare(key, known)
     return known
 
@@ -108,8 +107,7 @@ def _search_bits(
             return as_list(state, found if limit is None else found.limited(limit))
         if found is not None:
             return [Match(state.id_of(at), distance) for at, distance in found[:limit]]
-    sketches = _bare(bits)
-    return as_list(state, search(state, sketches, criterion, limit=limit, first=first, plan=plan))
+    return as_list(state, _as_batch(state, _bare(bits), criterion, first, limit))
 
 
 def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match | None:
@@ -117,8 +115,7 @@ def best_match(state: State, sketches: Sketches, criterion: Criterion) -> Match 
     document_state = int(sketches.states[0])
     if document_state == EMPTY:
         return None
-    plan = state.plan(criterion)
-    prepared = Prepared(criterion, plan, method_of(state, plan))
+    prepared = _prepared(state, criterion)
     if document_state == BARE and criterion.similarity is None:
         found = _search_bits(state, int(sketches.bits[0]), prepared, False, 1)
     else:
@@ -180,11 +177,25 @@ def _carry_out(
             return [match for match in found if match.id != own][:limit]
         rows = found
     if rows is None:
-        rows = search(state, sketches, criterion, limit=more, first=first, plan=plan)
+        rows = _as_batch(state, sketches, criterion, first, more)
     if left_out is not None:
         rows = rows.chosen(np.flatnonzero(rows.ordinals != np.uint32(left_out)))
         rows = rows if limit is None else rows.limited(limit)
     return as_list(state, rows)
+
+
+def _prepared(state: State, criterion: Criterion) -> Prepared:
+    plan = state.plan(criterion)
+    # If all documents are compared and do not fit into memory, they are searched in chunks.
+    is_fast = plan.method != EXHAUSTIVE or not plan.page_reads
+    return Prepared(criterion, plan, method_of(state, plan) if is_fast else Method())
+
+
+def _as_batch(
+    state: State, sketches: Sketches, criterion: Criterion, first: bool, limit: int | None
+) -> Rows:
+    """Return what a batch of a single document finds."""
+    return search.many.match_stored(state, sketches, criterion, limit=limit, first=first, room=None)
 
 
 def _bare(bits: int) -> Sketches:

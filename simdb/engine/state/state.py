@@ -6,6 +6,7 @@ point into.  A verb uses one state in a `with` block; after the block no part of
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from simdb.bits import ALL_BITS, bitmap
 from simdb.engine.state.view import Kind, View
 from simdb.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
+from simdb.plan.paging import Paging
 from simdb.plan.planner import choose
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
@@ -329,7 +331,18 @@ class State:
         self, criterion: Criterion, *, is_swept: bool = False
     ) -> Population | BandedPopulation:
         """Return what the planner must know of this state; `is_swept`: to find all pairs."""
-        return self.view.kind.population(self.view, self.source, criterion, is_swept=is_swept)
+        view, source = self.view, self.source
+        population = view.kind.population(view, source, criterion, is_swept=is_swept)
+        if is_swept or not source.is_larger_than_memory:
+            return population
+        return replace(population, paging=self.paging)
+
+    @property
+    def paging(self) -> Paging:
+        """What the planner must know of the memory."""
+        source, sealed = self.source, self.view.sealed
+        runs = sealed.entry_count / max(sealed.largest, 1)
+        return Paging(source.data_bytes, source.memory_bytes, runs)
 
     def _unweighted_positions(self) -> npt.NDArray[np.int64]:
         view = self.view

@@ -16,7 +16,7 @@ from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
-from simdb.plan.pigeonhole import NOT_READ
+from simdb.plan.pigeonhole import NOT_READ, tables_read
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
@@ -70,8 +70,11 @@ def _links_of_table(
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield the tables that a plan reads."""
-    read = [table for table, flips in enumerate(plan.table_flips) if flips != NOT_READ]
+    """Yield the tables that a plan reads; see `tables_read`."""
+    read = tables_read(
+        tuple(state.kind.masks), plan.table_flips, distance=plan.distance,
+        directory_bits=run.table(0, state.source).width,
+    )  # fmt: skip
     return (run.table(number, state.source) for number in read)
 
 
