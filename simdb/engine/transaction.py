@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.arrow_texts import text_column
+from simdb.engine import search
+from simdb.engine.pairing import ESTIMATE
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
 from simdb.engine.search.question import Question, criterion_of
@@ -22,6 +25,9 @@ from simdb.storage import layout
 from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
 from simdb.values import Id, Match, Matches
+
+if TYPE_CHECKING:
+    from simdb.engine.search.judge import Documents
 
 
 class WriteTransaction(Reading):
@@ -129,6 +135,8 @@ class WriteTransaction(Reading):
         recall: float | None = None,
         method: str | None = None,
         errors: str = "strict",
+        verify: str = ESTIMATE,
+        texts: "Documents | None" = None,
         progress: Progress | None = None,
         threads: int | None = None,
     ) -> Matches:
@@ -138,13 +146,20 @@ class WriteTransaction(Reading):
         i of the result is empty if document i was stored; otherwise it holds the best match.  See
         `query` for the criterion and `insert_many` for `documents`.
 
+        verify="exact": the exact similarity of the texts decides what matches, as in `find_all`.
+        `texts` gives the texts of stored documents, as `documents=` does there; where it has None,
+        the estimate decides.
+
         Raises ExistsError if an id is stored already; then no document is stored.
         """
         question = Question(similarity, distance, recall, method)
+        is_exact = verify != ESTIMATE
+        if is_exact or texts is not None:
+            search.judge.check_verification(verify, texts, "texts")
         with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(
                 ids, documents, metadata, question, errors=errors, progress=progress,
-                threads=thread_count(threads),
+                threads=thread_count(threads), texts=texts,
             )  # fmt: skip
 
     def insert_batch(
@@ -294,14 +309,22 @@ class WriteTransaction(Reading):
         errors: str,
         threads: int,
         progress: Progress | None,
+        texts: "Documents | None",
     ) -> Matches:
         self._writing.staging.threads = threads
         encoded, packed = self._new_ids(ids, metadata)
+        if texts is not None:
+            column = text_column(documents)
+            documents = incoming.as_list(documents, "documents") if column is None else column
         sketches = incoming.sketch_all(
             self._store.sketcher, documents, len(encoded), errors=errors, threads=threads,
             progress=None,
         )  # fmt: skip
         criterion = criterion_of(self._store.options, sketches, question)
+        referee = None
+        if texts is not None:
+            criterion, judge = self._judging(criterion, question, texts)
+            referee = claim.Referee(judge, documents)
         return claim.add_new(
             self._writing.staging,
             self._writing.current,
@@ -309,6 +332,7 @@ class WriteTransaction(Reading):
             packed,
             criterion,
             progress,
+            referee,
         )
 
     def _delete_ids(self, ids: Iterable[Id]) -> int:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from simdb.engine.pairing import ESTIMATE
 from simdb.values import Id, Match, Matches
 
 if TYPE_CHECKING:
+    from simdb.engine.search.judge import Documents
     from simdb.engine.state.incoming import Progress
     from simdb.engine.transaction import WriteTransaction
 
@@ -81,6 +83,8 @@ class Writing(Protocol):
         recall: float | None = None,
         method: str | None = None,
         errors: str = "strict",
+        verify: str = ESTIMATE,
+        texts: "Documents | None" = None,
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches:
@@ -88,7 +92,8 @@ class Writing(Protocol):
         with self.write() as transaction:
             return transaction.add_many_if_new(
                 ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, errors=errors, progress=progress, threads=threads,
+                method=method, errors=errors, verify=verify, texts=texts, progress=progress,
+                threads=threads,
             )  # fmt: skip
 
     def insert_batch(

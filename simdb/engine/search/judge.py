@@ -62,7 +62,7 @@ class Judge:
         self.least = least
         self.judged = self.overruled = self.unknown = 0
         self._exact = exact
-        self._texts = texts
+        self.texts = texts
         self._count = PART_PAIRS_FIRST  # of the next part
 
     @property
@@ -74,6 +74,11 @@ class Judge:
     def estimated_least(self) -> float:
         """What the sketch estimates, at least, for documents that match."""
         return self._exact.estimated(self.least)
+
+    def over(self, texts: Texts) -> "Judge":
+        """Make this judge take its texts from `texts` from now on, and return it."""
+        self.texts = texts
+        return self
 
     def kept(self, state: State, couples: Couples) -> Couples:
         """Return the pairs that match, with their exact similarities."""
@@ -116,7 +121,7 @@ class Judge:
             chosen = order[start : start + self._count]
             both = np.concatenate([couples.left[chosen], couples.right[chosen]])
             ordinals, positions = np.unique(both, return_inverse=True)
-            texts, is_unknown = _complete(self._texts(state, ordinals), len(ordinals))
+            texts, is_unknown = _complete(self.texts(state, ordinals), len(ordinals))
             left, right = positions[: len(chosen)], positions[len(chosen) :]
             yield _Part(chosen, texts, is_unknown, left, right)
             start += len(chosen)
@@ -135,17 +140,20 @@ class _Part:
     right: I64
 
 
-def check_verification(verify: object, documents: object) -> bool:
-    """Return whether texts decide; OptionError if the two arguments do not go together."""
+def check_verification(verify: object, documents: object, name: str = "documents") -> bool:
+    """Return whether texts decide; OptionError if the two arguments do not go together.
+
+    `name`: the argument `documents` of the verb.
+    """
     if verify is None or verify == ESTIMATE:
         if documents is not None:
-            raise OptionError("documents= is only for verify='exact'; give both, or neither")
+            raise OptionError(f"{name}= is only for verify='exact'; give both, or neither")
         return False
     if verify != EXACT:
         raise OptionError(f"verify must be 'estimate' or 'exact', got {shown(verify)}")
     if not isinstance(documents, Mapping | ByOrdinal) and not callable(documents):
         raise OptionError(
-            "verify='exact' needs documents=: a mapping from id to text, or a function that takes a"
+            f"verify='exact' needs {name}=: a mapping from id to text, or a function that takes a"
             f" list of ids and returns their texts; got {shown(documents)}"
         )
     return True

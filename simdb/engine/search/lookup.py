@@ -58,15 +58,18 @@ def search(
     return joined(list(mapped(search_one_part, parts, state.threads)))
 
 
-def as_matches(state: State, rows: Rows) -> Matches:
-    """Return `rows` as the user gets them: ids are copied now and decoded when first used."""
+def as_matches(state: State, rows: Rows, *, is_exact: bool = False) -> Matches:
+    """Return `rows` as the user gets them: ids are copied now and decoded when first used.
+
+    `is_exact`: the similarities are exact, and not estimates in the form in which they are stored.
+    """
     identifiers = state.identifiers(rows.ordinals)
     offsets, content = identifiers.gather(rows.ordinals)
     return Matches(
         rows.offsets,
         rows.ordinals,
         rows.distances,
-        state.kind.shown(rows.similarities),
+        rows.similarities if is_exact else state.kind.shown(rows.similarities),
         partial(kernel.decode_ids, offsets, content),
     )
 
