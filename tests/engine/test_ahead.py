@@ -12,6 +12,7 @@ from soundness import TINY, assert_sound, everything, stray_values
 import simdb
 from simdb.engine.write.ahead import Ahead
 from simdb.storage import layout
+from simdb.storage.runs.run import Run
 
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 BITS = np.arange(400, dtype=np.uint64) // 2 * FAR
@@ -335,6 +336,43 @@ def test_due_steps_of_a_merge_have_commits_of_their_own(open_database):
         assert (merge.done, after.done) == (0, 23)
         assert database.stats().transaction - before == 23
         assert_right(database, range(36))
+
+
+@pytest.fixture
+def given_back(monkeypatch):
+    """The numbers of the runs whose pages were released."""
+    numbers = []
+    monkeypatch.setattr(Run, "give_back", lambda run: numbers.append(run.info.number))
+    return numbers
+
+
+def run_numbers(database):
+    with database._store.state() as state:
+        return {run.info.number for run in state.runs}
+
+
+def test_the_pages_of_a_run_that_is_dropped_leave_the_memory(open_database, given_back):
+    database = open_database(options=TINY, durability="none")
+    seen = set()
+    for first in range(0, 100, 5):
+        database.insert_many(range(first, first + 5), BITS[first : first + 5])
+        seen |= run_numbers(database)
+
+    assert set(given_back) == seen - run_numbers(database)
+    assert given_back
+
+
+def test_the_pages_of_merged_runs_leave_the_memory_after_each_step_ahead(open_database, given_back):
+    database = open_database(options=TINY, durability="none")
+    with merging_slowly(), writing_ahead(least=1000, longest=100):
+        for first in range(0, 20, 5):
+            database.insert_many(range(first, first + 5), BITS[first : first + 5])
+        merging = run_numbers(database)
+        given_back.clear()
+        database.insert_many(range(20, 36), BITS[20:36])
+
+        assert set(given_back) == merging
+        assert len(given_back) == 22 * len(merging)
 
 
 @pytest.mark.parametrize("number", [1, 4, 12])

@@ -64,6 +64,7 @@ def write_clusters(writer: Writer, membership: Membership) -> None:
 
 
 def drop_run(writer: Writer, run: Run) -> None:
-    """Remove every value of a stored run."""
+    """Remove every value of a stored run, and its pages from the memory of this process."""
     for name, key in run_keys(run, table_names(writer.store.options), writer.store.width):
         writer.delete(name, key)
+    run.give_back()
