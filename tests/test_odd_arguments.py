@@ -43,6 +43,7 @@ VERBS = {
     "get": ["a"],
     "get_many": [["a"]],
     "contains_many": [["a"]],
+    "bits_many": [["a"]],
 }
 WRITING = {
     "insert": ["z", "red green"],

@@ -25,6 +25,7 @@ from simdb.engine.search.question import (
 from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
 from simdb.errors import InputError
 from simdb.plans import Plan
+from simdb.storage import layout
 from simdb.threads import thread_count
 from simdb.values import Id, Match, Matches
 
@@ -182,6 +183,20 @@ class Reading(Pairing, Protocol):
         with self._state() as state:
             found: npt.NDArray[np.int64] = find_ids(state, listed)
             return found >= 0
+
+    def bits_many(self, ids: Iterable[Id]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
+
+        It is much faster than `get_many`.  The bits of an unknown id are 0.
+        """
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            is_stored = found >= 0
+            bits = np.zeros(len(found), np.uint64)
+            ordinals = found[is_stored].astype(np.uint32)
+            bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
+            return is_stored, bits
 
     def explain(
         self,

@@ -325,6 +325,11 @@ class DatabaseMachine(RuleBasedStateMachine):
         assert [(each.id, each.metadata) for each in self.database.get_many(known)] == [
             (id, self.oracle.documents[id].metadata) for id in known
         ]
+        is_stored, bits = self.database.bits_many(asked)
+        assert is_stored.tolist() == [id in self.oracle.documents for id in asked]
+        assert [bits for id, bits in zip(asked, bits.tolist(), strict=True) if id in known] == [
+            each.fingerprint.bits for each in self.database.get_many(known)
+        ]
         if len(known) < len(asked):
             with pytest.raises(simdb.NotFoundError):
                 self.database.get_many(asked)

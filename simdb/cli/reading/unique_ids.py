@@ -13,7 +13,9 @@ import simdb
 from simdb.cli.output.progress import Progress
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.records import ID_BYTES_MAX, InputId
+from simdb.engine.state.incoming import sketch_all
 from simdb.sketch.kinds import AnySketcher
+from simdb.threads import thread_count
 from simdb.values import Id
 
 REPORTED_NAMES = 10
@@ -56,7 +58,10 @@ class UniqueIds:
         bits: Iterable[int] = repeat(0)
         stored: dict[InputId, int] = {}
         if self._before is not None:
-            bits = self._sketcher.sketch(batch.texts).bits.tolist()
+            bits = sketch_all(
+                self._sketcher, batch.texts, len(batch), errors="strict", threads=thread_count(),
+                progress=None,
+            ).bits.tolist()  # fmt: skip
             stored = self._stored_bits(batch.ids)
         taken: dict[InputId, int] = {}  # the position of the document that has the id
         for at, own in zip(range(len(batch)), bits, strict=False):
@@ -75,9 +80,8 @@ class UniqueIds:
         """Return the fingerprint of each document with one of `ids` that an earlier run stored."""
         if self._before is None:
             return {}
-        known = list(compress(ids, self._before.contains_many(ids)))
-        documents = self._before.get_many(known)
-        return {id: each.fingerprint.bits for id, each in zip(known, documents, strict=True)}
+        is_stored, bits = self._before.bits_many(ids)
+        return dict(zip(compress(ids, is_stored), bits[is_stored].tolist(), strict=True))
 
     def _note_name(self, batch: Batch, at: int, id: InputId) -> None:
         """Count and report a document that gets another id than its own."""
