@@ -11,7 +11,9 @@ FAMILIES = MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
     "multiply-shift", "mersenne", "one-permutation",
 )  # fmt: skip
 # Signatures that datasketch has made; simdb cannot make them from texts.
-READY_FAMILIES = AFFINE32, LEGACY = ("datasketch-affine32", "datasketch-legacy")
+READY_FAMILIES = (
+    "datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted",
+)  # fmt: skip
 SETS = SET, BAG = ("set", "bag")
 PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 16, 1024
 PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
@@ -43,8 +45,8 @@ class Minhash(TextSketch):
     Owen & Zhang 2012); a bin without a feature takes the minimum of another bin (Shrivastava 2017).
     It is faster for many permutations, less exact for documents with fewer features than bins, and
     has no meaning for "tf" and "tf-idf".
-    "datasketch-affine32" and "datasketch-legacy": signatures come from `simdb.compat.datasketch` as
-    `Signature`s; texts are refused.
+    "datasketch-affine32", "datasketch-legacy", "datasketch-affine64" and "datasketch-weighted":
+    signatures come from `simdb.compat.datasketch` as `Signature`s; texts are refused.
     `feature_bits`: the bits of a hash that tell features apart, 64 or 32.
     `seed`: the seed of the feature hash and of the permutations.
     """

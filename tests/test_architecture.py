@@ -95,8 +95,11 @@ FOLDERS = {
         "pairing", "reading", "snapshot", "transaction", "writing",
     ],
     "compat": [
-        "decimal_lines", "simhash", "programs", "minwise", "band_choice", "sessions", "datasketch",
-        "unpickler", "pickled", "importing",
+        "decimal_lines", "simhash", "programs", "minwise", "lean_minhash", "weighted_minhash",
+        "packing", "band_choice", "containment_choice", "storage_choice", "row_form", "row_keys",
+        "memory_rows", "database_rows", "temporary_rows", "sessions", "minhash_lsh",
+        "prefix_trees", "lsh_forest", "lsh_ensemble", "datasketch", "unpickler", "pickled",
+        "importing",
     ],
     "cli": None,
 }  # fmt: skip

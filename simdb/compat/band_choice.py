@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import whole
-from simdb.compat.minwise import AFFINE32, LEGACY
+from simdb.compat.minwise import AFFINE32, AFFINE64, LEGACY
+from simdb.compat.packing import WEIGHTED, WIDTHS
 from simdb.errors import OptionError
 from simdb.minhash import (
     PERMUTATIONS_LEAST,
@@ -25,7 +26,7 @@ from simdb.minhash import (
 from simdb.options import TABLES_MAX, Options
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
-FAMILY_OF = dict(zip((AFFINE32, LEGACY), READY_FAMILIES, strict=True))
+FAMILY_OF = dict(zip((AFFINE32, LEGACY, AFFINE64, WEIGHTED), READY_FAMILIES, strict=True))
 SCHEME_OF = {family: scheme for scheme, family in FAMILY_OF.items()}
 
 U32 = npt.NDArray[np.uint32]
@@ -36,23 +37,29 @@ def new_options(
     bands: tuple[int, int], scheme: str | None = None, seed: int | None = None
 ) -> Options:
     """Return the options of a new database for `bands`, the numbers (b, r) of bands and rows."""
-    family = FAMILY_OF.get(AFFINE32 if scheme is None else scheme)
+    scheme = AFFINE32 if scheme is None else scheme
+    family = FAMILY_OF.get(scheme)
     if family is None:
         raise OptionError(
-            f"scheme must be one of {', '.join(map(repr, FAMILY_OF))}, got {scheme!r}; a"
-            " database stores hash values of 32 bits"
+            f"scheme must be one of {', '.join(map(repr, FAMILY_OF))}, got {scheme!r}"
         )
     count, rows = bands
+    minima = count * rows * WIDTHS[scheme]
     if count > TABLES_MAX:
         raise OptionError(
             f"{count} bands are too many: a database has at most {TABLES_MAX}; use fewer with"
             " params=(b, r), a higher threshold= or a smaller num_perm="
         )
-    steps = -(-max(count * rows, PERMUTATIONS_LEAST) // PERMUTATIONS_STEP)
+    if minima > PERMUTATIONS_MOST:
+        raise OptionError(
+            f"{count} bands of {rows} hash values are {minima} minima of 32 bits: a database has at"
+            f" most {PERMUTATIONS_MOST}; use fewer with params=(b, r) or a smaller num_perm="
+        )
+    steps = -(-max(minima, PERMUTATIONS_LEAST) // PERMUTATIONS_STEP)
     sketch = Minhash(
         permutations=steps * PERMUTATIONS_STEP, family=family, seed=1 if seed is None else seed
     )
-    return Options(sketch=sketch, bands=count, rows=rows)
+    return Options(sketch=sketch, bands=count, rows=rows * WIDTHS[scheme])
 
 
 def chosen_bands(
@@ -65,11 +72,10 @@ def chosen_bands(
     threshold = USUAL_THRESHOLD if threshold is None else threshold
     if not 0 <= threshold <= 1:
         raise OptionError(f"threshold must be from 0 to 1, got {threshold!r}")
-    positive, negative = weights or USUAL_WEIGHTS
-    if min(positive, negative) < 0 or not math.isclose(positive + negative, 1):
-        raise OptionError(f"weights must be two numbers of at least 0 with sum 1, got {weights!r}")
+    positive, negative = weights = weights or USUAL_WEIGHTS
+    check_weights(weights)
     count = USUAL_COUNT if num_perm is None else num_perm
-    whole("num_perm", count, 2, PERMUTATIONS_MOST)
+    whole("num_perm", count, 2, 2**32)
     bands, rows = params or choose_bands(threshold, count, positive, negative)
     if bands < 2 or rows < 1 or bands * rows > count:
         raise OptionError(
@@ -79,17 +85,24 @@ def chosen_bands(
     return bands, rows
 
 
-def banded(values: npt.NDArray[Any], options: Options) -> U32:
-    """Return the minima that a database stores of hash values [n, b * r or more]: uint32[n, ...].
+def check_weights(weights: tuple[float, float]) -> None:
+    """Raise OptionError unless the weights of false positives and false negatives have sum 1."""
+    positive, negative = weights
+    if min(positive, negative) < 0 or not math.isclose(positive + negative, 1):
+        raise OptionError(f"weights must be two numbers of at least 0 with sum 1, got {weights!r}")
 
-    These are the b * r hash values in bands.  The number of minima is a multiple of 8, so the first
-    hash values fill the rest; this does not bias the estimated similarity.
+
+def banded(minima: npt.NDArray[Any], options: Options) -> U32:
+    """Return the minima that a database stores, of minima [n, bands * rows or more]: uint32[n, m].
+
+    These are the minima in bands.  Their number m is a multiple of 8, so the first minima fill the
+    rest; this does not bias the estimated similarity.
     """
     assert isinstance(options.sketch, Minhash)
     assert options.bands is not None
     assert options.rows is not None
     places = np.arange(options.sketch.permutations) % (options.bands * options.rows)
-    return np.ascontiguousarray(values[:, places], np.uint32)
+    return np.ascontiguousarray(minima[:, places], np.uint32)
 
 
 @lru_cache(maxsize=64)

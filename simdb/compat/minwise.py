@@ -9,6 +9,7 @@ whose stream numpy has frozen.
 """
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -16,11 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.checks import called
 from simdb.errors import InputError, OptionError
 
 SCHEMES = AFFINE32, AFFINE64, LEGACY = ("affine32", "affine64", "legacy")
 DTYPES: dict[str, Any] = {AFFINE32: np.uint32, AFFINE64: np.uint64, LEGACY: np.uint64}
 LARGEST = {AFFINE32: 2**32 - 1, AFFINE64: 2**64 - 1, LEGACY: 2**32 - 1}
+GPU_MODES = ("disable", "detect")
 MERSENNE_PRIME = 2**61 - 1
 # Products computed at a time, so that they fit in the cache.
 PRODUCTS = 1 << 15
@@ -59,8 +62,9 @@ class MinHash:
         self,
         num_perm: int = 128,
         seed: int = 1,
-        *,
+        gpu_mode: str = "disable",
         hashfunc: Hash | None = None,
+        hashobj: object = None,
         hashvalues: npt.ArrayLike | None = None,
         permutations: Any = None,
         scheme: str | None = None,
@@ -68,28 +72,33 @@ class MinHash:
         """Make the MinHash of an empty set, or take `hashvalues` that were made with `scheme`.
 
         `hashfunc` hashes an added value to 32 bits, or to 64 bits in scheme "affine64".
-        `permutations`: the a_i and b_i, if they do not come from `seed`.
+        `permutations`: the a_i and b_i, if they do not come from `seed`.  `gpu_mode` can be
+        "disable" or "detect", and `hashobj` anything; both change nothing.
         """
+        if gpu_mode not in GPU_MODES:
+            raise OptionError(
+                f"gpu_mode must be one of {', '.join(map(repr, GPU_MODES))}, got {gpu_mode!r};"
+                " simdb computes on the processor"
+            )
+        if hashobj is not None:
+            warnings.warn("hashobj= does nothing; use hashfunc=", DeprecationWarning, stacklevel=2)
         if scheme is None and (hashvalues is not None or permutations is not None):
             raise OptionError(
                 "hashvalues= and permutations= need scheme=, the scheme they were made with; it is"
                 " 'legacy' before datasketch 2.0"
             )
-        self.scheme = AFFINE32 if scheme is None else scheme
-        if self.scheme not in SCHEMES:
-            raise OptionError(
-                f"scheme must be one of {', '.join(map(repr, SCHEMES))}, got {scheme!r}"
-            )
+        self.scheme = AFFINE32 if scheme is None else known_scheme(scheme)
         self.seed = seed
+        called("hashfunc", hashfunc)
         self.hashfunc = hashfunc or (sha1_hash64 if self.scheme == AFFINE64 else sha1_hash32)
         if hashvalues is not None:
-            self.hashvalues = _fitting(hashvalues, self.scheme, "hashvalues")
+            self.hashvalues = fitting(hashvalues, self.scheme, "hashvalues")
             num_perm = len(self.hashvalues)
         if num_perm < 1:
             raise OptionError(f"num_perm must be 1 or more, got {num_perm}")
         self.num_perm = num_perm
         if hashvalues is None:
-            self.clear()
+            self.hashvalues = np.full(num_perm, LARGEST[self.scheme], DTYPES[self.scheme])
         if permutations is None:
             self.permutations = _permutations(self.scheme, seed, num_perm)
         else:
@@ -140,7 +149,7 @@ class MinHash:
 
     def clear(self) -> None:
         """Turn this MinHash into that of an empty set."""
-        self.hashvalues = np.full(self.num_perm, LARGEST[self.scheme], DTYPES[self.scheme])
+        self.hashvalues = np.full(len(self), LARGEST[self.scheme], DTYPES[self.scheme])
 
     def copy(self) -> "MinHash":
         """Return an independent copy."""
@@ -154,8 +163,8 @@ class MinHash:
         return len(self.hashvalues)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether schemes, seeds and hash values are equal."""
-        if not isinstance(other, MinHash):
+        """Return whether classes, schemes, seeds and hash values are equal."""
+        if not isinstance(other, MinHash) or type(self) is not type(other):
             return NotImplemented
         return (self.scheme, self.seed) == (other.scheme, other.seed) and np.array_equal(
             self.hashvalues, other.hashvalues
@@ -197,7 +206,7 @@ class MinHash:
                 f" a negative number in scheme {self.scheme!r}; use a hashfunc of 32 bits, or"
                 " scheme='affine64'"
             ) from None
-        return found if self.scheme == LEGACY else _mixed(found, self.scheme)
+        return found if self.scheme == LEGACY else mixed(found, self.scheme)
 
     def _hash_unmixed(self, values: Iterable[Any]) -> Values:
         dtype = np.dtype(DTYPES[self.scheme])
@@ -216,6 +225,36 @@ class MinHash:
             raise InputError(
                 f"both MinHash must have the same scheme, seed and num_perm, got {left} and {right}"
             )
+
+
+def known_scheme(scheme: str) -> str:
+    """Return the scheme; raise OptionError if there is none of this name."""
+    if scheme not in SCHEMES:
+        raise OptionError(f"scheme must be one of {', '.join(map(repr, SCHEMES))}, got {scheme!r}")
+    return scheme
+
+
+def fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:
+    """Return whole numbers as an array of the scheme's type; raise InputError if one changes."""
+    given = np.asarray(values, None if isinstance(values, np.ndarray) else object)
+    largest = min(most or LARGEST[scheme], np.iinfo(DTYPES[scheme]).max)
+    is_whole = given.dtype.kind in "iu" or all(
+        isinstance(each, int | np.integer) for each in given.flat
+    )
+    if given.ndim != 1 or not is_whole:
+        raise InputError(f"{name} must be whole numbers in one row")
+    if len(given) and (int(given.min()) < 0 or int(given.max()) > largest):
+        raise InputError(f"{name} of scheme {scheme!r} must be from 0 to {largest}")
+    return given.astype(DTYPES[scheme])
+
+
+def mixed(hashes: Values, scheme: str) -> Values:
+    """Return the hashes mixed by the finaliser of MurmurHash3, a one-to-one function."""
+    dtype = DTYPES[scheme]
+    first, one, second, two, third = map(dtype, MIXING[scheme])
+    hashes = (hashes ^ (hashes >> first)) * one
+    hashes = (hashes ^ (hashes >> second)) * two
+    return np.asarray(hashes ^ (hashes >> third))
 
 
 @lru_cache(maxsize=64)
@@ -244,30 +283,7 @@ def _given_permutations(permutations: Any, scheme: str) -> Values:
     """Return the caller's a_i and b_i after checking them."""
     if len(permutations) != 2:
         raise OptionError(f"permutations= must have two rows, a_i and b_i, got {len(permutations)}")
-    made = np.array([_fitting(row, scheme, "permutations", 2**64 - 1) for row in permutations])
+    made = np.array([fitting(row, scheme, "permutations", 2**64 - 1) for row in permutations])
     if scheme != LEGACY and (made[0] & DTYPES[scheme](1) == 0).any():
         raise OptionError(f"each a_i in permutations= must be odd in scheme {scheme!r}")
     return made
-
-
-def _fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:
-    """Return whole numbers as an array of the scheme's type; raise InputError if one changes."""
-    given = np.asarray(values, None if isinstance(values, np.ndarray) else object)
-    largest = min(most or LARGEST[scheme], np.iinfo(DTYPES[scheme]).max)
-    is_whole = given.dtype.kind in "iu" or all(
-        isinstance(each, int | np.integer) for each in given.flat
-    )
-    if given.ndim != 1 or not is_whole:
-        raise InputError(f"{name} must be whole numbers in one row")
-    if len(given) and (int(given.min()) < 0 or int(given.max()) > largest):
-        raise InputError(f"{name} of scheme {scheme!r} must be from 0 to {largest}")
-    return given.astype(DTYPES[scheme])
-
-
-def _mixed(hashes: Values, scheme: str) -> Values:
-    """Return the hashes mixed by the finaliser of MurmurHash3, a one-to-one function."""
-    dtype = DTYPES[scheme]
-    first, one, second, two, third = map(dtype, MIXING[scheme])
-    hashes = (hashes ^ (hashes >> first)) * one
-    hashes = (hashes ^ (hashes >> second)) * two
-    return np.asarray(hashes ^ (hashes >> third))

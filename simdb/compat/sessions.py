@@ -4,44 +4,56 @@ A session collects keys and commits them `buffer_size` at a time, and at the end
 after an exception, like datasketch.
 """
 
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
-from simdb.database import Database
+import numpy as np
+import numpy.typing as npt
+
 from simdb.errors import ExistsError, InputError, OptionError
-from simdb.signatures import Signature
 from simdb.values import Id
 
-MakeSignature = Callable[[Any], Signature]
-Message = Callable[[Id], str]
+Row = npt.NDArray[np.uint32]
+
+
+class Index(Protocol):
+    """What a session needs of its index."""
+
+    def take(self, key: Any, minhash: Any) -> tuple[Id, Row]:
+        """Return the id and the row of a new key."""
+
+    def find_id(self, key: Any) -> Id | None:
+        """Return the id of a key; None if the index does not have it."""
+
+    def write(self, new: dict[Id, Row], replacing: dict[Id, Row]) -> None:
+        """Insert rows; ExistsError if a new id exists."""
+
+    def delete(self, ids: list[Id]) -> None:
+        """Delete rows."""
 
 
 class InsertionSession:
     """A buffer of insertions, made by `MinHashLSH.insertion_session` and used with `with`."""
 
-    def __init__(
-        self, database: Database, make_signature: MakeSignature, taken: Message, buffer_size: int
-    ) -> None:
+    def __init__(self, index: Index, buffer_size: int) -> None:
         """Make an empty session; users call `MinHashLSH.insertion_session`."""
-        self._database = database
-        self._make_signature = make_signature
-        self._taken = taken
+        self._index = index
         self._size = _checked(buffer_size)
-        self._new: dict[Id, Signature] = {}
-        self._replacing: dict[Id, Signature] = {}
+        self._new: dict[Id, Row] = {}
+        self._replacing: dict[Id, Row] = {}
 
-    def insert(self, key: Id, minhash: Any, check_duplication: bool = True) -> None:
+    def insert(self, key: Any, minhash: Any, check_duplication: bool = True) -> None:
         """Add a MinHash with a key to the buffer; see `MinHashLSH.insert`."""
-        signature = self._make_signature(minhash)
+        is_stored = check_duplication and self._index.find_id(key) is not None
+        id, row = self._index.take(key, minhash)
         if not check_duplication:
             # The key can be in the buffer, too.
-            self._new.pop(key, None)
-            self._replacing[key] = signature
-        elif key in self._new or key in self._replacing or key in self._database:
-            raise InputError(self._taken(key))
+            self._new.pop(id, None)
+            self._replacing[id] = row
+        elif is_stored or id in self._new or id in self._replacing:
+            raise InputError(taken(key))
         else:
-            self._new[key] = signature
+            self._new[id] = row
         if len(self._new) + len(self._replacing) >= self._size:
             self.close()
 
@@ -52,9 +64,7 @@ class InsertionSession:
         if not new and not replacing:
             return
         try:
-            with self._database.write() as transaction:
-                transaction.insert_many(list(new), list(new.values()))
-                transaction.insert_many(list(replacing), list(replacing.values()), replace=True)
+            self._index.write(new, replacing)
         except ExistsError as error:
             raise InputError(str(error)) from None
 
@@ -75,26 +85,26 @@ class InsertionSession:
 class DeletionSession:
     """A buffer of removals, made by `MinHashLSH.deletion_session` and used with `with`."""
 
-    def __init__(self, database: Database, unknown: Message, buffer_size: int) -> None:
+    def __init__(self, index: Index, buffer_size: int) -> None:
         """Make an empty session; users call `MinHashLSH.deletion_session`."""
-        self._database = database
-        self._unknown = unknown
+        self._index = index
         self._size = _checked(buffer_size)
-        self._keys: dict[Id, None] = {}
+        self._ids: dict[Id, None] = {}
 
-    def remove(self, key: Id) -> None:
+    def remove(self, key: Any) -> None:
         """Add a key to the buffer; see `MinHashLSH.remove`."""
-        if key in self._keys or key not in self._database:
-            raise InputError(self._unknown(key))
-        self._keys[key] = None
-        if len(self._keys) >= self._size:
+        id = self._index.find_id(key)
+        if id is None or id in self._ids:
+            raise InputError(unknown(key))
+        self._ids[id] = None
+        if len(self._ids) >= self._size:
             self.close()
 
     def close(self) -> None:
         """Commit the buffer and empty it; the session stays usable."""
-        keys, self._keys = self._keys, {}
-        if keys:
-            self._database.delete_many(list(keys))
+        ids, self._ids = self._ids, {}
+        if ids:
+            self._index.delete(list(ids))
 
     def __enter__(self) -> "DeletionSession":
         """Return this session."""
@@ -108,6 +118,16 @@ class DeletionSession:
     ) -> None:
         """Commit the buffer."""
         self.close()
+
+
+def taken(key: Any) -> str:
+    """Return the message for a key that exists."""
+    return f"the key {key!r} exists; remove it first, or pass check_duplication=False"
+
+
+def unknown(key: Any) -> str:
+    """Return the message for a key that does not exist."""
+    return f"the key {key!r} is not in the index"
 
 
 def _checked(buffer_size: int) -> int:

@@ -292,11 +292,11 @@ def test_indexes_are_merged(index, tmp_path) -> None:
 
 
 def test_a_minhash_of_another_kind_is_refused(index) -> None:
-    wide = MinHash(scheme="affine64", num_perm=32)
-    for other in (5, None, np.arange(32), wide):
-        with pytest.raises(simdb.InputError, match="32-bit hash values"):
+    wide = minhashes(scheme="affine64")
+    for other in (5, None, np.arange(32)):
+        with pytest.raises(simdb.InputError, match="has no hash values"):
             index.query(other)
-    for other in (minhashes(scheme="legacy"), minhashes(seed=2), minhashes(num_perm=64)):
+    for other in (minhashes(scheme="legacy"), wide, minhashes(seed=2), minhashes(num_perm=64)):
         with pytest.raises(ValueError, match="but the index"):
             index.query(other[1])
         with pytest.raises(ValueError, match="but the index"):
@@ -312,7 +312,8 @@ def test_a_minhash_of_another_kind_is_refused(index) -> None:
         {"params": (1, 4)},
         {"params": (33, 4)},
         {"params": (65, 1)},
-        {"scheme": "affine64"},
+        {"scheme": "sha"},
+        {"params": (64, 17), "num_perm": 1088},
     ],
 )
 def test_invalid_arguments_of_an_index_are_refused(tmp_path, options) -> None:

@@ -1,0 +1,114 @@
+"""Database rows: the rows of an index in a database, found by its tables of bands."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.compat.row_form import RowForm
+from simdb.database import Database
+from simdb.engine.reading import Reading
+from simdb.errors import NotFoundError
+from simdb.values import Id
+
+# Less than the share of one minimum, so every document that agrees in a band matches.
+ANY_SIMILARITY = 1e-6
+ANY_RECALL = 0.5
+READ_ROWS = 1 << 14  # at a time
+
+U32 = npt.NDArray[np.uint32]
+Rows = Mapping[Id, U32]
+
+
+class DatabaseRows:
+    """Rows of minima by id, each a document of a database; each change is a commit."""
+
+    def __init__(self, database: Database, form: RowForm) -> None:
+        """Take an open database whose rows have this form."""
+        self.database = database
+        self.form = form
+
+    def write(self, new: Rows, replacing: Rows) -> None:
+        """Insert new rows, and rows that replace those of the same id, with one commit.
+
+        Raises ExistsError if a new id exists.
+        """
+        if len(new) + len(replacing) == 1:
+            (id, row), *_ = [*new.items(), *replacing.items()]
+            self.database.insert(id, self.form.signature(row), replace=not new)
+            return
+        self.write_all([(new, False), (replacing, True)])
+
+    def write_all(self, parts: Iterable[tuple[Rows, bool]]) -> None:
+        """Insert parts of rows, each new or replacing, with one commit."""
+        with self.database.write() as transaction:
+            for part, is_replacing in parts:
+                if part:
+                    signatures = self.form.signatures(np.stack(list(part.values())))
+                    transaction.insert_many(list(part), signatures, replace=is_replacing)
+
+    def delete(self, ids: Collection[Id]) -> None:
+        """Delete the rows of ids, with one commit; raise NotFoundError if one does not exist."""
+        if len(ids) == 1:
+            self.database.delete(next(iter(ids)))
+        elif self.database.delete_many(list(ids)) != len(ids):
+            raise NotFoundError("a key is not in the index")
+
+    def find(self, row: U32, bands: int | None = None) -> list[Id]:
+        """Return the ids whose rows agree in one of the first `bands`, or of all."""
+        if bands is None:
+            return self._found(self.database, row)
+        with self.database.read() as snapshot:
+            found = self._found(snapshot, row)
+            minima = bands * self.form.band_minima
+            asked = row[:minima].reshape(bands, -1)
+            return [
+                id
+                for id in found
+                if (_row(snapshot, id, minima).reshape(bands, -1) == asked).all(axis=1).any()
+            ]
+
+    def find_many(self, rows: Sequence[U32]) -> list[list[Id]]:
+        """Return the ids whose rows agree in a band, for each of many rows."""
+        if not rows:
+            return []
+        found = self.database.query_many(
+            self.form.signatures(np.stack(rows)),
+            similarity=ANY_SIMILARITY, recall=ANY_RECALL, method="banding",
+        )  # fmt: skip
+        return [[each.id for each in found[at]] for at in range(len(rows))]
+
+    def parts(self, ids: Iterable[Id] | None = None) -> Iterator[tuple[list[Id], U32]]:
+        """Yield ids, all or those that exist, and their rows uint32[n, minima], in parts."""
+        minima = self.form.bands * self.form.band_minima
+        with self.database.read() as snapshot:
+            known = list(snapshot) if ids is None else [id for id in ids if id in snapshot]
+            for start in range(0, len(known), READ_ROWS):
+                part = known[start : start + READ_ROWS]
+                yield part, np.stack([_row(snapshot, id, minima) for id in part])
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    def _found(self, reading: Reading, row: U32) -> list[Id]:
+        found = reading.query(
+            self.form.signature(row),
+            similarity=ANY_SIMILARITY, recall=ANY_RECALL, method="banding",
+        )  # fmt: skip
+        return [each.id for each in found]
+
+    def __contains__(self, id: Id) -> bool:
+        """Return whether an id has a row."""
+        return id in self.database
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.database)
+
+
+def _row(reading: Reading, id: Id, minima: int) -> U32:
+    signature = reading.get(id).signature
+    assert signature is not None
+    row: U32 = signature.minima[:minima]
+    return row

@@ -1,0 +1,166 @@
+"""Temporary rows: the rows of an index without a path, newest in memory and older in a database.
+
+An insertion goes into memory.  When there are `SETTLED` rows, one commit moves them into a database
+in a directory for temporary files, which is created at the first time; so a small index is never
+written to a disk.  A form that no database can have, for example 100 bands, stays in memory.  The
+directory is removed when the rows are closed or nothing refers to them.
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from threading import RLock
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import database
+from simdb.compat.database_rows import DatabaseRows, Rows
+from simdb.compat.memory_rows import MemoryRows
+from simdb.compat.row_form import RowForm
+from simdb.errors import ClosedError, ExistsError, NotFoundError
+from simdb.values import Id
+
+# A larger number makes fewer commits, and takes more memory: some 200 bytes for each row and band.
+SETTLED = 1 << 13
+
+U32 = npt.NDArray[np.uint32]
+
+
+class TemporaryRows:
+    """Rows of minima by id, which end with the process."""
+
+    def __init__(self, form: RowForm) -> None:
+        """Make an empty collection of rows of one form."""
+        self.form = form
+        self._newest = MemoryRows(form)
+        self._older: DatabaseRows | None = None
+        self._is_closed = False
+        self._lock = RLock()
+
+    @property
+    def database(self) -> database.Database:
+        """The database, with all rows; OptionError if no database can have this form."""
+        with self._lock:
+            self._check_open()
+            if not self.form.fits_database:
+                assert self.form.options is None  # raises the reason
+            return self._settle().database
+
+    def write(self, new: Rows, replacing: Rows) -> None:
+        """Insert new rows, and rows that replace others; ExistsError if a new id exists."""
+        with self._lock:
+            self._check_open()
+            for id in new:
+                if id in self:
+                    raise ExistsError(f"the id {id!r} exists")
+            for id, row in chain(new.items(), replacing.items()):
+                if id in self:
+                    self.delete([id])
+                self._newest.insert(id, row)
+                if len(self._newest) >= SETTLED and self.form.fits_database:
+                    self._settle()
+
+    def write_all(self, parts: Iterable[tuple[Rows, bool]]) -> None:
+        """Insert parts of rows, each new or replacing."""
+        for part, is_replacing in parts:
+            self.write({} if is_replacing else part, part if is_replacing else {})
+
+    def delete(self, ids: Collection[Id]) -> None:
+        """Delete the rows of ids; raise NotFoundError if one does not exist."""
+        with self._lock:
+            self._check_open()
+            settled = [id for id in ids if id not in self._newest]
+            if settled and self._older is None:
+                raise NotFoundError(f"the id {settled[0]!r} does not exist")
+            if settled and self._older is not None:
+                self._older.delete(settled)
+            for id in set(ids).difference(settled):
+                self._newest.delete(id)
+
+    def find(self, row: U32, bands: int | None = None) -> list[Id]:
+        """Return the ids whose rows agree in one of the first `bands`, or of all."""
+        with self._lock:
+            self._check_open()
+            older = [] if self._older is None else self._older.find(row, bands)
+            return older + self._newest.find(row, bands)
+
+    def find_many(self, rows: Sequence[U32]) -> list[list[Id]]:
+        """Return the ids whose rows agree in a band, for each of many rows."""
+        with self._lock:
+            self._check_open()
+            newest = [self._newest.find(row) for row in rows]
+            if self._older is None:
+                return newest
+            older = self._older.find_many(rows)
+            return [left + right for left, right in zip(older, newest, strict=True)]
+
+    def parts(self, ids: Iterable[Id] | None = None) -> Iterator[tuple[list[Id], U32]]:
+        """Yield ids, all or those that exist, and their rows uint32[n, minima], in parts."""
+        with self._lock:
+            self._check_open()
+            asked = None if ids is None else list(ids)
+            if self._older is not None:
+                yield from self._older.parts(asked)
+            if len(self._newest):
+                yield self._newest.read(asked)
+
+    def close(self) -> None:
+        """Forget all rows and remove the directory; closing again does nothing."""
+        with self._lock:
+            self._is_closed = True
+            self._newest = MemoryRows(self.form)
+            self._older = None
+            if hasattr(self, "_removal"):
+                self._removal()
+
+    def _settle(self) -> DatabaseRows:
+        """Move the newest rows into the database."""
+        if self._older is None:
+            self._older = self._create()
+        ids, rows = self._newest.read()
+        if ids:
+            self._older.write(dict(zip(ids, rows, strict=True)), {})
+            self._newest = MemoryRows(self.form)
+        return self._older
+
+    def _create(self) -> DatabaseRows:
+        directory = tempfile.mkdtemp(prefix="simdb-")
+        try:
+            made = database.open(
+                os.path.join(directory, "index.simdb"), "x",
+                options=self.form.options, durability="none",
+            )  # fmt: skip
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        self._removal = weakref.finalize(self, _remove, made, directory, os.getpid())
+        return DatabaseRows(made, self.form)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the index is closed")
+
+    def __contains__(self, id: Id) -> bool:
+        """Return whether an id has a row."""
+        with self._lock:
+            self._check_open()
+            return id in self._newest or (self._older is not None and id in self._older)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        with self._lock:
+            self._check_open()
+            return len(self._newest) + (0 if self._older is None else len(self._older))
+
+
+def _remove(made: database.Database, directory: str, process: int) -> None:
+    """Close the database and remove its directory; a forked child leaves it to the parent."""
+    if os.getpid() == process:
+        try:
+            made.close()
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
