@@ -6,6 +6,9 @@ each ratio x / q (Zhu, Nargesian, Pu & Miller 2016).  The sets are partitioned b
 set of a partition is treated as if it had the partition's greatest size.
 """
 
+from functools import lru_cache
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +26,7 @@ def ratios() -> F64:
     return np.exp(np.linspace(-LOGARITHM, LOGARITHM, RATIOS))
 
 
+@lru_cache(maxsize=256)
 def choose_for_ratio(
     threshold: float, num_perm: int, rows_most: int, ratio: float, weights: tuple[float, float]
 ) -> tuple[int, int]:
@@ -67,7 +71,7 @@ def choose_partitions(sizes: I64, counts: I64, number: int) -> list[tuple[int, i
         stop = int(ends[(totals[partition][ends] + costs[ends + 1, stop - 1]).argmin()]) + 1
         starts.append(stop)
     bounds = [0, *reversed(starts)]
-    return [(int(sizes[start]), int(sizes[stop - 1])) for start, stop in zip(bounds, bounds[1:])]
+    return [(int(sizes[start]), int(sizes[stop - 1])) for start, stop in pairwise(bounds)]
 
 
 def _totals(costs: F64, number: int) -> list[F64]:

@@ -1,0 +1,381 @@
+"""MinHashLSH without a path, against a dict and a double loop."""
+
+import copy
+import gc
+import os
+import pickle
+import random
+import tempfile
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.compat import temporary_rows
+from simdb.compat.datasketch import LeanMinHash, MinHash, MinHashLSH, WeightedMinHashGenerator
+
+SCHEMES = ("affine32", "affine64", "legacy", "weighted")
+
+
+@pytest.fixture(autouse=True)
+def directories(tmp_path, monkeypatch):
+    """Settle rows often, in a directory that must be empty at the end."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(temporary_rows, "SETTLED", 7)
+    yield tmp_path
+    gc.collect()
+    assert list(tmp_path.glob("simdb-*")) == []
+
+
+def many(count, scheme="affine32", num_perm=16):
+    chosen = random.Random(count)
+    sets = [chosen.choices(range(9), k=chosen.randrange(1, 9)) for _ in range(count)]
+    if scheme != "weighted":
+        data = [[b"%d" % value for value in values] for values in sets]
+        return MinHash.bulk(data, num_perm=num_perm, scheme=scheme)
+    generator = WeightedMinHashGenerator(9, num_perm)
+    return [generator.minhash(np.bincount(values, minlength=9)) for values in sets]
+
+
+def agree(left, right, bands, rows):
+    return any(
+        np.array_equal(left.hashvalues[start:][:rows], right.hashvalues[start:][:rows])
+        for start in range(0, bands * rows, rows)
+    )
+
+
+def answers(index, queries):
+    return [set(index.query(each)) for each in queries]
+
+
+def expected(stored, queries, bands, rows):
+    return [
+        {key for key, each in stored.items() if agree(query, each, bands, rows)}
+        for query in queries
+    ]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("params", [(4, 3), (16, 1), (2, 8)])
+def test_candidates_are_those_of_a_double_loop(scheme, params) -> None:
+    made = many(40, scheme)
+    index = MinHashLSH(num_perm=16, params=params)
+    stored = {}
+
+    for number, each in enumerate(made):
+        key = (number, "key") if number % 2 else number
+        index.insert(key, each)
+        stored[key] = each
+        if number % 5 == 4:
+            removed = chosen_key(stored, number)
+            index.remove(removed)
+            del stored[removed]
+
+    assert answers(index, made) == expected(stored, made, *params)
+    assert [set(keys) for keys in index.query_many(made)] == expected(stored, made, *params)
+    assert [set(index.query_b(each, 2)) for each in made] == expected(stored, made, 2, params[1])
+    assert set(index.keys) == set(stored)
+
+
+def chosen_key(stored, number):
+    return list(stored)[number % len(stored)]
+
+
+def test_a_session_inserts_and_removes() -> None:
+    made = many(30)
+    index = MinHashLSH(num_perm=16, params=(4, 3))
+
+    with index.insertion_session(buffer_size=4) as session:
+        for number, each in enumerate(made):
+            session.insert((number,), each)
+        with pytest.raises(ValueError, match=r"the key \(29,\) exists"):
+            session.insert((29,), made[0])
+    with index.deletion_session(buffer_size=4) as session:
+        for number in range(0, 30, 2):
+            session.remove((number,))
+        with pytest.raises(ValueError, match=r"the key \(2,\) is not in the index"):
+            session.remove((2,))
+
+    stored = {(number,): made[number] for number in range(1, 30, 2)}
+    assert answers(index, made) == expected(stored, made, 4, 3)
+
+
+def test_keys_are_those_of_a_dict() -> None:
+    made = many(20)
+    keys = [
+        0, -5, 2**63, 2**80, 2.5, "", "a", b"", b"a", "\ud800", "long" * 1000, None, (1, (2, "x")),
+        frozenset({1}), b"\0simdb-key:0", b"\0simdb-key:", Ellipsis, np.int64(77), int, (),
+    ]  # fmt: skip
+    index = MinHashLSH(num_perm=16, params=(2, 8))
+
+    for key, each in zip(keys, made, strict=True):
+        index.insert(key, each)
+
+    assert set(index.keys) == set(keys)
+    assert all(key in index for key in keys)
+    assert all(key in index.query(each) for key, each in zip(keys, made, strict=True))
+    assert 1 not in index
+    with pytest.raises(ValueError, match="exists"):
+        index.insert(False, made[0])
+    with pytest.raises(ValueError, match="exists"):
+        index.insert(0.0, made[0])
+    with pytest.raises(simdb.InputError, match="list, which has no hash"):
+        index.insert([1], made[0])
+    for key in keys:
+        index.remove(key)
+    assert index.is_empty()
+
+
+def test_a_removed_key_can_come_again() -> None:
+    made = many(20)
+    index = MinHashLSH(num_perm=16, params=(2, 8))
+
+    for each in made:
+        index.insert(("key",), each)
+        index.remove(("key",))
+    index.insert(("key",), made[3])
+
+    assert index.query(made[3]) == [("key",)]
+
+
+def test_a_replaced_key_has_one_minhash() -> None:
+    made = many(20)
+    index = MinHashLSH(num_perm=16, params=(2, 8))
+    for number, each in enumerate(made):
+        index.insert(number, each)
+
+    index.insert(0, made[19], check_duplication=False)
+    index.insert(19, made[0], check_duplication=False)
+
+    stored = {**dict(enumerate(made)), 0: made[19], 19: made[0]}
+    assert answers(index, made) == expected(stored, made, 2, 8)
+
+
+def test_a_batch_is_inserted_completely_or_not_at_all() -> None:
+    made = many(3)
+    index = MinHashLSH(num_perm=16, params=(2, 8))
+    index.insert("a", made[0])
+
+    with pytest.raises(ValueError, match="exists"):
+        index.insert_many(["b", "a"], made[:2])
+    with pytest.raises(ValueError, match=r"\('b',\) is given twice"):
+        index.insert_many([("b",), ("b",)], made[:2])
+    with pytest.raises(ValueError, match="2 keys but 3 MinHash"):
+        index.insert_many(["b", "c"], made)
+
+    assert set(index.keys) == {"a"}
+    assert index.insert_many([], []) == 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_buckets_hold_the_bytes_of_the_hash_values(scheme) -> None:
+    made = many(12, scheme)
+    index = MinHashLSH(num_perm=16, params=(5, 3))
+    for number, each in enumerate(made):
+        index.insert(number, each)
+    bands = {
+        number: [
+            each.hashvalues[start : start + 3].byteswap().tobytes() for start in range(0, 15, 3)
+        ]
+        for number, each in enumerate(made)
+    }
+
+    tables = [
+        {parts[band]: {key for key, other in bands.items() if other[band] == parts[band]}
+         for parts in bands.values()}
+        for band in range(5)
+    ]  # fmt: skip
+    assert index.keys == bands
+    assert index.hashtables == tables
+    assert index.get_counts() == [
+        dict(Counter(p[band] for p in bands.values())) for band in range(5)
+    ]
+    assert index.get_subset_counts(3, 3, "none") == [{part: 1} for part in bands[3]]
+
+
+def test_more_bands_than_a_database_has_stay_in_memory() -> None:
+    made = many(20, num_perm=200)
+    index = MinHashLSH(num_perm=200, params=(100, 2))
+    for number, each in enumerate(made):
+        index.insert(number, each)
+
+    assert answers(index, made) == expected(dict(enumerate(made)), made, 100, 2)
+    with pytest.raises(simdb.OptionError, match="100 bands are too many"):
+        index.database.find_all(similarity=0.5)
+
+
+def test_the_database_has_all_keys(directories) -> None:
+    made = many(10)
+    index = MinHashLSH(num_perm=16, params=(4, 3))
+    for number, each in enumerate(made):
+        index.insert(number, each)
+
+    found = index.database.query(index.signature(made[4]), similarity=1.0)
+
+    assert 4 in [match.id for match in found]
+    assert sorted(index.database) == list(range(10))
+    assert list(index.database.check()) == []
+
+
+def test_a_small_index_writes_nothing(directories) -> None:
+    index = MinHashLSH(0.5, 16)
+    index.insert("a", many(1)[0])
+
+    assert list(directories.iterdir()) == []
+
+
+def test_the_directory_is_private_and_goes_when_the_index_is_closed(directories) -> None:
+    index = filled_index()
+    (place,) = directories.glob("simdb-*")
+    mode = os.stat(place).st_mode & 0o777
+
+    index.close()
+    index.close()
+
+    assert mode == 0o700
+    assert list(directories.iterdir()) == []
+    with pytest.raises(simdb.ClosedError, match="the index is closed"):
+        index.query(many(1)[0])
+
+
+def test_the_directory_goes_when_the_index_is_collected(directories) -> None:
+    index = filled_index()
+    before = len(list(directories.iterdir()))
+
+    del index
+    gc.collect()
+
+    assert (before, list(directories.iterdir())) == (1, [])
+
+
+def filled_index():
+    index = MinHashLSH(num_perm=16, params=(4, 3))
+    for number, each in enumerate(many(20)):
+        index.insert((number,), each)
+    return index
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))]
+)
+def test_a_pickle_holds_all_keys(duplicate) -> None:
+    made = many(20)
+    index = filled_index()
+
+    again = duplicate(index)
+    again.remove((0,))
+
+    stored = {(number,): each for number, each in enumerate(made)}
+    assert answers(index, made) == expected(stored, made, 4, 3)
+    del stored[(0,)]
+    assert answers(again, made) == expected(stored, made, 4, 3)
+    assert (again.h, again.scheme, again.seed) == (16, "affine32", 1)
+    assert pickle.loads(pickle.dumps(MinHashLSH(0.5, 16))).is_empty()
+
+
+def test_indexes_are_merged(tmp_path) -> None:
+    made = many(20)
+    index, other, empty = (
+        filled_index(),
+        MinHashLSH(num_perm=16, params=(4, 3)),
+        MinHashLSH(0.5, 16),
+    )
+    other.insert(("new",), made[4])
+    other.insert((0,), made[5])
+
+    with pytest.raises(ValueError, match=r"\(0,\) exists"):
+        index.merge(other, check_overlap=True)
+    with pytest.raises(ValueError, match="same scheme, seed"):
+        index.merge(empty)
+    index.merge(other)
+    with MinHashLSH(num_perm=16, params=(4, 3), path=tmp_path / "index") as stored:
+        stored.merge(index)
+        found = answers(stored, made)
+
+    keys = {(number,): each for number, each in enumerate(made)} | {
+        ("new",): made[4],
+        (0,): made[5],
+    }
+    assert found == answers(index, made) == expected(keys, made, 4, 3)
+
+
+def test_the_first_minhash_decides_the_scheme_and_seed() -> None:
+    index = MinHashLSH(0.5, 16)
+    legacy = many(2, "legacy")
+    before = index.scheme, index.seed, index.query(many(1)[0])
+
+    index.insert("a", LeanMinHash(legacy[0]))
+
+    assert before == (None, None, [])
+    assert (index.scheme, index.seed) == ("legacy", 1)
+    for other in (many(1)[0], MinHash(16, seed=2, scheme="legacy"), many(1, "weighted")[0]):
+        with pytest.raises(ValueError, match="but the index has 'legacy' and 1"):
+            index.query(other)
+    with pytest.raises(ValueError, match="has 8 hash values, but the index needs 16"):
+        index.query(MinHash(8, scheme="legacy"))
+
+
+def test_an_empty_index_answers() -> None:
+    index = MinHashLSH(0.5, 16)
+
+    assert index.is_empty()
+    assert index.query(many(1)[0]) == index.collect_query_buffer() == []
+    assert index.query_many(many(2)) == [[], []]
+    assert index.keys == {}
+    assert "a" not in index
+    with pytest.raises(simdb.InputError, match="insert a MinHash first"):
+        index.database.check()
+    with pytest.raises(ValueError, match="is not in the index"):
+        index.remove("a")
+    assert len(MinHashLSH(0.5, 16, scheme="affine32", seed=1).database) == 0
+
+
+@pytest.mark.parametrize("b", [0, 5])
+def test_a_number_of_bands_outside_the_index_is_refused(b) -> None:
+    with pytest.raises(simdb.InputError, match="b must be from 1 to 4"):
+        MinHashLSH(num_perm=16, params=(4, 3)).query_b(many(1)[0], b)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"storage_config": {"type": "redis"}}, "type 'redis'.*give path="),
+        ({"storage_config": "dict2"}, "'dict2'"),
+        ({"hashfunc": len}, "leave it out"),
+        ({"scheme": "sha"}, "scheme must be one of"),
+        ({"threshold": -1}, "threshold"),
+    ],
+)
+def test_what_simdb_has_not_is_refused_with_the_remedy(options, message) -> None:
+    with pytest.raises(simdb.OptionError, match=message):
+        MinHashLSH(**options)
+
+
+def test_the_storage_in_a_dict_and_pickled_keys_are_accepted() -> None:
+    made = many(2)
+    index = MinHashLSH(0.5, 16, storage_config={"type": "dict"}, prepickle=True)
+
+    index.insert((1, "x"), made[0])
+
+    assert (1, "x") in index.query(made[0])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_is_kept_at_a_path(tmp_path, scheme) -> None:
+    made = many(20, scheme)
+    keys = [(number, None, 2.5, "x", b"y") for number in range(20)]
+    with MinHashLSH(
+        num_perm=16, params=(4, 3), path=tmp_path / "index", scheme=scheme, durability="none"
+    ) as index:
+        index.insert_many(keys, made)
+
+    with MinHashLSH(path=tmp_path / "index") as again:
+        stored = dict(zip(keys, made, strict=True))
+        assert (again.scheme, again.b, again.r) == (scheme, 4, 3)
+        assert answers(again, made) == expected(stored, made, 4, 3)
+        assert list(again.database.check(deep=True)) == []
+        for key in (frozenset(), [1], object(), float("nan"), (float("inf"),)):
+            assert key not in again
+            with pytest.raises(simdb.InputError, match=r"for example str\(key\)"):
+                again.insert(key, made[0])
