@@ -98,11 +98,16 @@ def banded(minima: npt.NDArray[Any], options: Options) -> U32:
     These are the minima in bands.  Their number m is a multiple of 8, so the first minima fill the
     rest; this does not bias the estimated similarity.
     """
+    return np.ascontiguousarray(minima[:, places_of(options)], np.uint32)
+
+
+def places_of(options: Options) -> npt.NDArray[np.intp]:
+    """Return for each minimum that a database stores the place of the one that it repeats."""
     assert isinstance(options.sketch, Minhash)
     assert options.bands is not None
     assert options.rows is not None
-    places = np.arange(options.sketch.permutations) % (options.bands * options.rows)
-    return np.ascontiguousarray(minima[:, places], np.uint32)
+    places: npt.NDArray[np.intp] = np.arange(options.sketch.permutations)
+    return places % (options.bands * options.rows)
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb.compat.band_choice import SCHEME_OF, banded, new_options
+from simdb.compat.band_choice import SCHEME_OF, banded, new_options, places_of
 from simdb.compat.minwise import LEGACY
 from simdb.compat.packing import WEIGHTED, WIDTHS, packed, unpacked
 from simdb.errors import InputError, OptionError
@@ -66,6 +66,10 @@ class RowForm:
         except OptionError:
             return False
 
+    @cached_property
+    def _places(self) -> npt.NDArray[np.intp]:
+        return places_of(self.options)
+
     @property
     def band_minima(self) -> int:
         """The number of minima in a band."""
@@ -89,7 +93,7 @@ class RowForm:
 
     def signature(self, row: U32) -> Signature:
         """Return a row as a document of a database."""
-        return Signature(banded(row[None], self.options)[0], self.sketch)
+        return Signature(row[self._places], self.sketch)
 
     def signatures(self, rows: U32) -> Signatures:
         """Return rows [n, ...] as documents of a database."""

@@ -38,6 +38,8 @@ class TemporaryRows:
         self.form = form
         self._newest = MemoryRows(form)
         self._older: DatabaseRows | None = None
+        # The ids in the database; to look for one there takes longer than the rest of an insertion.
+        self._settled: set[Id] = set()
         self._is_closed = False
         self._lock = RLock()
 
@@ -74,10 +76,12 @@ class TemporaryRows:
         with self._lock:
             self._check_open()
             settled = [id for id in ids if id not in self._newest]
-            if settled and self._older is None:
-                raise NotFoundError(f"the id {settled[0]!r} does not exist")
+            for id in settled:
+                if id not in self._settled:
+                    raise NotFoundError(f"the id {id!r} does not exist")
             if settled and self._older is not None:
                 self._older.delete(settled)
+                self._settled.difference_update(settled)
             for id in set(ids).difference(settled):
                 self._newest.delete(id)
 
@@ -113,7 +117,7 @@ class TemporaryRows:
         with self._lock:
             self._is_closed = True
             self._newest = MemoryRows(self.form)
-            self._older = None
+            self._older, self._settled = None, set()
             if hasattr(self, "_removal"):
                 self._removal()
 
@@ -124,6 +128,7 @@ class TemporaryRows:
         ids, rows = self._newest.read()
         if ids:
             self._older.write(dict(zip(ids, rows, strict=True)), {})
+            self._settled.update(ids)
             self._newest = MemoryRows(self.form)
         return self._older
 
@@ -148,13 +153,13 @@ class TemporaryRows:
         """Return whether an id has a row."""
         with self._lock:
             self._check_open()
-            return id in self._newest or (self._older is not None and id in self._older)
+            return id in self._newest or id in self._settled
 
     def __len__(self) -> int:
         """Return the number of rows."""
         with self._lock:
             self._check_open()
-            return len(self._newest) + (0 if self._older is None else len(self._older))
+            return len(self._newest) + len(self._settled)
 
 
 def _remove(made: database.Database, directory: str, process: int) -> None:
