@@ -87,8 +87,8 @@ class MinHashLSH:
     def database(self) -> Database:
         """The database, for queries by similarity, pairs, clusters, `check` and `compact`.
 
-        A temporary index moves all its keys into a temporary database; only read it, since the index
-        does not see other changes.  There, a key that is not str, bytes or int is a number in bytes.
+        A temporary index moves all its keys into a temporary database.  Only read it, since the
+        index does not see other changes.  A key that is not str, bytes or int is a number there.
         """
         if self._rows is None and None in self._given:
             raise InputError(

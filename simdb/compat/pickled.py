@@ -156,8 +156,8 @@ def _of_lean(state: Any) -> tuple[str, int, Values]:
 def _dtype_of(scheme: Any) -> Any:
     if not isinstance(scheme, str) or scheme == AFFINE64 or scheme not in DTYPES:
         raise InputError(
-            f"the MinHash have scheme {scheme!r}; a database stores only {AFFINE32!r} and"
-            f" {LEGACY!r}, with 32 bits"
+            f"the MinHash have scheme {scheme!r}; only {AFFINE32!r} and {LEGACY!r} can be imported."
+            "  Insert them with simdb.compat.datasketch.MinHashLSH"
         )
     return DTYPES[scheme]
 
