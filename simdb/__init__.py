@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from simdb.signatures import Signature, Signatures
     from simdb.text_sketch import TextSketch
     from simdb.values import Features, Fingerprint, Fingerprints, Match, Matches, Pair, PairArrays
+    from simdb.verification import Verification
 else:
     # Each module is loaded when a program first uses one of its names.
     __getattr__ = cold.names(
@@ -112,6 +113,7 @@ else:
             ],
             "simdb.signatures": ["Signature", "Signatures"],
             "simdb.text_sketch": ["TextSketch"],
+            "simdb.verification": ["Verification"],
             "simdb.values": [
                 "Features",
                 "Fingerprint",
@@ -173,6 +175,7 @@ __all__ = [
     "Snapshot",
     "Statistics",
     "TextSketch",
+    "Verification",
     "WriteTransaction",
     "__version__",
     "distance",

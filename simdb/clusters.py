@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simdb import arrow
 from simdb.values import Id
+from simdb.verification import Verification
 
 CHUNK_MEMBERS = 1 << 16
 
@@ -41,10 +42,12 @@ class Clusters(Sequence[Cluster]):
     """Clusters of two or more documents, in the order of their representatives.
 
     Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
     """
 
     offsets: npt.NDArray[np.int64]
     ids: npt.NDArray[np.object_]
+    verification: Verification | None = None
 
     def __len__(self) -> int:
         """Count the clusters."""

@@ -56,6 +56,11 @@ class TextColumn(Sequence[str | bytes | None]):
         places = np.asarray(positions, np.intp)
         return TextColumn(self.addresses[places], self.lengths[places], self.owners, self.is_binary)
 
+    def contents(self) -> Iterator[bytes]:
+        """Yield the UTF-8 of each text, nothing of a null."""
+        for address, length in zip(self.addresses.tolist(), self.lengths.tolist(), strict=True):
+            yield ctypes.string_at(address, length) if length > 0 else b""
+
     def filled(self) -> "TextColumn":
         """Return the column with an empty text in place of each null."""
         return TextColumn(self.addresses, np.maximum(self.lengths, 0), self.owners, self.is_binary)

@@ -15,6 +15,7 @@ from simdb import arrow
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
+from simdb.verification import Verification
 
 Id = str | bytes | int
 
@@ -215,9 +216,12 @@ class Matches:
 
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
     (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
     """
 
-    __slots__ = ("_ids", "_resolve", "distances", "offsets", "ordinals", "similarities")
+    __slots__ = (
+        "_ids", "_resolve", "distances", "offsets", "ordinals", "similarities", "verification",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -226,8 +230,10 @@ class Matches:
         distances: npt.NDArray[np.uint8],
         similarities: npt.NDArray[np.float32],
         resolve: Callable[[], list[Id]],
+        verification: Verification | None = None,
     ) -> None:
         """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
+        self.verification = verification
         self.offsets = offsets
         self.ordinals = ordinals
         self.distances = distances

@@ -14,7 +14,8 @@ FLOORS = [
     [
         "cold", "errors", "decoding", "arrow", "text_column", "arrow_texts", "bits", "vector_form",
         "correction", "idf", "checks", "threads", "text_sketch", "minhash", "options",
-        "stored_options", "resources", "values", "clusters", "signatures", "documents", "positions",
+        "stored_options", "resources", "verification", "values", "clusters", "signatures",
+        "documents", "positions",
         "plans", "reports",
     ],
     [
@@ -87,7 +88,7 @@ FOLDERS = {
         "write.idf", "write.staging", "write.writer", "write.ahead", "write.learning",
         "write.unfinished",
         "write.commit",
-        "write.replace_clusters", "write.claim", "write.write_state",
+        "write.replace_clusters", "write.referee", "write.claim", "write.write_state",
         "explain.fingerprints", "explain.signatures", "explain.stored",
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
         "maintenance.compaction", "maintenance.inspection", "maintenance.advice",

@@ -19,7 +19,8 @@ FOREIGN = [
 ]  # fmt: skip
 # Modules that one query in a database of fingerprints does not need.
 UNUSED_BY_A_QUERY = [
-    "engine.clusters.find", "engine.search.many", "engine.search.pairs", "engine.snapshot",
+    "cli.reading.batch", "cli.reading.records", "engine.clusters.find", "engine.search.many",
+    "engine.search.pairs", "engine.snapshot",
     "engine.state.signature_kind", "engine.transaction", "index.banding",
     "sketch.minhash_sketcher",
 ]  # fmt: skip
@@ -101,6 +102,17 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
     assert "simdb.cli.query" in loaded
     assert loaded.isdisjoint({f"simdb.{each}" for each in UNUSED_BY_A_QUERY})
     assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.functions"})
+
+
+def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):
+    path = str(tmp_path / "db")
+    with simdb.open(path) as database:
+        database.insert_many(range(100), ["the quick brown fox jumps over the lazy dog"] * 100)
+
+    loaded = modules_of_program("query", path, "the quick brown fox jumps over the lazy dog")
+
+    assert "simdb.engine.search.measure" in loaded
+    assert "numpy.ma" not in loaded
 
 
 @pytest.mark.parametrize("name", ["plan", "signatures"])

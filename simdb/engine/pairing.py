@@ -66,8 +66,8 @@ class Pairing(Protocol):
         reads the pairs; where it has None, the estimate decides.  The exact similarity is Jaccard's
         if every feature counts once, as by default; for weighted features it is what the sketch
         estimates.  `similarity` is the least exact similarity of a pair; without it, 0.8, or what
-        the default of the database means.  `Pairs.judge` counts how many pairs the estimate would
-        have decided otherwise.
+        the default of the database means.  `Pairs.verification` counts how many pairs the
+        estimate would have decided otherwise.
         """
         is_exact, count = search.judge.check_verification(verify, documents), thread_count(threads)
         question = Question(similarity, distance, recall, method, rotations=rotations)
@@ -82,7 +82,7 @@ class Pairing(Protocol):
             stream = search.pairs.PairStream(
                 state, criterion, hold=owner._hold, end=end, judge=judge
             )
-        return search.pairs.Pairs(stream, plan, judge)
+        return search.pairs.Pairs(stream, plan, None if judge is None else judge.counts)
 
     def find_clusters(
         self,

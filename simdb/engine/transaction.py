@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.arrow_texts import text_column
-from simdb.engine import search
+from simdb.engine import search, write
 from simdb.engine.pairing import ESTIMATE
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
@@ -324,7 +324,8 @@ class WriteTransaction(Reading):
         referee = None
         if texts is not None:
             criterion, judge = self._judging(criterion, question, texts)
-            referee = claim.Referee(judge, documents)
+            next_ordinal = self._writing.staging.next_ordinal
+            referee = write.referee.Referee(judge, documents, next_ordinal)
         return claim.add_new(
             self._writing.staging,
             self._writing.current,

@@ -82,8 +82,8 @@ def test_pairs_are_exactly_those_of_the_double_loop(db):
 
     expected = true_pairs()
     assert found_by(found) == pytest.approx(expected)
-    assert found.judge.measure == "Jaccard"
-    assert found.judge.judged >= len(expected)
+    assert found.verification.measure == "Jaccard"
+    assert found.verification.judged >= len(expected)
 
 
 def test_a_given_similarity_is_the_exact_one(db):
@@ -98,7 +98,7 @@ def test_the_estimate_would_have_decided_some_pairs_otherwise(db):
     found = db.find_all(verify="exact", documents=TEXTS, recall=1.0)
 
     assert len(found)
-    assert found.judge.overruled >= len(estimated ^ set(true_pairs())) > 0
+    assert found.verification.overruled >= len(estimated ^ set(true_pairs())) > 0
 
 
 def test_connected_clusters_are_the_components_of_the_pairs(db):
@@ -155,7 +155,7 @@ def test_where_a_text_is_missing_the_estimate_decides(db):
     exact = {pair: value for pair, value in true_pairs().items() if pair <= known.keys()}
     assert {pair: found[pair] for pair in found if pair <= known.keys()} == pytest.approx(exact)
     assert frozenset(("3-0", "copy")) in found
-    assert pairs.judge.unknown > 0
+    assert pairs.verification.unknown > 0
 
 
 def test_comparing_gives_exact_similarities_below_the_threshold_too(db):

@@ -1,14 +1,17 @@
 """Arguments: the arguments and options that several commands share, each with its help."""
 
 from collections.abc import Collection
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+from simdb.cli import reading
 from simdb.cli.options.declare import Argument, Option
-from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.content import known_encoding
-from simdb.cli.reading.records import InputId, Reading, as_int_id, byte_count
 from simdb.errors import OptionError
 from simdb.options import METHODS, MINHASH_METHODS
+
+if TYPE_CHECKING:
+    from simdb.cli.reading.batch import Batch
+    from simdb.cli.reading.records import InputId, Reading
 
 SOURCES_HELP = (
     "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz; .parquet), any other"
@@ -78,6 +81,20 @@ Output = Annotated[
 TextIds = Annotated[
     bool, Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
 ]
+Verify = Annotated[
+    str | None,
+    Option(
+        help="exact: the texts decide, by the similarity of all their features; estimate: the"
+        " stored sketches decide.  exact if not given, unless documents match by --distance."
+    ),
+]
+MaxShare = Annotated[
+    float | None,
+    Option(
+        metavar="SHARE",
+        help="Stop with an error, and write nothing, if more than this share are duplicates.",
+    ),
+]
 Policy = Annotated[
     str,
     Option(help="connected: chains of matches form a group; star: all match the representative."),
@@ -101,10 +118,10 @@ def make_reading(
     has_int_ids: bool = False,
     has_lines: bool = False,
     has_fields: bool = False,
-) -> Reading:
+) -> "Reading":
     """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
     check_errors(errors)
-    return Reading(
+    return reading.records.Reading(
         encoding=known_encoding(encoding),
         errors=errors,
         id_field=id_field,
@@ -121,20 +138,20 @@ def check_errors(errors: str) -> None:
         raise OptionError(f"--errors must be strict or replace, got {errors!r}")
 
 
-def given_batch(id: str, text: str, has_int_ids: bool) -> Batch:
+def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
     """Return the batch of one document whose text was given with --text."""
-    return Batch(
+    return reading.batch.Batch(
         ids=given_ids([id], has_int_ids),
         texts=[text],
         sources=["--text"],
         positions=[0],
-        sizes=[byte_count(text)],
+        sizes=[reading.records.byte_count(text)],
     )
 
 
-def given_ids(ids: Collection[str], has_int_ids: bool) -> list[InputId]:
+def given_ids(ids: Collection[str], has_int_ids: bool) -> "list[InputId]":
     """Return ids from the command line as a database stores them, text or int."""
-    return [as_int_id(id) if has_int_ids else id for id in ids]
+    return [reading.records.as_int_id(id) if has_int_ids else id for id in ids]
 
 
 def given_bits(fingerprint: str) -> int:

@@ -3,11 +3,14 @@
 import re
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from simdb.cli.output.render import plain
-from simdb.cli.reading.batch import Texts
 from simdb.text_column import TextColumn
 from simdb.text_sketch import TextSketch
+
+if TYPE_CHECKING:
+    from simdb.cli.reading.batch import Texts
 
 LOOKED_AT_CHARACTERS = 4096
 HTML_START = re.compile(
@@ -17,7 +20,7 @@ HTML_START = re.compile(
 )
 
 
-def page_position(texts: Texts) -> int | None:
+def page_position(texts: "Texts") -> int | None:
     """Return the position of the first text that begins like HTML; None if none does."""
     # Few texts pass the quick test of `_may_begin`.
     heads = texts.heads() if isinstance(texts, TextColumn) else texts

@@ -5,6 +5,7 @@ thousand copies make a thousand links and not half a million pairs.  Where conne
 wanted, documents that are connected already are not compared.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,8 @@ def find_clusters(
         labels = _star_labels(state, criterion, places, judge)
     else:
         labels = connected_labels(state, criterion, judge)
-    return as_clusters(state, labels, places)
+    counts = None if judge is None else judge.counts
+    return replace(as_clusters(state, labels, places), verification=counts)
 
 
 def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:

@@ -24,6 +24,7 @@ from simdb.sketch.exact_similarity import ExactSimilarity
 from simdb.text_column import TextColumn
 from simdb.threads import mapped
 from simdb.values import Id
+from simdb.verification import Verification
 
 VERIFICATIONS = ESTIMATE, EXACT = ("estimate", "exact")
 # Tables are searched for candidates this many standard deviations of an estimate below the
@@ -42,33 +43,41 @@ Texts = Callable[[State, U32], Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ByOrdinal:
-    """A function from ordinals uint32[n] to texts, for a caller that numbers its documents."""
+    """The texts of documents from the ordinal `first` on, for a caller that stored them in order.
+
+    `texts` returns them for ascending positions uint32[n], counted from `first`.  Texts of earlier
+    documents come from `earlier`, a function as `documents=` takes it; None if they are not known.
+    """
 
     texts: Callable[[U32], Sequence[Any]]
+    first: int = 0
+    earlier: Callable[[list[Id]], Sequence[Any]] | None = None
+
+    def read(self, state: State, ordinals: U32) -> Sequence[Any]:
+        """Return the texts of documents, given by ascending ordinals."""
+        count = int(np.searchsorted(ordinals, self.first))
+        own = self.texts(ordinals[count:] - np.uint32(self.first))
+        if not count:
+            return own
+        if self.earlier is None:
+            return [*[None] * count, *own]
+        before = ordinals[:count]
+        return [*self.earlier(list(state.identifiers(before).decode(before))), *own]
 
 
 Documents: TypeAlias = Mapping[Id, Any] | Callable[[list[Id]], Sequence[Any]] | ByOrdinal
 
 
 class Judge:
-    """A judge of candidates, which counts what it has decided.
-
-    `judged`: pairs decided by their texts; `overruled`: how many of these the estimate would have
-    decided otherwise; `unknown`: pairs without a text, which the estimate decided.
-    """
+    """A judge of candidates; `counts` says what it has decided."""
 
     def __init__(self, exact: ExactSimilarity, texts: Texts, least: float) -> None:
         """Count a pair as a match from the exact similarity `least` on; see `judging`."""
         self.least = least
-        self.judged = self.overruled = self.unknown = 0
+        self.counts = Verification(exact.measure, least)
         self._exact = exact
         self.texts = texts
         self._count = PART_PAIRS_FIRST  # of the next part
-
-    @property
-    def measure(self) -> str:
-        """The name of the exact similarity."""
-        return self._exact.measure
 
     @property
     def estimated_least(self) -> float:
@@ -95,9 +104,10 @@ class Judge:
         for chosen, exact in self._parts(state, couples):
             is_known = ~np.isnan(exact)
             values[chosen[is_known]] = exact[is_known]
-            self.judged += int(np.count_nonzero(is_known))
-            self.unknown += int(np.count_nonzero(~is_known))
-        self.overruled += int(np.count_nonzero(is_match != (values >= np.float32(self.least))))
+            self.counts.judged += int(np.count_nonzero(is_known))
+            self.counts.unknown += int(np.count_nonzero(~is_known))
+        is_other = is_match != (values >= np.float32(self.least))
+        self.counts.overruled += int(np.count_nonzero(is_other))
         return replace(couples, similarities=values)
 
     def _parts(self, state: State, couples: Couples) -> Iterator[tuple[I64, F32]]:
@@ -205,8 +215,7 @@ def _deviation(options: Options, similarity: float) -> float:
 def _texts_of(documents: Documents) -> Texts:
     """Return the function from ordinals to texts."""
     if isinstance(documents, ByOrdinal):
-        by_ordinal = documents.texts
-        return lambda state, ordinals: by_ordinal(ordinals)
+        return documents.read
     get = _from_mapping(documents) if isinstance(documents, Mapping) else documents
 
     def texts(state: State, ordinals: U32) -> Sequence[Any]:

@@ -19,6 +19,7 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.threads import mapped, parts_of
 from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
+from simdb.verification import Verification
 
 PART_QUERIES = 1 << 17
 # If similarities decide, all candidates of a part, a few dozen for each query, are in memory.
@@ -58,11 +59,13 @@ def search(
     return joined(list(mapped(search_one_part, parts, state.threads)))
 
 
-def as_matches(state: State, rows: Rows, *, is_exact: bool = False) -> Matches:
+def as_matches(state: State, rows: Rows, *, verification: Verification | None = None) -> Matches:
     """Return `rows` as the user gets them: ids are copied now and decoded when first used.
 
-    `is_exact`: the similarities are exact, and not estimates in the form in which they are stored.
+    `verification`: what texts have decided.  Then the similarities are exact, and not estimates in
+    the form in which they are stored.
     """
+    is_exact = verification is not None
     identifiers = state.identifiers(rows.ordinals)
     offsets, content = identifiers.gather(rows.ordinals)
     return Matches(
@@ -71,6 +74,7 @@ def as_matches(state: State, rows: Rows, *, is_exact: bool = False) -> Matches:
         rows.distances,
         rows.similarities if is_exact else state.kind.shown(rows.similarities),
         partial(kernel.decode_ids, offsets, content),
+        verification,
     )
 
 

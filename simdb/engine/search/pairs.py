@@ -16,6 +16,7 @@ from simdb.errors import ClosedError
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.values import Pair, PairArrays
+from simdb.verification import Verification
 
 
 class PairStream:
@@ -73,15 +74,18 @@ class Pairs:
     Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
     at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
     open until all pairs are read.  `plan`: how the pairs are found, and which share of them.
-    `judge`: with verify="exact", counts what the texts have decided so far; otherwise None.
+    `verification`: with verify="exact", what the texts have decided so far; otherwise None.
     """
 
     def __init__(
-        self, stream: Iterator[PairArrays], plan: Plan, judge: Judge | None = None
+        self,
+        stream: Iterator[PairArrays],
+        plan: Plan,
+        verification: Verification | None = None,
     ) -> None:
-        """`stream` gives the chunks; `plan` says how they are found; `judge` decides them."""
+        """`stream` gives the chunks; see the class for the others."""
         self.plan = plan
-        self.judge = judge
+        self.verification = verification
         self._stream: Iterator[PairArrays] | None = stream
         self._gathered: PairArrays | None = None
 

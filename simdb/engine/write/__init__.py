@@ -1,15 +1,15 @@
 """Writing: the staged changes of a write transaction, and their commit.
 
-`idf` is cold: few databases get an IDF table after they were created, see `simdb.cold`.
+What few databases and calls need is cold, see `simdb.cold`.
 """
 
 from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["idf"]
+__all__ = ["idf", "referee"]
 
 if TYPE_CHECKING:
-    from simdb.engine.write import idf
+    from simdb.engine.write import idf, referee
 else:
     __getattr__ = cold.modules(__name__, __all__)

@@ -7,14 +7,13 @@ that is not stored must not keep the next one out.
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.checks import called
 from simdb.engine.search import lookup, one
-from simdb.engine.search.couples import Couples
 from simdb.engine.search.rows import Rows, joined, no_rows
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.state import State
@@ -27,13 +26,12 @@ from simdb.storage.records.delta import Delta
 from simdb.values import Match, Matches, Sketches, offsets_of
 
 if TYPE_CHECKING:
-    from simdb.engine.search.judge import Judge
+    from simdb.engine.write.referee import Referee
 
 GROUP_DOCUMENTS = 1024
 # So many candidates of a document, the most similar ones, are judged by their texts.
 CANDIDATES_MOST = 64
 
-U32 = npt.NDArray[np.uint32]
 # How far a match is, for comparing, and its ordinal, distance and similarity.
 Best = tuple[float, tuple[int, int, float]]
 
@@ -65,9 +63,8 @@ def add_new(
         among = _among(current(), part, sketches, criterion)
         among = among.chosen(np.flatnonzero(among.ordinals < among.queries))
         if referee is not None:
-            referee.next_ordinal, referee.start = staging.next_ordinal, start
-            rows = referee.confirmed(state, rows)
-            among = referee.confirmed(state, among, is_inside=True)
+            rows = referee.confirmed(state, rows, start)
+            among = referee.confirmed(state, among, start, is_inside=True)
         new, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(new):
             chosen = part if len(new) == len(part) else chosen_batch(part, new)
@@ -77,10 +74,13 @@ def add_new(
                 if start + position in known
             ]
             staging.insert(chosen, packed)
+        if referee is not None:
+            referee.stored += (start + new).tolist()
         found.append(matches)
         if progress is not None:
             progress(start + len(part))
-    return lookup.as_matches(current(), joined(found), is_exact=referee is not None)
+    counts = None if referee is None else referee.counts
+    return lookup.as_matches(current(), joined(found), verification=counts)
 
 
 def add_one(
@@ -107,42 +107,6 @@ def _among(state: State, part: Batch, sketches: Sketches, criterion: Criterion) 
     among = state.over(View([], delta.view(), None, state.kind, None))
     exhaustive = Criterion(criterion.least, criterion.distance, criterion.recall, EXHAUSTIVE)
     return lookup.search(among, sketches, exhaustive)
-
-
-class Referee:
-    """A judge of the matches of new documents, which have no ordinals yet.
-
-    The new document at position p has the ordinal that it would have if all were stored.
-    """
-
-    def __init__(self, judge: "Judge", documents: Sequence[Any]) -> None:
-        """Let `judge` decide about `documents`; its texts are those of the stored documents."""
-        self.next_ordinal = 0
-        self.start = 0  # the position of the first document of the group
-        self._documents = documents
-        self._stored = judge.texts
-        self._judge = judge.over(self._texts)
-
-    def confirmed(self, state: State, rows: Rows, *, is_inside: bool = False) -> Rows:
-        """Return the matches of a group that the texts confirm, best first.
-
-        `is_inside`: the matches are positions in the group.
-        """
-        queries = rows.queries
-        left = (queries + self.next_ordinal).astype(np.uint32)
-        right = rows.ordinals + np.uint32(self.next_ordinal if is_inside else 0)
-        known = self._judge.measured(state, Couples(left, right, rows.distances, rows.similarities))
-        rows = Rows(rows.offsets, rows.ordinals, rows.distances, known.similarities)
-        chosen = np.flatnonzero(known.similarities >= np.float32(self._judge.least))
-        far = -known.similarities[chosen]
-        return rows.chosen(chosen[np.lexsort((rows.ordinals[chosen], far, queries[chosen]))])
-
-    def _texts(self, state: State, ordinals: U32) -> list[Any]:
-        """Return the texts of stored and of new documents; ordinals ascend."""
-        count = int(np.searchsorted(ordinals, self.next_ordinal))
-        new = (ordinals[count:] - np.uint32(self.next_ordinal)).tolist()
-        stored = self._stored(state, ordinals[:count]) if count else []
-        return [*stored, *(self._documents[self.start + at] for at in new)]
 
 
 def _decide(

@@ -146,7 +146,9 @@ class LazyKernel:
         if len(ordinals) <= FEW:
             which = self._parts.which_one
             return self._with(source, [which(at) for at in ordinals.tolist() if at < stop])
-        return self._with(source, np.unique(self._parts.which(ordinals[ordinals < stop])).tolist())
+        # np.unique would import numpy.ma, which takes longer than one query.
+        counts = np.bincount(self._parts.which(ordinals[ordinals < stop]))
+        return self._with(source, np.flatnonzero(counts).tolist())
 
     def _with(self, source: Source, numbers: Sequence[int]) -> Any:
         held, made = self._held

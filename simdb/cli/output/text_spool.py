@@ -1,0 +1,81 @@
+"""Text spool: a temporary file of the texts that were read, which can be read again by position."""
+
+import mmap
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.cli.output.spool import Temporary
+from simdb.text_column import TextColumn
+
+I64 = npt.NDArray[np.int64]
+
+
+class TextSpool(Temporary):
+    """A list of texts in two temporary files, of UTF-8 and of the end of each text in it.
+
+    So its memory does not grow with the number of texts.
+    """
+
+    def __init__(self) -> None:
+        """Make the temporary files."""
+        # Every spool is used with `with`, so __exit__ closes the files.
+        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        self._ends = tempfile.TemporaryFile("w+b")  # noqa: SIM115
+        self._size = 0
+        self._map: mmap.mmap | None = None
+        self._base = 0
+
+    def __exit__(self, *error: object) -> None:
+        """Close and remove the files."""
+        self._map = None  # columns of texts that are still used keep it open
+        self._ends.close()
+        self._file.close()
+
+    def add(self, texts: Sequence[str] | TextColumn) -> None:
+        """Append texts, none of them a null."""
+        contents = _contents(texts)
+        lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+        if contents and isinstance(contents[0], str):
+            self._file.write("".join(contents).encode())  # in one step, many times faster
+        else:
+            self._file.write(b"".join(contents))
+        ends = self._size + np.cumsum(lengths)
+        self._ends.write(ends.tobytes())
+        self._size = int(ends[-1]) if len(ends) else self._size
+
+    def texts(self, positions: npt.NDArray[np.uint32]) -> TextColumn:
+        """Return the texts at some positions, where they lie in the file."""
+        if not self._size:  # an empty file has no map
+            return TextColumn(
+                np.zeros(len(positions), np.uint64), np.zeros(len(positions), np.int64), ()
+            )
+        self._make_map()
+        self._ends.flush()
+        every = np.memmap(self._ends, np.int64, "r")
+        places = positions.astype(np.int64)
+        starts = np.where(places > 0, every[places - 1], 0)
+        lengths = every[places] - starts
+        addresses = (starts + self._base).astype(np.uint64)
+        return TextColumn(addresses, lengths, (self._map,), is_binary=True)
+
+    def _make_map(self) -> None:
+        """Map the whole file; the pages read before leave the memory of the process."""
+        self._file.flush()
+        if self._map is None or len(self._map) < self._size:
+            self._map = mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_READ)
+            self._base = np.frombuffer(self._map, np.uint8).ctypes.data
+        elif hasattr(self._map, "madvise"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _contents(texts: Sequence[str] | TextColumn) -> Sequence[Any]:
+    """Return texts as UTF-8, or as they are if all of them are strings of ASCII."""
+    if isinstance(texts, TextColumn):
+        return list(texts.contents())
+    if all(map(str.isascii, texts)):
+        return texts
+    return [text.encode("utf-8", "surrogatepass") for text in texts]
