@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     )
     from simdb.signatures import Signature, Signatures
     from simdb.text_sketch import TextSketch
+    from simdb.tuning.advice import SketchAdvice
+    from simdb.tuning.tune import tune
     from simdb.values import Features, Fingerprint, Fingerprints, Match, Matches, Pair, PairArrays
     from simdb.verification import Verification
 else:
@@ -114,6 +116,8 @@ else:
             "simdb.signatures": ["Signature", "Signatures"],
             "simdb.text_sketch": ["TextSketch"],
             "simdb.verification": ["Verification"],
+            "simdb.tuning.advice": ["SketchAdvice"],
+            "simdb.tuning.tune": ["tune"],
             "simdb.values": [
                 "Features",
                 "Fingerprint",
@@ -172,6 +176,7 @@ __all__ = [
     "Signature",
     "Signatures",
     "Simhash",
+    "SketchAdvice",
     "Snapshot",
     "Statistics",
     "TextSketch",
@@ -194,6 +199,7 @@ __all__ = [
     "signatures",
     "similarities",
     "similarity",
+    "tune",
     "vosh",
 ]
 

@@ -29,6 +29,7 @@ FLOORS = [
     ],
     ["kernel"],
     ["sketch", "index", "plan", "storage"],
+    ["tuning"],
     ["engine"],
     ["functions", "database"],
     ["compat"],
@@ -70,6 +71,10 @@ FOLDERS = {
         "transfer.frames", "transfer.documents",
         "membership", "contents", "salvage", "check",
     ],
+    "tuning": [
+        "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",
+        "pairs", "choice", "reasons", "advice", "tune",
+    ],
     "engine": [
         "state.signature_vectors", "state.band_tables", "state.kept_plans", "state.sealed",
         "state.view", "state.polytope_tables", "state.fingerprint_kind",
@@ -91,7 +96,8 @@ FOLDERS = {
         "write.replace_clusters", "write.referee", "write.claim", "write.write_state",
         "explain.fingerprints", "explain.signatures", "explain.stored",
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
-        "maintenance.compaction", "maintenance.inspection", "maintenance.advice",
+        "maintenance.compaction", "maintenance.inspection", "maintenance.shortness",
+        "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
         "pairing", "reading", "snapshot", "transaction", "writing",
     ],

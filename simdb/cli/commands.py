@@ -33,6 +33,9 @@ COMMANDS = {
         ),
     },
     "Understand and tune": {
+        "tune": (
+            "Advise on unit, shingle, weighting and threshold for documents, by a sample of them."
+        ),
         "explain": (
             "Explain why two documents match or do not: their bits, weights, tables and text "
             "features."

@@ -22,6 +22,7 @@ from simdb.cli.output.render import Row, match_row, print_rows, quantity
 from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.cli.reading.unique_ids import UniqueIds
 from simdb.engine.clusters.find import CONNECTED, check_policy
@@ -155,7 +156,8 @@ def _find_groups(
         LineSpool(beside=survivors) as lines,
     ):
         ids = UniqueIds(progress, database.sketcher)
-        batches = intake.batches(options.sketch)
+        notes_short = is_default(options, matching.similarity, matching.distance)
+        batches = intake.batches(options.sketch, notes_short=notes_short)
         while _store_some(database, batches, ids, lines):
             pass
         progress.show("finding groups")
@@ -211,7 +213,8 @@ def _find_new(
     empty = database.stats().empty_count
     with database.write() as transaction, database.read() as before:
         ids = UniqueIds(progress, database.sketcher, before)
-        for batch in intake.batches(database.options.sketch):
+        notes_short = is_default(database.options, matching.similarity, matching.distance)
+        for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             stored, matches = ids.store(
                 batch, transaction, lambda some: _claim(transaction, some, matching)
             )

@@ -15,6 +15,7 @@ from simdb.cli.output.render import Row, match_row, print_one, print_rows, quant
 from simdb.cli.output.spool import Spool
 from simdb.cli.reading.batch import Batch, Found
 from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.values import Id
 
@@ -80,7 +81,8 @@ def insert(
         intake = Intake(found, progress)
         if matching is None:
             with database.write() as transaction:
-                for batch in intake.batches(database.options.sketch):
+                notes_short = is_default(database.options, None, None)
+                for batch in intake.batches(database.options.sketch, notes_short=notes_short):
                     _insert_batch(transaction, batch, replace)
             print_one(_inserted_row(intake, len(database)), as_json=json)
         else:
@@ -130,7 +132,8 @@ def _insert_matched(
     ids: dict[Id, None] = {}
     fields: list[Any] = []
     with Spool() as texts, database.write() as transaction:
-        for batch in intake.batches(database.options.sketch):
+        notes_short = is_default(database.options, options.similarity, options.distance)
+        for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             for at, id in enumerate(batch.ids):
                 if id in ids or id in transaction:
                     raise _taken(batch, at)

@@ -8,6 +8,7 @@ from simdb.cli.output.render import quantity
 from simdb.cli.reading.batch import Batch, Found, joined
 from simdb.cli.reading.markup_hint import markup_hint, page_position
 from simdb.cli.reading.records import Problem
+from simdb.cli.reading.short_hint import ShortHint
 from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
@@ -25,15 +26,18 @@ class Intake:
         self._progress = progress
         self._problems: Counter[str] = Counter()
         self._has_hinted = False
+        self._short_hint: ShortHint | None = None
         self.documents = 0
         self.size_bytes = 0
         self.skipped = 0
 
-    def batches(self, sketch: TextSketch) -> Iterator[Batch]:
+    def batches(self, sketch: TextSketch, *, notes_short: bool = False) -> Iterator[Batch]:
         """Yield all documents in batches of bounded size.
 
-        `sketch` decides whether text that looks like HTML gets a hint.
+        `sketch` decides whether text that looks like HTML gets a hint.  With `notes_short`, short
+        documents get a hint, at the end.
         """
+        self._short_hint = ShortHint() if notes_short else None
         held: list[Batch] = []
         count = size = 0
         for each in self._found:
@@ -57,6 +61,9 @@ class Intake:
         for source, count in self._problems.items():
             if count > REPORTED_PROBLEMS:
                 self._progress.note(f"{source}: {count - REPORTED_PROBLEMS:,} more like these")
+        hint = None if self._short_hint is None else self._short_hint.note()
+        if hint is not None:
+            self._progress.note(hint)
 
     def skipped_note(self) -> str:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""
@@ -67,6 +74,8 @@ class Intake:
     def _counted(self, batch: Batch) -> Batch:
         self.documents += len(batch)
         self.size_bytes += sum(batch.sizes)
+        if self._short_hint is not None:
+            self._short_hint.look_at(batch.texts)
         megabytes = self.size_bytes / 1e6
         self._progress.show(f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB")
         return batch

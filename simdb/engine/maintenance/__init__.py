@@ -16,6 +16,7 @@ __all__ = [
     "load",
     "one_run",
     "rebuild",
+    "shortness",
     "timing",
 ]
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         load,
         one_run,
         rebuild,
+        shortness,
         timing,
     )
 else:

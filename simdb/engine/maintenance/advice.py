@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simdb.engine.maintenance.calibration import is_worth
+from simdb.engine.maintenance.shortness import advice_on_shortness
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.reports import Advice
@@ -49,6 +50,7 @@ def advice(store: Store) -> Iterator[Advice]:
         yield from _on_runs(path, contents.manifest)
         yield from _on_headers(store, state)
         yield from _on_calibration(store, state, contents.manifest)
+        yield from advice_on_shortness(store, state)
 
 
 def advice_on_place(path: str) -> Iterator[Advice]:

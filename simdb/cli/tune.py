@@ -1,0 +1,127 @@
+"""Command tune: advises on the sketch and the threshold for some documents."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+import simdb
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import is_table, print_one
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.judged_pairs import JudgedPair, read_judged_pairs
+from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.errors import InputError
+from simdb.tuning.judged import Share
+from simdb.tuning.sample import as_text
+from simdb.tuning.tune import FITTED_TEXTS
+
+# The sketch decides only about a hint on mark-up, which this command gives in its own words.
+READ_AS = simdb.Simhash(markup="html")
+
+
+def tune(
+    sources: arguments.Sources,
+    pairs: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="Pairs that people have judged: id, id and label (1 or 0) on each line; .tsv,"
+            " .csv or .jsonl.",
+        ),
+    ] = None,
+    seed: Annotated[int, Option(min=0, help="Seed of the random draws.")] = 0,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Advise on unit, shingle, weighting and threshold for documents, by a sample of them.
+
+    Prints flags for dedup and create, and the reasons.  With --pairs, also the precision and recall
+    to expect.
+
+    Exit code 1 if files or records were skipped.
+    """
+    check_sources(sources)
+    reading = arguments.make_reading(encoding, errors, id_field, text_field)
+    judged = [] if pairs is None else read_judged_pairs(pairs)
+    own_files = [] if pairs is None else [pairs]
+    with Progress("reading") as progress:
+        intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+        read = _read(intake, {id for pair in judged for id in pair[:2]}, seed)
+        progress.show("comparing sketches")
+        advice = simdb.tune(
+            read.texts,
+            None if pairs is None else _texts_of(judged, read.named, pairs or ""),
+            None if pairs is None else [pair.label for pair in judged],
+            documents=max(intake.documents, 1),
+            seed=seed,
+        )
+    _print(advice, as_json=json)
+    if intake.skipped:
+        raise Exit(FINDINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was kept of the input: texts drawn at random, and the texts with given ids."""
+
+    texts: list[str]
+    named: dict[str, str]
+
+
+def _read(intake: Intake, wanted: Collection[str], seed: int) -> Read:
+    """Read all documents; keep at most `FITTED_TEXTS` at random, and those with `wanted` ids."""
+    generator = np.random.default_rng(seed)
+    read = Read([], {})
+    seen = 0
+    for batch in intake.batches(READ_AS):
+        # The document at position n takes the place of an earlier one with probability k / (n + 1)
+        # (Vitter 1985, algorithm R).
+        places = generator.integers(0, np.arange(seen, seen + len(batch)) + 1).tolist()
+        for at, (id, place) in enumerate(zip(batch.ids, places, strict=True), seen):
+            if at < FITTED_TEXTS:
+                read.texts.append(as_text(batch.texts[at - seen], str(id)))
+            elif place < FITTED_TEXTS:
+                read.texts[place] = as_text(batch.texts[at - seen], str(id))
+            if wanted and str(id) in wanted:
+                read.named[str(id)] = as_text(batch.texts[at - seen], str(id))
+        seen += len(batch)
+    return read
+
+
+def _texts_of(
+    judged: Sequence[JudgedPair], named: dict[str, str], path: str
+) -> list[tuple[str, str]]:
+    """Return the texts of judged pairs; InputError for an id without a document."""
+    missing = sorted({id for pair in judged for id in pair[:2]} - named.keys())
+    if missing:
+        raise InputError(
+            f"{path}: {len(missing)} of the ids are of no document in the sources, such as"
+            f" {missing[0]!r}"
+        )
+    return [(named[pair.left], named[pair.right]) for pair in judged]
+
+
+def _print(advice: simdb.SketchAdvice, *, as_json: bool) -> None:
+    """Print the advice: a table and the reasons for people, or one line of JSON."""
+    row = advice.as_dict()
+    if not is_table(as_json):
+        print_one(row, as_json=as_json)
+        return
+    shown = {name: row[name] for name in ("flags", "idf_flags", "words", "texts", "pairs")}
+    shown |= {"precision": advice.precision, "recall": advice.recall}
+    print_one({name: _cell(value) for name, value in shown.items()}, as_json=as_json)
+    print()
+    for reason in advice.reasons:
+        print(f"* {reason}")
+
+
+def _cell(value: object) -> object:
+    return str(value) if isinstance(value, Share) else value

@@ -1,0 +1,92 @@
+"""Sketch advice: the options that suit some texts, and why."""
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from simdb.options import Options, Simhash
+from simdb.reports import Advice
+from simdb.tuning.judged import Share
+
+IDF_FILE = "texts.idf"
+LINE = 88
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SketchAdvice(Advice):
+    """The options that suit some texts, by `simdb.tune`.
+
+    `options`: for `simdb.open`.  `flags`: the same for `simdb dedup` and `simdb create`.
+    `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that
+    `flags` name.
+    `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
+    which it lies with a probability of 0.9; None without judged pairs.
+    `reasons`: why, in sentences; `reason` is all of them.
+    `words`: the median number of words of a text.  `text_count`: the texts of the sample.
+    `pair_count`: the judged pairs that were used.
+    """
+
+    options: Options
+    flags: str
+    idf_flags: str
+    precision: Share | None
+    recall: Share | None
+    reasons: tuple[str, ...]
+    words: float
+    text_count: int
+    pair_count: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the advice in the form of JSON, without the IDF table."""
+        sketch = self.options.sketch
+        return {
+            "flags": self.flags,
+            "idf_flags": self.idf_flags,
+            "unit": sketch.unit,
+            "shingle": sketch.shingle,
+            "weighting": sketch.weighting,
+            "markup": sketch.markup,
+            "similarity": self.options.similarity,
+            "precision": _interval(self.precision),
+            "recall": _interval(self.recall),
+            "reasons": list(self.reasons),
+            "words": self.words,
+            "texts": self.text_count,
+            "pairs": self.pair_count,
+        }
+
+    def __str__(self) -> str:
+        """Show the flags, what to expect, and the reasons."""
+        lines = [self.flags, *self._expected(), ""]
+        for reason in self.reasons:
+            lines += textwrap.wrap(reason, LINE, initial_indent="* ", subsequent_indent="  ")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Show the flags, and what to expect."""
+        return f"<SketchAdvice {'; '.join([self.flags, *self._expected()])}>"
+
+    def _expected(self) -> list[str]:
+        shares = {"precision": self.precision, "recall": self.recall}
+        return [f"{name} {share}" for name, share in shares.items() if share is not None]
+
+
+def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str]:
+    """Return the flags for a sketch and a threshold, and those for its IDF table, if it has one."""
+    usual = Simhash()
+    differing = [
+        f"--{name} {getattr(sketch, name)}"
+        for name in ("markup", "unit", "shingle", "weighting")
+        if getattr(sketch, name) != getattr(usual, name)
+    ]
+    threshold = f"--similarity {similarity:g}"
+    if sketch.idf is None:
+        return " ".join([*differing, threshold]), ""
+    made = [each for each in differing if not each.startswith("--weighting")]
+    return f"--idf {IDF_FILE} {threshold}", " ".join([*made, f"--output {IDF_FILE}"])
+
+
+def _interval(share: Share | None) -> dict[str, float] | None:
+    if share is None:
+        return None
+    return {name: round(getattr(share, name), 3) for name in ("value", "low", "high")}

@@ -1,0 +1,102 @@
+"""Choices: chooses a sketch and a threshold by a sample and by judged pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simdb.options import Simhash
+from simdb.tuning.candidates import plain_sketches, visible, weighted_sketches
+from simdb.tuning.editing import edited
+from simdb.tuning.judged import (
+    Flags,
+    Rating,
+    folds_of,
+    order_of,
+    rate,
+    simplest,
+)
+from simdb.tuning.measuring import directions, similarities
+from simdb.tuning.pairs import Pairs
+from simdb.tuning.sample import Sample
+from simdb.tuning.unjudged import LEAST, Outlook, outlook, preferred
+
+BACKGROUND_TEXTS = 1000
+EDITED_TEXTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What judged pairs say.
+
+    `rating`: the rating of the choice; `usual`: that of `liked`, which the sample alone would have
+    chosen.  `order`: how often a duplicate is more similar than another pair.
+    """
+
+    rating: Rating
+    usual: Rating
+    liked: Outlook
+    order: float
+    labels: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A sketch, a threshold, and what they are based on.
+
+    `outlook`: the sketch, by the sample.  `changed`: the median number of words that were changed
+    in copies.  `verdict`: None without judged pairs.
+    """
+
+    sample: Sample
+    outlook: Outlook
+    threshold: float
+    changed: float
+    verdict: Verdict | None
+
+    @property
+    def is_at_chance(self) -> bool:
+        """Whether the threshold is as low as unrelated documents allow."""
+        return self.threshold <= round(self.outlook.chance, 2)
+
+
+def choose(sample: Sample, pairs: Pairs | None, fitted: Sequence[str], seed: int) -> Choice:
+    """Choose a sketch and a threshold; `fitted`: the texts for IDF tables."""
+    shown = visible(sample.texts[:BACKGROUND_TEXTS], sample)
+    usual = Simhash().usual_similarity
+    copies, changed = edited(shown[:EDITED_TEXTS], usual, np.random.default_rng(seed))
+    plain = plain_sketches(sample)
+    outlooks = [outlook(each, shown, copies, sample.total) for each in plain]
+    liked = preferred(outlooks, sample)
+    if pairs is None:
+        return Choice(sample, liked, liked.threshold, changed, None)
+    weighted = weighted_sketches(plain, visible(fitted, sample))
+    outlooks += [outlook(each, shown, copies, sample.total) for each in weighted]
+    return _judged_choice(sample, outlooks, liked, changed, pairs, seed)
+
+
+def _judged_choice(
+    sample: Sample,
+    outlooks: Sequence[Outlook],
+    liked: Outlook,
+    changed: float,
+    pairs: Pairs,
+    seed: int,
+) -> Choice:
+    """Choose the sketch that does best on judged pairs, and its threshold."""
+    folds = folds_of(pairs.labels, np.random.default_rng(seed))
+    left, right = visible(pairs.left, sample), visible(pairs.right, sample)
+    measured = [
+        similarities(directions(left, each.sketch), directions(right, each.sketch))
+        for each in outlooks
+    ]
+    ratings = [
+        rate(found, pairs.labels, prior=each.threshold, least=max(LEAST, each.chance), folds=folds)
+        for found, each in zip(measured, outlooks, strict=True)
+    ]
+    usual = next(at for at, each in enumerate(outlooks) if each is liked)
+    at = simplest(ratings, pairs.labels, usual, seed)
+    verdict = Verdict(
+        ratings[at], ratings[usual], liked, order_of(measured[at], pairs.labels), pairs.labels
+    )
+    return Choice(sample, outlooks[at], ratings[at].threshold, changed, verdict)

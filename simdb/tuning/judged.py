@@ -1,0 +1,180 @@
+"""Judged pairs: the threshold that they and the sample support, and how well it will do.
+
+A pair of similarity s is judged a duplicate with probability q + (1 - 2 q) / (1 + exp(b (t - s))).
+q allows for judgements that have nothing to do with similarity.  All t and b of a grid are
+weighted by their prior, around the threshold by the sample alone, and by the pairs, so a few pairs
+move the threshold a little, and no gap between two of them decides it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.tuning.measuring import NORMAL
+
+STRAY = 0.02  # q
+MIDDLES = np.linspace(-0.3, 1.2, 76)
+SLOPES = np.geomspace(3, 80, 10)
+# The standard deviations of the prior: of t, and of ln b around ln 15.
+MIDDLE_SPREAD = 0.15
+SLOPE_USUAL, SLOPE_SPREAD = 15, 0.8
+LEVELS = np.linspace(0, 1, 101)
+FOLDS, REPEATS = 5, 6
+RESAMPLES = 200
+CONFIDENCE = 0.9
+
+F64 = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share, with an interval that contains the true share with probability 0.9."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Show the share and its interval."""
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """How a sketch does on judged pairs.
+
+    `threshold`: by all pairs.  `taken` bool[r, n]: in each of r repetitions, the pairs that are at
+    or above a threshold which was chosen without them.  `f1`: that of `taken`.
+    """
+
+    threshold: float
+    taken: Flags
+    f1: float
+
+
+def rate(
+    similarities: npt.NDArray[np.float32],
+    labels: Flags,
+    *,
+    prior: float,
+    least: float,
+    folds: npt.NDArray[np.int64],
+) -> Rating:
+    """Rate a sketch by the similarities of judged pairs.
+
+    `prior`: the threshold by the sample alone.  `least`: the smallest possible threshold.
+    `folds` int64[r, n]: the fold of each pair in each repetition.
+    """
+    measured = similarities.astype(np.float64)
+    middles, slopes = (each.ravel() for each in np.meshgrid(MIDDLES, SLOPES))
+    belief = -np.square((middles - prior) / MIDDLE_SPREAD) / 2
+    belief -= np.square(np.log(slopes / SLOPE_USUAL) / SLOPE_SPREAD) / 2
+    chances = _chances(middles, slopes, measured)
+    support = np.log(np.where(labels, chances, 1 - chances))
+    curves = _chances(middles, slopes, LEVELS)
+    taken = np.zeros(folds.shape, np.bool_)
+    for row, repetition in zip(taken, folds, strict=True):
+        for fold in range(FOLDS):
+            rest = repetition != fold
+            weights = _weights(belief + support @ rest)
+            level = _level(measured[rest], weights @ chances[:, rest], weights @ curves)
+            row[~rest] = measured[~rest] >= max(level, least)
+    weights = _weights(belief + support.sum(axis=1))
+    level = max(_level(measured, weights @ chances, weights @ curves), least)
+    return Rating(round(min(level, 0.98), 2), taken, float(f1_of(taken, labels)[0]))
+
+
+def folds_of(labels: Flags, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the fold of each pair, int64[r, n]; each fold has its part of both kinds of pairs."""
+    folds = np.empty((REPEATS, len(labels)), np.int64)
+    for row in folds:
+        for kind in (labels, ~labels):
+            row[kind] = generator.permutation(np.arange(np.count_nonzero(kind)) % FOLDS)
+    return folds
+
+
+def f1_of(taken: Flags, labels: Flags, weights: F64 | None = None) -> Any:
+    """Return F1 of the pairs taken in any repetition; `weights` [n, k]: how often a pair counts."""
+    counts = np.ones((len(labels), 1)) if weights is None else weights
+    share = taken.mean(axis=0)
+    right = (share * labels) @ counts
+    total = share @ counts + labels @ counts
+    return np.divide(2 * right, total, out=np.zeros_like(right), where=total > 0)
+
+
+def simplest(ratings: Sequence[Rating], labels: Flags, usual: int, seed: int) -> int:
+    """Return the position of the sketch to choose; `ratings` are in order of simplicity.
+
+    It is the one at `usual`, unless the best one has a larger F1 by more than a standard error.
+    Then it is the simplest one whose F1 is not smaller than the best by more than that.
+    """
+    draws = np.random.default_rng(seed).multinomial(
+        len(labels), np.full(len(labels), 1 / len(labels)), RESAMPLES
+    )
+    again = np.array([f1_of(each.taken, labels, draws.T.astype(float)) for each in ratings])
+    values = np.array([each.f1 for each in ratings])
+    best = int(values.argmax())
+    behind = values[best] - values
+    error = (again[best] - again).std(axis=1)
+    is_as_good = behind <= error
+    return usual if is_as_good[usual] else int(is_as_good.argmax())
+
+
+def precision_of(rating: Rating, labels: Flags) -> Share:
+    """Return the share of duplicates among the pairs taken."""
+    share = rating.taken.mean(axis=0)
+    return wilson(float(share @ labels), float(share.sum()))
+
+
+def recall_of(rating: Rating, labels: Flags) -> Share:
+    """Return the share of duplicates that are taken."""
+    return wilson(float(rating.taken.mean(axis=0) @ labels), float(labels.sum()))
+
+
+def wilson(count: float, total: float) -> Share:
+    """Return the share `count` / `total` with Wilson's interval; 0 to 1 if `total` is 0."""
+    if total <= 0:
+        return Share(0.0, 0.0, 1.0)
+    z = NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
+    share = count / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * np.sqrt(share * (1 - share) / total + (z / total) ** 2 / 4) / (1 + z * z / total)
+    low, high = float(middle - half), float(middle + half)
+    return Share(share, min(max(0.0, low), share), max(min(1.0, high), share))
+
+
+def order_of(similarities: npt.NDArray[np.float32], labels: Flags) -> float:
+    """Return how often a duplicate is more similar than another pair; half of equal ones count."""
+    ranked = np.sort(similarities[~labels])
+    below = np.searchsorted(ranked, similarities[labels], "left")
+    above = np.searchsorted(ranked, similarities[labels], "right")
+    return float((below + above).mean() / 2 / len(ranked))
+
+
+def _chances(middles: F64, slopes: F64, similarities: F64) -> F64:
+    """Return the probability of a duplicate for each point of the grid and each similarity."""
+    steps = slopes[:, None] * (middles[:, None] - similarities)
+    return STRAY + (1 - 2 * STRAY) / (1 + np.exp(steps))
+
+
+def _weights(logarithms: F64) -> F64:
+    """Return weights that add up to 1, by their logarithms up to a constant."""
+    weights = np.exp(logarithms - logarithms.max())
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def _level(similarities: F64, chances: F64, curve: F64) -> float:
+    """Return the threshold with the best F1 to expect.
+
+    `chances`: the probability that each pair is a duplicate; `curve`: that of `LEVELS`.  With the
+    best threshold, a pair counts as a duplicate if its probability is at least half of the best F1
+    (Lipton, Elkan & Narayanaswamy 2014).
+    """
+    order = np.argsort(-similarities)
+    right = np.cumsum(chances[order])
+    best = float((2 * right / (np.arange(1, len(order) + 1) + chances.sum())).max())
+    return float(LEVELS[min(int(np.searchsorted(curve, best / 2)), len(LEVELS) - 1)])

@@ -1,0 +1,100 @@
+"""Pairs: the judged pairs as users give them, by position, by id or by text."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simdb.checks import shown
+from simdb.errors import InputError
+from simdb.tuning.judged import Flags
+from simdb.tuning.sample import as_text
+from simdb.values import describe, is_many
+
+# More judged pairs than these do not change the choice.
+JUDGED_MAX = 4000
+KIND_LEAST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Judged pairs: the texts on both sides, and whether each pair is a duplicate."""
+
+    left: list[str]
+    right: list[str]
+    labels: Flags
+
+
+def checked_pairs(
+    pairs: Any,
+    labels: Any,
+    texts: Sequence[Any],
+    places: dict[Any, int] | None,
+    generator: np.random.Generator,
+) -> Pairs:
+    """Return judged pairs, at most `JUDGED_MAX` drawn at random, with their texts.
+
+    `places`: the position of each id; None if texts have no ids.  Raises InputError for what is no
+    pair or no label, and if there are not both duplicates and other pairs.
+    """
+    given = _listed("pairs", pairs)
+    judged = _listed("labels", labels)
+    if len(given) != len(judged):
+        raise InputError(f"{len(given)} pairs have {len(judged)} labels; give one for each pair")
+    flags = np.array([_flag(label, at) for at, label in enumerate(judged)], np.bool_)
+    for name, kind in (("duplicates", flags), ("other pairs", ~flags)):
+        if kind.sum() < KIND_LEAST:
+            raise InputError(
+                f"{len(flags)} labels have {kind.sum()} {name}; tune needs {KIND_LEAST} or more, or"
+                " no pairs at all"
+            )
+    count = min(len(given), JUDGED_MAX)
+    chosen = np.sort(generator.choice(len(given), count, replace=False)).tolist()
+    sides = [_sides(given[at], at) for at in chosen]
+    left, right = (
+        [_text(pair[side], texts, places, at) for at, pair in zip(chosen, sides, strict=True)]
+        for side in (0, 1)
+    )
+    return Pairs(left, right, flags[chosen])
+
+
+def _listed(name: str, values: Any) -> Sequence[Any]:
+    if isinstance(values, str | bytes) or not is_many(values):
+        raise InputError(f"{name} must be a list, array or iterator, not {describe(values)}")
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def _flag(label: Any, at: int) -> bool:
+    if isinstance(label, bool | int | float | np.generic) and label in (0, 1):
+        return bool(label)
+    raise InputError(f"label {at} is {shown(label)}; a label is True or False, or 1 or 0")
+
+
+def _sides(pair: Any, at: int) -> tuple[Any, Any]:
+    if isinstance(pair, Iterable) and not isinstance(pair, str | bytes):
+        sides = tuple(pair)
+        if len(sides) == 2:
+            return sides
+    raise InputError(f"pair {at} is {describe(pair)}; a pair is (left, right)")
+
+
+def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: int) -> str:
+    """Return the text of one side of the pair at position `at`."""
+    if places is not None:
+        if not isinstance(side, Hashable) or side not in places:
+            raise InputError(f"pair {at} names {shown(side)}, which is no id of a text")
+        place = places[side]
+    elif isinstance(side, str | bytes):
+        return as_text(side, f"a side of pair {at}")
+    elif isinstance(side, int | np.integer) and not isinstance(side, bool):
+        place = int(side)
+        if not 0 <= place < len(texts):
+            raise InputError(
+                f"pair {at} names text {place}, but there are {len(texts)} texts, from 0 on"
+            )
+    else:
+        raise InputError(
+            f"a side of pair {at} is {describe(side)}; give the position of a text, or a text"
+        )
+    return as_text(texts[place], f"text {place}")

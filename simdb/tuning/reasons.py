@@ -1,0 +1,124 @@
+"""Reasons: why a sketch and a threshold were chosen, in sentences."""
+
+from collections.abc import Iterator
+
+from simdb.options import Simhash
+from simdb.tuning.candidates import COMMON, is_marked, is_short
+from simdb.tuning.choice import Choice
+from simdb.tuning.lengths import SHORT_WORDS
+from simdb.tuning.measuring import CHANCE_MATCHES
+
+# Judgements that order pairs less well mean something else than nearness of text.
+LOOSE_ORDER = 0.8
+FEW_PAIRS = 200
+
+
+def reasons_of(choice: Choice) -> Iterator[str]:
+    """Yield the reasons for a choice."""
+    yield from _on_texts(choice)
+    yield from _on_sketch(choice)
+    yield from _on_threshold(choice)
+    if choice.verdict is not None:
+        yield from _on_pairs(choice)
+    else:
+        yield (
+            "Precision and recall are not known without judged pairs: judge 50 pairs or more, some"
+            " of them doubtful, and give them as pairs= and labels= (--pairs FILE)."
+        )
+
+
+def _on_texts(choice: Choice) -> Iterator[str]:
+    sample = choice.sample
+    yield (
+        f"Half of the {len(sample.texts):,} texts looked at have at most {sample.words:,.0f} words."
+    )
+    if sample.unspaced >= COMMON:
+        yield (
+            f"{sample.unspaced:.0%} of them are in a script without spaces, in which words cannot"
+            " be told apart, so characters are the unit."
+        )
+    elif sample.words < SHORT_WORDS:
+        yield (
+            f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
+            f" threshold of {Simhash().usual_similarity} with the default shingles of 3 words."
+        )
+    if is_marked(sample):
+        yield f"{sample.marked:.0%} of them have mark-up, so its tags are left out."
+
+
+def _on_sketch(choice: Choice) -> Iterator[str]:
+    seen = choice.outlook
+    if choice.verdict is not None:
+        return
+    if is_short(choice.sample):
+        yield (
+            f"Of the sketches tried, {name_of(seen.sketch)} are the largest shingles that tell"
+            " edited copies from unrelated texts about as well as the best."
+        )
+    else:
+        yield "The texts are long enough for the default shingles of 3 words."
+
+
+def _on_threshold(choice: Choice) -> Iterator[str]:
+    seen = choice.outlook
+    if choice.verdict is None:
+        yield (
+            f"A copy in which {choice.changed:,.0f} words are changed keeps a similarity of"
+            f" {seen.edited:.2f}: that is as much editing, for texts of this length, as the default"
+            " threshold allows on a page of 300 words."
+        )
+    if choice.is_at_chance:
+        yield (
+            f"The threshold is not lower because unrelated documents reach {seen.chance:.2f} by"
+            f" chance: below it, more than {CHANCE_MATCHES:.0%} of {choice.sample.total:,}"
+            " documents would match one of them."
+        )
+    else:
+        yield (
+            f"Unrelated documents seldom reach {seen.chance:.2f} in a collection of"
+            f" {choice.sample.total:,}."
+        )
+    if choice.verdict is None and choice.is_at_chance:
+        yield (
+            f"Only {seen.found:.0%} of such copies reach the threshold: the texts say too little to"
+            " tell near-duplicates from chance."
+        )
+
+
+def _on_pairs(choice: Choice) -> Iterator[str]:
+    verdict = choice.verdict
+    assert verdict is not None
+    count, duplicates = len(verdict.labels), int(verdict.labels.sum())
+    yield (
+        f"{count:,} judged pairs, {duplicates:,} of them duplicates, were used. On pairs that were"
+        f" left out in turn, {name_of(choice.outlook.sketch)} have an F1 of"
+        f" {verdict.rating.f1:.2f}."
+    )
+    if verdict.liked is not choice.outlook:
+        yield (
+            f"The texts alone speak for {name_of(verdict.liked.sketch)}, which have an F1 of"
+            f" {verdict.usual.f1:.2f}: worse by more than the error of the judged pairs."
+        )
+    if verdict.order < LOOSE_ORDER:
+        yield (
+            "The judgements follow the similarity of the texts only loosely: a duplicate is more"
+            f" similar than another pair in {verdict.order:.0%} of the cases. They may mean"
+            " something else than nearly equal text, such as the same meaning in other words, and"
+            " no threshold separates them well."
+        )
+    if count < FEW_PAIRS:
+        yield (
+            "So few judged pairs leave much open; more of them narrow the intervals of precision"
+            " and recall."
+        )
+    yield (
+        "Precision and recall are those among pairs like the judged ones, not among all pairs of"
+        " the collection."
+    )
+
+
+def name_of(sketch: Simhash) -> str:
+    """Return a sketch in words, such as `shingles of 3 characters`."""
+    unit = sketch.unit if sketch.shingle > 1 else sketch.unit.removesuffix("s")
+    shown = f"shingles of {sketch.shingle} {unit}" if sketch.shingle > 1 else f"single {unit}s"
+    return shown if sketch.weighting == "binary" else f"{shown} with {sketch.weighting} weights"

@@ -1,0 +1,93 @@
+"""Samples: texts drawn from a collection, and what can be seen in them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simdb.arrow_texts import text_column
+from simdb.errors import InputError
+from simdb.tuning.lengths import UNSPACED_LETTER, count_words
+from simdb.values import describe, is_many
+
+SAMPLED_TEXTS = 2000
+# Texts are cut after so many characters: the advice does not change beyond.
+TEXT_CHARACTERS = 20_000
+# A tag with a name, such as <p> or </div class="x">, but not "a < b".
+TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]{0,500})?/?>")
+TAGS_LEAST = 2
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+CJK_LETTER = re.compile(f"[{CJK}]")
+SCRIPT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some texts of a collection of `total` documents.
+
+    `words`: their median number of words.  `unspaced`, `cjk` and `marked`: the shares of texts that
+    are mostly in a script that the kernel cannot cut into words, of those in Chinese or Japanese,
+    and of those with mark-up.
+    """
+
+    texts: list[str]
+    total: int
+    words: float
+    unspaced: float
+    cjk: float
+    marked: float
+
+
+def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:
+    """Return texts as a sequence, and the position of each id if they were given by id."""
+    if isinstance(texts, Mapping):
+        return list(texts.values()), {id: at for at, id in enumerate(texts)}
+    column = text_column(texts)
+    if column is not None:
+        return column, None
+    if isinstance(texts, str | bytes) or not is_many(texts):
+        raise InputError(
+            "texts must be a list, an array, an iterator, or a dict of texts by id, not"
+            f" {describe(texts)}"
+        )
+    return texts if isinstance(texts, list | tuple) else list(texts), None
+
+
+def as_text(text: Any, name: str) -> str:
+    """Return one text as a str, cut if it is very long; InputError names it if it is no text."""
+    if isinstance(text, bytes):
+        text = text[: 4 * TEXT_CHARACTERS].decode("utf-8", "replace")
+    if not isinstance(text, str):
+        raise InputError(f"{name} is {describe(text)}; tune needs texts, as str or bytes")
+    # A lone surrogate is no valid text, and tells nothing about the others.
+    return text[:TEXT_CHARACTERS].encode("utf-8", "replace").decode()
+
+
+def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> Sample:
+    """Return a sample of texts that stand for `total` documents."""
+    count = min(len(texts), SAMPLED_TEXTS)
+    places = np.sort(generator.choice(len(texts), count, replace=False)).tolist()
+    chosen = [as_text(texts[at], f"text {at}") for at in places]
+    words = count_words(chosen)
+    is_known = words > 0
+    if not is_known.any():
+        raise InputError(f"none of {len(chosen)} texts has a word; tune needs some texts")
+    kept = [text for text, known in zip(chosen, is_known, strict=True) if known]
+    return Sample(
+        kept,
+        total,
+        float(np.median(words[is_known])),
+        _share(kept, UNSPACED_LETTER),
+        _share(kept, CJK_LETTER),
+        sum(len(TAG.findall(text)) >= TAGS_LEAST for text in kept) / len(kept),
+    )
+
+
+def _share(texts: list[str], letter: re.Pattern[str]) -> float:
+    """Return the share of texts at least half of whose letters are of one kind."""
+    return sum(
+        len(letter.findall(text)) >= SCRIPT_SHARE * sum(map(str.isalpha, text)) > 0
+        for text in texts
+    ) / len(texts)

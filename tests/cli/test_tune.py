@@ -1,0 +1,188 @@
+"""Command tune, and the notes of other commands that name it."""
+
+import json
+import random
+
+import pytest
+
+import simdb
+from simdb.cli import tune as command
+
+NAMES = tuple("".join(random.Random(at).choices("bcdfgaeiou", k=7)) for at in range(2000))
+
+
+def titles(count, length=8, seed=0):
+    generator = random.Random(seed)
+    return [" ".join(generator.choices(NAMES, k=length)) for _ in range(count)]
+
+
+@pytest.fixture
+def records(write_lines):
+    return write_lines("titles.jsonl", *({"id": at, "text": t} for at, t in enumerate(TEXTS)))
+
+
+# Documents n and n + 60 differ in two words of eight and one more.
+FIRST = titles(60)
+TEXTS = [*FIRST, *(f"new {' '.join(text.split()[2:])} title" for text in FIRST), *titles(100, 8, 1)]
+JUDGED = [(at, at + 60, 1) for at in range(30)] + [(at, at + 1, 0) for at in range(30, 59)]
+
+
+def test_the_flags_can_be_pasted(simdb_run, records):
+    ran = simdb_run("tune", records)
+
+    (row,) = ran.rows
+    assert ran.code == 0
+    assert row["words"] == 8
+    assert row["precision"] is None
+    assert row["texts"] == len(TEXTS)
+    found = simdb_run("dedup", records, *row["flags"].split())
+    assert found.code == 1
+    assert simdb_run("create", "db", *row["flags"].split()).code == 0
+    with simdb.open("db", "r") as database:
+        assert database.options.similarity == row["similarity"]
+        assert database.options.sketch == simdb.tune(TEXTS).options.sketch
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("judged.tsv", [f"{a}\t{b}\t{c}" for a, b, c in JUDGED]),
+        ("judged.tsv", ["left\tright\tlabel", *(f"{a}\t{b}\t{bool(c)}" for a, b, c in JUDGED)]),
+        ("judged.csv", ["id,id,same", *(f'"{a}",{b},{c}' for a, b, c in JUDGED), ""]),
+        ("judged.jsonl", [json.dumps(pair) for pair in JUDGED]),
+        (
+            "judged.ndjson",
+            [json.dumps({"left": str(a), "right": b, "label": bool(c)}) for a, b, c in JUDGED],
+        ),
+    ],
+)
+def test_judged_pairs_are_read_in_each_format(simdb_run, records, tmp_path, name, lines):
+    (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+
+    (row,) = simdb_run("tune", records, "--pairs", name).rows
+
+    assert row["pairs"] == len(JUDGED)
+    expected = simdb.tune(
+        TEXTS, [(TEXTS[a], TEXTS[b]) for a, b, _ in JUDGED], [c for *_, c in JUDGED]
+    )
+    assert row == expected.as_dict()
+    assert row["recall"]["value"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", "1\t2\t1\n3\t4\n", "a.tsv:2: a judged pair is id, id and label"),
+        ("a.tsv", "1\t2\t1\n3\t4\tmaybe\n", "a.tsv:2: a judged pair"),
+        ("a.tsv", "1 2 1\n", "a.tsv:1: a judged pair"),
+        ("a.jsonl", "[1, 2, 1]\n{\n", "a.jsonl:2: this is not JSON"),
+        ("a.jsonl", "7\n", "a.jsonl:1: a judged pair is an array"),
+        ("a.tsv", "1\tnobody\t1\n", "a.tsv: 1 of the ids are of no document"),
+        ("a.tsv", "", "0 labels have 0 duplicates"),
+    ],
+)
+def test_bad_pairs_are_wrong_use(simdb_run, records, tmp_path, name, content, message):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+
+    ran = simdb_run("tune", records, "--pairs", name)
+
+    assert ran.code == 2
+    assert message in ran.notes
+    assert ran.output == ""
+
+
+def test_a_missing_file_of_pairs_is_wrong_use(simdb_run, records):
+    assert simdb_run("tune", records, "--pairs", "none.tsv").code == 2
+
+
+def test_skipped_records_are_exit_code_1(simdb_run, tmp_path):
+    lines = [json.dumps({"text": text}) for text in TEXTS]
+    (tmp_path / "bad.jsonl").write_text("\n".join([*lines, "no record"]), encoding="utf-8")
+
+    ran = simdb_run("tune", "bad.jsonl")
+
+    assert ran.code == 1
+    assert len(ran.rows) == 1
+
+
+def test_no_documents_are_wrong_use(simdb_run, tmp_path):
+    (tmp_path / "empty.jsonl").write_text("")
+
+    assert simdb_run("tune", "empty.jsonl").code == 2
+
+
+def test_a_part_of_many_documents_is_kept_and_their_number_is_known(
+    simdb_run, records, monkeypatch
+):
+    monkeypatch.setattr(command, "FITTED_TEXTS", 40)
+
+    (row,) = simdb_run("tune", records).rows
+
+    assert row["texts"] == 40
+    assert any(f"{len(TEXTS):,}" in reason for reason in row["reasons"])
+
+
+def test_on_a_terminal_it_is_a_table_and_sentences(simdb_run, records, monkeypatch):
+    monkeypatch.setattr(command, "is_table", lambda as_json: not as_json)
+
+    ran = simdb_run("tune", records)
+
+    assert "--similarity" in ran.output
+    assert "* Half of the" in ran.output
+
+
+@pytest.mark.parametrize("arguments", [["dedup"], ["dedup", "--db", "db"], ["insert", "db"]])
+def test_short_documents_get_a_note_that_names_tune(simdb_run, records, arguments):
+    ran = simdb_run(arguments[0], *arguments[1:], records)
+
+    (line,) = [line for line in ran.notes.splitlines() if "simdb tune" in line]
+    assert "at most 8 words" in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["dedup", "--similarity", "0.7"],
+        ["dedup", "--distance", "3"],
+        ["dedup", "--db", "db", "--similarity", "0.7"],
+        ["insert", "db", "--match", "all", "--similarity", "0.7"],
+    ],
+)
+def test_a_given_threshold_gets_no_note(simdb_run, records, arguments):
+    assert "simdb tune" not in simdb_run(*arguments, records).notes
+
+
+def test_a_database_with_a_threshold_of_its_own_gets_no_note(simdb_run, records):
+    simdb_run("create", "db", "--similarity", "0.6", "--shingle", "1")
+
+    assert "simdb tune" not in simdb_run("insert", "db", records).notes
+    assert "simdb tune" not in simdb_run("dedup", "--db", "db", records).notes
+
+
+def test_long_documents_get_no_note(simdb_run, write_lines):
+    long = write_lines("long.jsonl", *({"text": text} for text in titles(40, 30)))
+
+    assert "simdb tune" not in simdb_run("dedup", long).notes
+
+
+def test_few_documents_get_no_note(simdb_run, write_lines):
+    few = write_lines("few.jsonl", *({"text": text} for text in TEXTS[:9]))
+
+    assert "simdb tune" not in simdb_run("dedup", few).notes
+
+
+def test_characters_of_scripts_without_spaces_count_as_words(simdb_run, write_lines):
+    letters = [chr(code) for code in range(0x0E01, 0x0E2F)]
+    texts = ["".join(random.Random(at).choices(letters, k=40)) for at in range(40)]
+    long = write_lines("thai.jsonl", *({"text": text} for text in texts))
+    short = write_lines("short.jsonl", *({"text": text[:10]} for text in texts))
+
+    assert "simdb tune" not in simdb_run("dedup", long).notes
+    assert "at most 10 words" in simdb_run("dedup", short).notes
+
+
+def test_tags_are_no_words(simdb_run, write_lines):
+    pages = [f"<p class='a b c d e f g h i j k l m n o p q r s t u v'>{t}</p>" for t in TEXTS]
+    source = write_lines("pages.jsonl", *({"text": text} for text in pages))
+
+    assert "simdb tune" in simdb_run("dedup", source).notes

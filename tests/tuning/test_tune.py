@@ -1,0 +1,255 @@
+"""Advice suits the texts, follows judged pairs, and names what is wrong with its arguments."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+import simdb
+
+CONSONANTS = "bcdfghjklmnprstvz"
+THAI = "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e0a\u0e14\u0e15\u0e16\u0e17\u0e19\u0e1a\u0e1b\u0e1e\u0e21"
+
+
+def vocabulary(generator, count=3000):
+    return [
+        "".join(generator.choice(CONSONANTS) + generator.choice("aeiou") for _ in range(length))
+        for length in (generator.randint(1, 4) for _ in range(count))
+    ]
+
+
+def records(count, length, seed=1):
+    """Return random texts of `length` words."""
+    generator = random.Random(seed)
+    words = vocabulary(generator)
+    return [" ".join(generator.choices(words, k=length)) for _ in range(count)]
+
+
+def changed(text, count, seed):
+    """Return the text with `count` other words."""
+    generator = random.Random(seed)
+    words = text.split()
+    for at in generator.sample(range(len(words)), count):
+        words[at] = f"other{generator.randint(0, 10**9)}"
+    return " ".join(words)
+
+
+@pytest.fixture(scope="module")
+def titles():
+    return records(800, 8)
+
+
+@pytest.fixture(scope="module")
+def judged(titles):
+    """Pairs by text: a third of the words of a duplicate differ; other pairs share a third."""
+    duplicates = [(text, changed(text, 3, at)) for at, text in enumerate(titles[:30])]
+    others = [(text, changed(text, 6, at)) for at, text in enumerate(titles[30:60])]
+    return duplicates + others, [True] * 30 + [False] * 30
+
+
+def test_pages_get_the_defaults():
+    advice = simdb.tune(records(150, 300))
+
+    assert advice.options.sketch == simdb.Simhash()
+    assert advice.options.similarity == pytest.approx(0.889, abs=0.03)
+
+
+def test_short_texts_get_smaller_shingles_and_a_lower_threshold(titles):
+    advice = simdb.tune(titles)
+
+    sketch = advice.options.sketch
+    assert sketch.shingle < 3 or sketch.unit == "characters"
+    assert advice.options.similarity < 0.85
+    assert advice.words == 8
+    assert any("fewer than 30 words" in reason for reason in advice.reasons)
+
+
+def found_share(path, options, texts, copies):
+    """Return the share of copies whose query finds the text at the same position."""
+    with simdb.open(path, "x", options=options) as database:
+        database.insert_many(range(len(texts)), texts)
+        matches = database.query_many(copies)
+        return np.mean([at in [each.id for each in matches[at]] for at in range(len(copies))])
+
+
+def test_the_advised_threshold_finds_edited_records_that_the_default_misses(titles, tmp_path):
+    folder = tmp_path
+    # Each copy differs in two words of eight.
+    copies = [changed(text, 2, at) for at, text in enumerate(titles)]
+    advice = simdb.tune(titles)
+
+    assert found_share(folder / "usual", simdb.Options(), titles, copies) < 0.05
+    assert found_share(folder / "advised", advice.options, titles, copies) > 0.3
+
+
+def test_threshold_stands_above_chance():
+    # With two words there is little to compare, and the texts of a large collection often agree.
+    advice = simdb.tune(records(600, 2, seed=3), documents=10_000_000)
+
+    assert any("by chance" in reason for reason in advice.reasons)
+
+
+def test_without_pairs_nothing_is_said_about_precision(titles):
+    advice = simdb.tune(titles)
+
+    assert advice.precision is None
+    assert advice.recall is None
+    assert advice.pair_count == 0
+
+
+def test_scripts_without_spaces_get_characters():
+    generator = random.Random(2)
+    texts = ["".join(generator.choices(THAI, k=60)) for _ in range(200)]
+
+    advice = simdb.tune(texts)
+
+    assert advice.options.sketch.unit == "characters"
+    assert "--unit characters" in advice.flags
+
+
+def test_markup_is_left_out():
+    texts = [f"<div class='row'><p>{text}</p></div>" for text in records(200, 80)]
+
+    advice = simdb.tune(texts)
+
+    assert advice.options.sketch.markup == "html"
+    assert advice.flags.startswith("--markup html")
+
+
+def test_signs_that_only_look_like_tags_are_no_markup():
+    texts = [f"if a < b and c > d: {text} < {text}" for text in records(200, 40)]
+
+    assert simdb.tune(texts).options.sketch.markup == "none"
+
+
+def test_judged_pairs_set_the_threshold(titles, judged):
+    advice = simdb.tune(titles, *judged)
+
+    assert 0.3 < advice.options.similarity < 0.65
+    assert advice.pair_count == 60
+    assert advice.precision.low < advice.precision.value <= advice.precision.high
+    assert advice.recall.value > 0.8
+    assert advice.precision.value > 0.8
+
+
+def test_the_judgement_of_the_pairs_decides_not_the_texts(titles):
+    # The same texts, but a third of changed words is judged to be another thing.
+    near = [(text, changed(text, 1, at)) for at, text in enumerate(titles[:40])]
+    far = [(text, changed(text, 3, at)) for at, text in enumerate(titles[40:80])]
+
+    advice = simdb.tune(titles, near + far, [1] * 40 + [0] * 40)
+
+    assert 0.65 < advice.options.similarity < 0.9
+
+
+def test_judgements_without_similarity_are_called_loose(titles):
+    # The labels are independent of the texts: a duplicate is more similar than another pair in
+    # 0.5 of the cases, with a standard deviation of 0.05.  The limit of 0.8 is 6 of them away.
+    generator = random.Random(8)
+    pairs = [(text, changed(text, generator.randint(1, 6), at)) for at, text in enumerate(titles)]
+    labels = [generator.random() < 0.5 for _ in pairs[:150]]
+
+    advice = simdb.tune(titles, pairs[:150], labels)
+
+    assert any("loosely" in reason for reason in advice.reasons)
+
+
+def test_pairs_by_position_by_id_and_by_text_are_the_same(titles, judged):
+    pairs, labels = judged
+    texts = [text for pair in pairs for text in pair] + titles[60:]
+    positions = [(2 * at, 2 * at + 1) for at in range(len(pairs))]
+    names = [f"n{at}" for at in range(len(texts))]
+    by_id = dict(zip(names, texts, strict=True))
+
+    one = simdb.tune(texts, positions, labels)
+    two = simdb.tune(by_id, [(f"n{left}", f"n{right}") for left, right in positions], labels)
+    three = simdb.tune(texts, pairs, labels)
+    four = simdb.tune(iter(texts), np.array(positions), np.array(labels))
+
+    assert one == two == three == four
+
+
+def test_the_same_seed_gives_the_same_advice(titles, judged):
+    assert simdb.tune(titles, *judged, seed=5) == simdb.tune(titles, *judged, seed=5)
+
+
+def test_idf_is_advised_where_frequent_words_hide_the_others():
+    # Every text has the same six words; two rare words say what it is about.
+    generator = random.Random(11)
+    rare = vocabulary(generator, 4000)
+    common = "the model of our new series"
+    texts = [f"{common} {generator.choice(rare)} {generator.choice(rare)}" for _ in range(1200)]
+    pairs = [(text, " ".join([text.split()[at % 4], *text.split()[3:]])) for at, text in
+             enumerate(texts[:150])]  # fmt: skip
+    pairs += [(texts[at], texts[at + 1]) for at in range(150, 300)]
+
+    advice = simdb.tune(texts, pairs, [True] * 150 + [False] * 150)
+
+    assert advice.options.sketch.weighting == "tf-idf"
+    assert advice.flags.startswith("--idf texts.idf --similarity")
+    assert advice.idf_flags.endswith("--output texts.idf")
+    assert advice.options.sketch.idf.document_count == len(texts)
+    assert advice.precision.value > 0.9
+
+
+def test_advice_can_be_printed_and_stored_as_json(titles, judged):
+    advice = simdb.tune(titles, *judged)
+
+    row = json.loads(json.dumps(advice.as_dict()))
+    assert row["flags"] == advice.flags
+    assert row["similarity"] == advice.options.similarity
+    assert row["precision"]["low"] <= row["precision"]["value"] <= row["precision"]["high"]
+    assert advice.flags in repr(advice)
+    assert "precision" in repr(advice)
+    assert str(advice).startswith(advice.flags)
+    assert all(reason.split()[0] in str(advice) for reason in advice.reasons)
+
+
+def test_it_is_advice_like_that_on_a_database(titles):
+    advice = simdb.tune(titles)
+
+    assert isinstance(advice, simdb.Advice)
+    assert advice.remedy == f"simdb dedup SOURCE... {advice.flags}"
+    assert advice.topic == "sketch"
+
+
+def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
+    texts = [text.encode() for text in titles[:50]] + ["", "\ud800 lone", "\x00"] + titles[50:]
+
+    assert simdb.tune(texts).words == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"texts": "one text"}, "texts must be a list"),
+        ({"texts": []}, "there are no texts"),
+        ({"texts": ["", "..."]}, "none of 2 texts has a word"),
+        ({"texts": ["a", 5]}, "text 1 is int"),
+        ({"texts": ["a b", "c d"], "pairs": [(0, 1)]}, "together"),
+        ({"texts": ["a b"], "labels": [1]}, "together"),
+        ({"texts": ["a b", "c d"], "pairs": [(0, 1)], "labels": [1, 0]}, "1 pairs have 2 labels"),
+        ({"texts": ["a b"], "pairs": [(0, 0)], "labels": ["yes"]}, "label 0 is 'yes'"),
+        ({"texts": ["a b"], "pairs": [(0, 0)], "labels": [1]}, "0 other pairs|1 duplicates"),
+        ({"texts": ["a b"], "pairs": [(0, 7)] * 4, "labels": [1, 1, 0, 0]}, "names text 7"),
+        ({"texts": ["a b"], "pairs": [(0, 0, 1)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is"),
+        ({"texts": ["a b"], "pairs": [(0, 1.5)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is float"),
+        ({"texts": {"x": "a b"}, "pairs": [("x", "y")] * 4, "labels": [1, 1, 0, 0]}, "'y'"),
+        ({"texts": {"x": "a b"}, "pairs": [("x", [])] * 4, "labels": [1, 1, 0, 0]}, "no id"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(simdb.InputError, match=message):
+        simdb.tune(**arguments)
+
+
+def test_a_bad_number_of_documents_or_seed_is_an_option_error():
+    with pytest.raises(simdb.OptionError, match="documents"):
+        simdb.tune(["a b"], documents=0)
+    with pytest.raises(simdb.OptionError, match="seed"):
+        simdb.tune(["a b"], seed=-1)
+
+
+def test_a_single_text_gets_advice():
+    assert simdb.tune(["only one short text"]).text_count == 1
