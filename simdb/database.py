@@ -151,8 +151,8 @@ class Database(Reading, Writing):
         """Yield what would improve the database, and why; nothing if all is well.
 
         Advice is about dead and slow readers, deleted documents, runs, sizes, free space, headers
-        that many documents share, the calibration, packages, permissions and the file system.  It
-        changes nothing; `check` is for damage.
+        that many documents share, the calibration, documents too short for the threshold, packages,
+        permissions and the file system.  It changes nothing; `check` is for damage.
         """
         self._check_open()
         return maintenance.advice.advice(self._store)

@@ -20,7 +20,7 @@ class SketchAdvice(Advice):
     `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that
     `flags` name.
     `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
-    which it lies with a probability of 0.9; None without judged pairs.
+    which it lies with a probability of about 0.9; None without judged pairs.
     `reasons`: why, in sentences; `reason` is all of them.
     `words`: the median number of words of a text.  `text_count`: the texts of the sample.
     `pair_count`: the judged pairs that were used.

@@ -12,6 +12,7 @@ from simdb.tuning.judged import (
     Flags,
     Rating,
     folds_of,
+    left_out,
     order_of,
     rate,
     simplest,
@@ -23,6 +24,8 @@ from simdb.tuning.unjudged import LEAST, Outlook, outlook, preferred
 
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
+# With more judged pairs, choosing the sketch by them hardly flatters it.
+FEW_PAIRS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,14 @@ class Verdict:
     """What judged pairs say.
 
     `rating`: the rating of the choice; `usual`: that of `liked`, which the sample alone would have
-    chosen.  `order`: how often a duplicate is more similar than another pair.
+    chosen.  `left_out`: the pairs that are taken by choices without them, see `judged.left_out`.
+    `taken`: the pairs that the choice takes.  `order`: how often a duplicate is more similar than
+    another pair.
     """
 
     rating: Rating
+    left_out: Flags
+    taken: Flags
     usual: Rating
     liked: Outlook
     order: float
@@ -90,13 +97,22 @@ def _judged_choice(
         similarities(directions(left, each.sketch), directions(right, each.sketch))
         for each in outlooks
     ]
+    priors = [each.threshold for each in outlooks]
+    leasts = [max(LEAST, each.chance) for each in outlooks]
     ratings = [
-        rate(found, pairs.labels, prior=each.threshold, least=max(LEAST, each.chance), folds=folds)
-        for found, each in zip(measured, outlooks, strict=True)
+        rate(found, pairs.labels, prior=prior, least=least, folds=folds)
+        for found, prior, least in zip(measured, priors, leasts, strict=True)
     ]
     usual = next(at for at, each in enumerate(outlooks) if each is liked)
     at = simplest(ratings, pairs.labels, usual, seed)
+    others = ratings[at].taken
+    if len(pairs.labels) <= FEW_PAIRS:
+        others = left_out(
+            measured, pairs.labels, priors=priors, leasts=leasts, usual=usual, seed=seed
+        )
+    order = order_of(measured[at], pairs.labels)
     verdict = Verdict(
-        ratings[at], ratings[usual], liked, order_of(measured[at], pairs.labels), pairs.labels
-    )
+        ratings[at], others, measured[at] >= ratings[at].threshold, ratings[usual], liked, order,
+        pairs.labels,
+    )  # fmt: skip
     return Choice(sample, outlooks[at], ratings[at].threshold, changed, verdict)

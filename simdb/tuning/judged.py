@@ -22,7 +22,7 @@ SLOPES = np.geomspace(3, 80, 10)
 MIDDLE_SPREAD = 0.15
 SLOPE_USUAL, SLOPE_SPREAD = 15, 0.8
 LEVELS = np.linspace(0, 1, 101)
-FOLDS, REPEATS = 5, 6
+FOLDS, REPEATS, INNER_REPEATS = 5, 6, 3
 RESAMPLES = 200
 CONFIDENCE = 0.9
 
@@ -124,15 +124,53 @@ def simplest(ratings: Sequence[Rating], labels: Flags, usual: int, seed: int) ->
     return usual if is_as_good[usual] else int(is_as_good.argmax())
 
 
-def precision_of(rating: Rating, labels: Flags) -> Share:
-    """Return the share of duplicates among the pairs taken."""
-    share = rating.taken.mean(axis=0)
-    return wilson(float(share @ labels), float(share.sum()))
+def left_out(
+    measured: Sequence[npt.NDArray[np.float32]],
+    labels: Flags,
+    *,
+    priors: Sequence[float],
+    leasts: Sequence[float],
+    usual: int,
+    seed: int,
+) -> Flags:
+    """Return the pairs that are taken, bool[1, n], by choices that were made without them.
+
+    Not only the threshold but also the sketch is chosen without them.  The best of many sketches
+    looks better on the pairs that chose it than it is.  `measured`, `priors` and `leasts`: for each
+    sketch, what `rate` takes; `usual`: see `simplest`.
+    """
+    generator = np.random.default_rng(seed)
+    taken = np.zeros((1, len(labels)), np.bool_)
+    outer = folds_of(labels, generator)[0]
+    for fold in range(FOLDS):
+        is_rest = outer != fold
+        rest = labels[is_rest]
+        folds = folds_of(rest, generator)[:INNER_REPEATS]
+        ratings = [
+            rate(found[is_rest], rest, prior=prior, least=least, folds=folds)
+            for found, prior, least in zip(measured, priors, leasts, strict=True)
+        ]
+        at = simplest(ratings, rest, usual, seed)
+        taken[0, ~is_rest] = measured[at][~is_rest] >= ratings[at].threshold
+    return taken
 
 
-def recall_of(rating: Rating, labels: Flags) -> Share:
-    """Return the share of duplicates that are taken."""
-    return wilson(float(rating.taken.mean(axis=0) @ labels), float(labels.sum()))
+def precision_of(left_out: Flags, taken: Flags, labels: Flags) -> Share:
+    """Return the share of duplicates among the pairs taken.
+
+    `left_out` [r, n]: the pairs that are taken by choices without them, which give the share.
+    `taken` [n]: those that the final choice takes.  The interval covers those of both: the final
+    threshold can lie on either side of the thresholds of the other choices.
+    """
+    shares = [left_out.mean(axis=0), taken.astype(np.float64)]
+    return _both(*(wilson(float(each @ labels), float(each.sum())) for each in shares))
+
+
+def recall_of(left_out: Flags, taken: Flags, labels: Flags) -> Share:
+    """Return the share of duplicates that are taken; the arguments are those of `precision_of`."""
+    shares = [left_out.mean(axis=0), taken.astype(np.float64)]
+    total = float(labels.sum())
+    return _both(*(wilson(float(each @ labels), total) for each in shares))
 
 
 def wilson(count: float, total: float) -> Share:
@@ -145,6 +183,11 @@ def wilson(count: float, total: float) -> Share:
     half = z * np.sqrt(share * (1 - share) / total + (z / total) ** 2 / 4) / (1 + z * z / total)
     low, high = float(middle - half), float(middle + half)
     return Share(share, min(max(0.0, low), share), max(min(1.0, high), share))
+
+
+def _both(first: Share, second: Share) -> Share:
+    """Return the first share with an interval that covers those of both."""
+    return Share(first.value, min(first.low, second.low), max(first.high, second.high))
 
 
 def order_of(similarities: npt.NDArray[np.float32], labels: Flags) -> float:

@@ -13,7 +13,7 @@ from simdb.tuning.sample import as_text
 from simdb.values import describe, is_many
 
 # More judged pairs than these do not change the choice.
-JUDGED_MAX = 4000
+JUDGED_MAX = 2000
 KIND_LEAST = 2
 
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from simdb.options import Simhash
 from simdb.tuning.candidates import COMMON, is_marked, is_short
-from simdb.tuning.choice import Choice
+from simdb.tuning.choice import FEW_PAIRS, Choice
 from simdb.tuning.lengths import SHORT_WORDS
 from simdb.tuning.measuring import CHANCE_MATCHES
 
 # Judgements that order pairs less well mean something else than nearness of text.
 LOOSE_ORDER = 0.8
-FEW_PAIRS = 200
 
 
 def reasons_of(choice: Choice) -> Iterator[str]:
@@ -106,7 +105,7 @@ def _on_pairs(choice: Choice) -> Iterator[str]:
             " something else than nearly equal text, such as the same meaning in other words, and"
             " no threshold separates them well."
         )
-    if count < FEW_PAIRS:
+    if count <= FEW_PAIRS:
         yield (
             "So few judged pairs leave much open; more of them narrow the intervals of precision"
             " and recall."

@@ -72,18 +72,20 @@ def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
     flags, idf_flags = flags_of(sketch, choice.threshold)
     reasons = list(reasons_of(choice))
     if idf_flags:
-        reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}")
+        reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}.")
+    commands = [f"simdb idf SOURCE... {idf_flags}"] if idf_flags else []
     verdict = choice.verdict
+    shares = None if verdict is None else (verdict.left_out, verdict.taken, verdict.labels)
     return SketchAdvice(
         topic="sketch",
         message=f"{name_of(sketch)} and a threshold of {choice.threshold:g} suit the texts",
         reason=" ".join(reasons),
-        remedy=f"simdb dedup SOURCE... {flags}",
+        remedy="; ".join([*commands, f"simdb dedup SOURCE... {flags}"]),
         options=options,
         flags=flags,
         idf_flags=idf_flags,
-        precision=None if verdict is None else precision_of(verdict.rating, verdict.labels),
-        recall=None if verdict is None else recall_of(verdict.rating, verdict.labels),
+        precision=None if shares is None else precision_of(*shares),
+        recall=None if shares is None else recall_of(*shares),
         reasons=tuple(reasons),
         words=choice.sample.words,
         text_count=len(choice.sample.texts),
