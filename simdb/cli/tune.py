@@ -117,7 +117,8 @@ def _print(advice: simdb.SketchAdvice, *, as_json: bool) -> None:
         return
     shown = {name: row[name] for name in ("flags", "idf_flags", "words", "texts", "pairs")}
     shown |= {"precision": advice.precision, "recall": advice.recall}
-    print_one({name: _cell(value) for name, value in shown.items()}, as_json=as_json)
+    known = {name: _cell(value) for name, value in shown.items() if value not in ("", None)}
+    print_one(known, as_json=as_json)
     print()
     for reason in advice.reasons:
         print(f"* {reason}")

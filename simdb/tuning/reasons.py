@@ -29,7 +29,7 @@ def reasons_of(choice: Choice) -> Iterator[str]:
 def _on_texts(choice: Choice) -> Iterator[str]:
     sample = choice.sample
     yield (
-        f"Half of the {len(sample.texts):,} texts looked at have at most {sample.words:,.0f} words."
+        f"Half of the {len(sample.texts):,} texts looked at have at most {_words(sample.words)}."
     )
     if sample.unspaced >= COMMON:
         yield (
@@ -61,8 +61,9 @@ def _on_sketch(choice: Choice) -> Iterator[str]:
 def _on_threshold(choice: Choice) -> Iterator[str]:
     seen = choice.outlook
     if choice.verdict is None:
+        verb = "is" if round(choice.changed) == 1 else "are"
         yield (
-            f"A copy in which {choice.changed:,.0f} words are changed keeps a similarity of"
+            f"A copy in which {_words(choice.changed)} {verb} changed keeps a similarity of"
             f" {seen.edited:.2f}: that is as much editing, for texts of this length, as the default"
             " threshold allows on a page of 300 words."
         )
@@ -114,6 +115,11 @@ def _on_pairs(choice: Choice) -> Iterator[str]:
         "Precision and recall are those among pairs like the judged ones, not among all pairs of"
         " the collection."
     )
+
+
+def _words(number: float) -> str:
+    """Return a number of words, such as `1 word` or `1,200 words`."""
+    return f"{number:,.0f} {'word' if round(number) == 1 else 'words'}"
 
 
 def name_of(sketch: Simhash) -> str:

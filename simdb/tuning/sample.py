@@ -27,9 +27,9 @@ SCRIPT_SHARE = 0.5
 class Sample:
     """Some texts of a collection of `total` documents.
 
-    `words`: their median number of words.  `unspaced`, `cjk` and `marked`: the shares of texts that
-    are mostly in a script that the kernel cannot cut into words, of those in Chinese or Japanese,
-    and of those with mark-up.
+    `words`: their median number of words, without tags.  `unspaced`: the share of texts mostly in a
+    script that the kernel cannot cut into words.  `cjk`: the share of texts mostly in Chinese or
+    Japanese.  `marked`: the share of texts with mark-up.
     """
 
     texts: list[str]
@@ -70,7 +70,7 @@ def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> S
     count = min(len(texts), SAMPLED_TEXTS)
     places = np.sort(generator.choice(len(texts), count, replace=False)).tolist()
     chosen = [as_text(texts[at], f"text {at}") for at in places]
-    words = count_words(chosen)
+    words = count_words([TAG.sub(" ", text) for text in chosen])
     is_known = words > 0
     if not is_known.any():
         raise InputError(f"none of {len(chosen)} texts has a word; tune needs some texts")

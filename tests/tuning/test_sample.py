@@ -39,3 +39,12 @@ def test_a_sample_is_a_part_of_many_texts():
 
     assert len(sample.texts) == len(set(sample.texts)) == 2000
     assert sample.total == 5000
+
+
+def test_tags_are_no_words():
+    sample = sample_of(
+        ["<p class='one'>two words</p>", '<a href="x y z">two words</a>', "two words"]
+    )
+
+    assert sample.words == 2
+    assert sample.marked == 2 / 3

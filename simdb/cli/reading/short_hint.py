@@ -46,8 +46,9 @@ class ShortHint:
         median = float(np.median(self._words))
         if median >= SHORT_WORDS:
             return None
+        noun = "word" if round(median) == 1 else "words"
         return (
-            f"half of the documents have at most {median:.0f} words, and the default threshold"
+            f"half of the documents have at most {median:.0f} {noun}, and the default threshold"
             " misses most near-duplicates among such short documents: simdb tune SOURCE... says"
             " which options suit them"
         )
