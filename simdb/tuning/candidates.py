@@ -11,9 +11,8 @@ from simdb.tuning.sample import TAG, Sample
 
 WORDS, CHARACTERS = "words", "characters"
 SPACED = ((WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3))
-# The kernel takes each Chinese character as a word.
-CJK = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
-UNSPACED = ((CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3), (CHARACTERS, 2))
+# In scripts without spaces each character is a word.
+SPACELESS = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
 # IDF tables are fitted to so many characters.
 FITTED_CHARACTERS = 10_000_000
 COMMON = 0.5  # the share of texts from which on a property is one of the collection
@@ -25,8 +24,8 @@ def is_marked(sample: Sample) -> bool:
 
 
 def is_short(sample: Sample) -> bool:
-    """Return whether the texts are too short for 3-shingles of words, or cannot be cut so."""
-    return sample.words < SHORT_WORDS or sample.unspaced >= COMMON
+    """Return whether the texts are too short for 3-shingles of words."""
+    return sample.words < SHORT_WORDS
 
 
 def visible(texts: Sequence[str], sample: Sample) -> list[str]:
@@ -36,11 +35,7 @@ def visible(texts: Sequence[str], sample: Sample) -> list[str]:
 
 def plain_sketches(sample: Sample) -> list[Simhash]:
     """Return the sketches in which each feature counts once, those of larger shingles first."""
-    shapes: tuple[tuple[str, int], ...] = SPACED
-    if sample.unspaced >= COMMON:
-        shapes = UNSPACED
-    elif sample.cjk >= COMMON:
-        shapes = CJK
+    shapes = SPACELESS if sample.spaceless >= COMMON else SPACED
     return [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simdb.tuning.lengths import UNSPACED, changed_words
-from simdb.tuning.sample import CJK
+from simdb.tuning.lengths import changed_words
+from simdb.tuning.sample import SPACELESS
 
-PIECE = re.compile(rf"[{CJK}{UNSPACED}]|[^\s{CJK}{UNSPACED}]+")
+PIECE = re.compile(rf"[{SPACELESS}]|[^\s{SPACELESS}]+")
 POOL_TEXT_CHARACTERS = 2000
 
 

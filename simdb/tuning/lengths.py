@@ -4,13 +4,13 @@ In scripts without spaces each character counts as a word.
 """
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.text_sketch import SPACELESS
 
 # With fewer words than this, one changed word makes 3-shingles less similar than the default
 # threshold: of 28 shingles, 25 are left.
@@ -18,20 +18,12 @@ SHORT_WORDS = 30
 # The page from which the amount of editing is taken.
 PAGE_WORDS = 300
 PAGE_SHINGLE = 3
-# Letters of Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham, Javanese and Tai
-# Viet.  The kernel takes letters that follow each other as one word.
-UNSPACED = (
-    "\u0e01-\u0e2e\u0e81-\u0eae\u0f40-\u0f6c\u1000-\u102a\u1050-\u1055\u1780-\u17b3"
-    "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a4c\ua984-\ua9b2\uaa80-\uaaaf"
-)
-UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
 
 
 def count_words(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     """Return the number of words in each text, as the kernel cuts it, int64[n]."""
-    cut = [UNSPACED_LETTER.sub(r" \g<0>", text) for text in texts]
     offsets, _, counts = kernel.count_texts(
-        cut, unit="words", lowercase=False, shingle=1, seed=0, vocabulary=None, replace=True,
+        texts, unit=SPACELESS, lowercase=False, shingle=1, seed=0, vocabulary=None, replace=True,
         start=0,
     )  # fmt: skip
     sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

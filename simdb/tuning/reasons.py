@@ -31,12 +31,12 @@ def _on_texts(choice: Choice) -> Iterator[str]:
     yield (
         f"Half of the {len(sample.texts):,} texts looked at have at most {_words(sample.words)}."
     )
-    if sample.unspaced >= COMMON:
+    if sample.spaceless >= COMMON:
         yield (
-            f"{sample.unspaced:.0%} of them are in a script without spaces, in which words cannot"
-            " be told apart, so characters are the unit."
+            f"{sample.spaceless:.0%} of them are in a script without spaces, in which each"
+            " character counts as a word."
         )
-    elif sample.words < SHORT_WORDS:
+    if sample.words < SHORT_WORDS:
         yield (
             f"With fewer than {SHORT_WORDS} words, one changed word takes a text below the default"
             f" threshold of {Simhash().usual_similarity} with the default shingles of 3 words."

@@ -9,7 +9,7 @@ import numpy as np
 
 from simdb.arrow_texts import text_column
 from simdb.errors import InputError
-from simdb.tuning.lengths import UNSPACED_LETTER, count_words
+from simdb.tuning.lengths import count_words
 from simdb.values import describe, is_many
 
 SAMPLED_TEXTS = 2000
@@ -18,8 +18,14 @@ TEXT_CHARACTERS = 20_000
 # A tag with a name, such as <p> or </div class="x">, but not "a < b".
 TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]{0,500})?/?>")
 TAGS_LEAST = 2
-CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-CJK_LETTER = re.compile(f"[{CJK}]")
+# Kana and Han, and letters of Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham,
+# Javanese and Tai Viet: nearly all letters that the kernel takes as words.
+SPACELESS = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+    "\u0e01-\u0e2e\u0e81-\u0eae\u0f40-\u0f6c\u1000-\u102a\u1050-\u1055\u1780-\u17b3"
+    "\u1950-\u1974\u1980-\u19ab\u1a20-\u1a4c\ua984-\ua9b2\uaa80-\uaaaf"
+)
+SPACELESS_LETTER = re.compile(f"[{SPACELESS}]")
 SCRIPT_SHARE = 0.5
 
 
@@ -27,16 +33,14 @@ SCRIPT_SHARE = 0.5
 class Sample:
     """Some texts of a collection of `total` documents.
 
-    `words`: their median number of words, without tags.  `unspaced`: the share of texts mostly in a
-    script that the kernel cannot cut into words.  `cjk`: the share of texts mostly in Chinese or
-    Japanese.  `marked`: the share of texts with mark-up.
+    `words`: their median number of words, without tags.  `spaceless`: the share of texts mostly in
+    scripts without spaces, such as Chinese or Thai.  `marked`: the share of texts with mark-up.
     """
 
     texts: list[str]
     total: int
     words: float
-    unspaced: float
-    cjk: float
+    spaceless: float
     marked: float
 
 
@@ -79,8 +83,7 @@ def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> S
         kept,
         total,
         float(np.median(words[is_known])),
-        _share(kept, UNSPACED_LETTER),
-        _share(kept, CJK_LETTER),
+        _share(kept, SPACELESS_LETTER),
         sum(len(TAG.findall(text)) >= TAGS_LEAST for text in kept) / len(kept),
     )
 

@@ -14,7 +14,7 @@ PAGE = 0.889
         ("...", 0),
         ("three short words", 3),
         ("\u8fd9\u662f\u4e2d\u6587", 4),  # Chinese
-        ("\u0e02\u0e2d\u0e1a\u0e04\u0e38\u0e13", 5),  # Thai: five letters, and a vowel sign
+        ("\u0e02\u0e2d\u0e1a\u0e04\u0e38\u0e13", 6),  # Thai: five letters, and a vowel sign
         ("\u0e02\u0e2d thank you", 4),
     ],
 )

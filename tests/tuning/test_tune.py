@@ -10,6 +10,7 @@ import simdb
 
 CONSONANTS = "bcdfghjklmnprstvz"
 THAI = "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e0a\u0e14\u0e15\u0e16\u0e17\u0e19\u0e1a\u0e1b\u0e1e\u0e21"
+HAN = "".join(map(chr, range(0x4E00, 0x4E80)))
 
 
 def vocabulary(generator, count=3000):
@@ -98,14 +99,17 @@ def test_without_pairs_nothing_is_said_about_precision(titles):
     assert advice.pair_count == 0
 
 
-def test_scripts_without_spaces_get_characters():
+@pytest.mark.parametrize("letters", [THAI, HAN])
+def test_in_scripts_without_spaces_each_character_is_a_word(letters):
     generator = random.Random(2)
-    texts = ["".join(generator.choices(THAI, k=60)) for _ in range(200)]
+    texts = ["".join(generator.choices(letters, k=12)) for _ in range(300)]
 
     advice = simdb.tune(texts)
 
-    assert advice.options.sketch.unit == "characters"
-    assert "--unit characters" in advice.flags
+    assert advice.words == 12
+    assert advice.options.sketch.unit == "words"
+    assert advice.options.similarity < 0.85
+    assert any("without spaces" in reason for reason in advice.reasons)
 
 
 def test_markup_is_left_out():
