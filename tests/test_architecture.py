@@ -36,6 +36,7 @@ FLOORS = [
     ["cli.output"],
     ["cli.reading"],
     ["cli.options"],
+    ["cli.duplicates"],
     ["cli"],
 ]  # fmt: skip
 # The order of modules inside a folder.

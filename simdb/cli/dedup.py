@@ -1,40 +1,29 @@
 """Command dedup: finds near-duplicates within the input, or against all earlier runs.
 
-Result rows wait in a spool, and the lines for --keep in a partial file, until all is stored.
+Result rows wait in a spool, and the lines for --keep in a partial file, until all is stored.  The
+texts wait in a spool, too: candidates that sketches find are decided by their texts.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import compress, islice
-from tempfile import TemporaryDirectory
-from typing import IO, Annotated
+from typing import Annotated
 
-import simdb
+from simdb.cli.duplicates.groups import find_groups
+from simdb.cli.duplicates.increment import find_new, open_against
+from simdb.cli.duplicates.work import Outcome, Work, check_max_share
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.options.match_options import MatchOptions
-from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
+from simdb.cli.options.sketch_options import Given, sketched
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.line_spool import LineSpool
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import Row, match_row, print_rows, quantity
+from simdb.cli.output.render import print_rows, quantity
 from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
-from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.cli.reading.unique_ids import UniqueIds
 from simdb.engine.clusters.find import CONNECTED, check_policy
 from simdb.errors import OptionError
-from simdb.values import Id
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
-# The members of so many documents of groups are compared with their representatives at a time.
-COMPARED_DOCUMENTS = 1 << 14
-# After so many documents a transaction commits, so that the memory stays bounded.
-COMMITTED_DOCUMENTS = 1 << 18
 
 
 @sketched
@@ -44,11 +33,36 @@ def dedup(
     db: Annotated[
         str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
     ] = None,
-    similarity: arguments.Similarity = None,
+    similarity: Annotated[
+        float | None,
+        Option(
+            help="Least similarity of a match, above 0 to 1: exact, Jaccard's by default, or"
+            " estimated with --verify estimate; 0.8 and 0.889 if not given."
+        ),
+    ] = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
     policy: arguments.Policy = "connected",
+    verify: Annotated[
+        str | None,
+        Option(
+            help="exact: texts decide what matches, by all their features; estimate: sketches do."
+            " exact if not given, unless documents match by --distance alone."
+        ),
+    ] = None,
+    texts: Annotated[
+        list[str] | None,
+        Option(metavar="SOURCE", help="Texts, by id, of documents that --db has already."),
+    ] = None,
+    max_share: Annotated[
+        float | None,
+        Option(
+            metavar="SHARE",
+            help="Write nothing, and end with an error, if a larger share of the input are"
+            " duplicates.",
+        ),
+    ] = None,
     keep: Annotated[
         str | None, Option(metavar="FILE", help="Write the input without duplicates.")
     ] = None,
@@ -68,13 +82,19 @@ def dedup(
     Without --db, group near-duplicates within the inputs.  With --db, store documents not seen
     before and report what each duplicate matches.
 
+    Sketches find candidates, and the texts decide: documents match if the exact Jaccard similarity
+    of their shingles is at least 0.8.  What --db has from an earlier run is compared by estimate,
+    unless --texts names a source with its texts.
+
     Exit code 1 if there are duplicates, or if files or records were skipped.
     """
-    check_sources(sources)
+    check_sources([*sources, *(texts or [])])
     check_policy(policy)
+    check_max_share(max_share)
     if db is not None and policy != CONNECTED:
         raise OptionError(f"--policy {policy} works only without --db, where documents are grouped")
-    matching = MatchOptions(similarity, distance, recall, method)
+    if db is None and texts is not None:
+        raise OptionError("--texts works only with --db; without --db all texts are in the input")
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, has_lines=keep is not None
     )
@@ -83,155 +103,25 @@ def dedup(
     ]
     with Progress("reading") as progress, Spool() as rows:
         intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+        matching = MatchOptions(similarity, distance, recall, method)
         with written(keep) as survivors, written(groups) as row_file:
+            work = Work(intake, matching, progress, rows, survivors, verify, max_share)
             if db is None:
-                outcome = _find_groups(intake, sketch, matching, policy, progress, rows, survivors)
+                outcome = find_groups(work, sketch, policy)
             else:
-                with _open_against(db, sketch, allow) as database:
-                    outcome = _find_new(intake, database, matching, progress, rows, survivors)
+                older = read_sources(texts, reading) if texts else None
+                with open_against(db, sketch, allow) as database:
+                    outcome = find_new(work, database, older)
             write_lines(rows, row_file)
         seconds = progress.elapsed_seconds
         progress.finish()
         print_rows(rows, GROUP_COLUMNS if db is None else MATCH_COLUMNS, as_json=json)
+        for note in (outcome.largest_note(), outcome.verification_note()):
+            if note is not None:
+                progress.note(note)
         progress.note(_summary(outcome, intake, seconds, is_against=db is not None))
     if outcome.duplicates or intake.skipped:
         raise Exit(FINDINGS)
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The counts of one run."""
-
-    stored: int = 0
-    groups: int = 0
-    duplicates: int = 0
-    empty: int = 0
-    seen: int = 0
-    renamed: int = 0
-
-
-@contextmanager
-def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
-    """Yield a new database in a temporary directory, which is removed afterwards."""
-    with (
-        TemporaryDirectory(prefix="simdb-", ignore_cleanup_errors=True) as folder,
-        simdb.open(folder, "x", options=options, durability="none") as database,
-    ):
-        yield database
-
-
-def _open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb.Database:
-    """Open the database of earlier runs, or create it with the options `given`.
-
-    Raises OptionError if the database exists with other options.
-    """
-    try:
-        database = simdb.open(path, "w", allow=allowed(given, allow))
-    except simdb.NotFoundError:
-        return simdb.open(path, "c", options=simdb.Options(sketch=make_sketch(given)))
-    try:
-        check_given(given, database.options.sketch, path)
-    except simdb.OptionError:
-        database.close()
-        raise
-    return database
-
-
-def _find_groups(
-    intake: Intake,
-    given: Given,
-    matching: MatchOptions,
-    policy: str,
-    progress: Progress,
-    rows: Spool,
-    survivors: IO[bytes] | None,
-) -> Outcome:
-    """Put the groups of documents into `rows`, and write all other documents to `survivors`.
-
-    The first document of each group survives, too.  `given` are the sketch options.
-    """
-    options = simdb.Options(sketch=make_sketch(given))
-    with (
-        temporary_database(options) as database,
-        LineSpool(beside=survivors) as lines,
-    ):
-        ids = UniqueIds(progress, database.sketcher)
-        notes_short = is_default(options, matching.similarity, matching.distance)
-        batches = intake.batches(options.sketch, notes_short=notes_short)
-        while _store_some(database, batches, ids, lines):
-            pass
-        progress.show("finding groups")
-        outcome = Outcome(stored=len(database), renamed=ids.renamed)
-        dropped: set[Id] = set()
-        clusters = database.find_clusters(
-            similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
-            method=matching.method, policy=policy,
-        )  # fmt: skip
-        for row in group_rows(database, clusters):
-            rows.add(row)
-            outcome.groups += 1
-            outcome.duplicates += len(row["duplicates"])
-            if survivors:
-                dropped.update(each["id"] for each in row["duplicates"])
-        if survivors:
-            # The ids of a database are in the order of insertion.
-            lines.copy((id not in dropped for id in database), survivors)
-        outcome.empty = database.stats().empty_count
-    return outcome
-
-
-def _store_some(
-    database: simdb.Database, batches: Iterator[Batch], ids: UniqueIds, lines: LineSpool
-) -> bool:
-    """Store some batches in one transaction, and their lines; return False after the last one."""
-    count = 0
-    with database.write() as transaction:
-        for batch in batches:
-            stored, _ = ids.store(
-                batch, transaction, lambda some: transaction.insert_many(some.ids, some.texts)
-            )
-            lines.add(stored.lines or [])
-            count += len(batch)
-            if count >= COMMITTED_DOCUMENTS:
-                return True
-    return False
-
-
-def _find_new(
-    intake: Intake,
-    database: simdb.Database,
-    matching: MatchOptions,
-    progress: Progress,
-    rows: Spool,
-    survivors: IO[bytes] | None,
-) -> Outcome:
-    """Store new documents and write them to `survivors`; put the match of each other into `rows`.
-
-    All new documents are stored, or, after an error, none.
-    """
-    outcome = Outcome()
-    empty = database.stats().empty_count
-    with database.write() as transaction, database.read() as before:
-        ids = UniqueIds(progress, database.sketcher, before)
-        notes_short = is_default(database.options, matching.similarity, matching.distance)
-        for batch in intake.batches(database.options.sketch, notes_short=notes_short):
-            stored, matches = ids.store(
-                batch, transaction, lambda some: _claim(transaction, some, matching)
-            )
-            has_match = matches.offsets[1:] > matches.offsets[:-1]
-            for at in has_match.nonzero()[0].tolist():
-                outcome.duplicates += 1
-                rows.add({"id": stored.ids[at], **match_row(matches[at][0], "match")})
-            if survivors and stored.lines:
-                survivors.writelines(
-                    line + b"\n" for line in compress(stored.lines, (~has_match).tolist())
-                )
-        outcome.stored = len(transaction) - len(before)
-        outcome.seen, outcome.renamed = ids.seen, ids.renamed
-        if survivors:
-            survivors.flush()
-    outcome.empty = database.stats().empty_count - empty
-    return outcome
 
 
 def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:
@@ -245,46 +135,3 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]
     speed = intake.size_bytes / 1e6 / max(seconds, 1e-9)
     return f"{', '.join(parts)}; {seconds:.2f} s, {speed:,.1f} MB/s{intake.skipped_note()}"
-
-
-def group_rows(database: simdb.Database, clusters: simdb.Clusters) -> Iterator[Row]:
-    """Yield a row for each cluster: its representative, its size and its other documents."""
-    with database.read() as snapshot:
-        for some in _portions(clusters):
-            firsts = [cluster.representative for cluster in some for _ in cluster.ids[1:]]
-            others = [id for cluster in some for id in cluster.ids[1:]]
-            pairs = iter(snapshot.compare(firsts, others))
-            for cluster in some:
-                duplicates = list(islice(pairs, len(cluster) - 1))
-                yield {
-                    "representative": cluster.representative,
-                    "size": len(cluster),
-                    "duplicates": [
-                        match_row(simdb.Match(pair.right, pair.distance, pair.similarity))
-                        for pair in duplicates
-                    ],
-                }
-
-
-def _portions(clusters: Iterable[simdb.Cluster]) -> Iterator[list[simdb.Cluster]]:
-    """Yield clusters in lists of at least `COMPARED_DOCUMENTS` documents, until few are left."""
-    portion: list[simdb.Cluster] = []
-    count = 0
-    for cluster in clusters:
-        portion.append(cluster)
-        count += len(cluster)
-        if count >= COMPARED_DOCUMENTS:
-            yield portion
-            portion, count = [], 0
-    if portion:
-        yield portion
-
-
-def _claim(
-    transaction: simdb.WriteTransaction, batch: Batch, matching: MatchOptions
-) -> simdb.Matches:
-    return transaction.add_many_if_new(
-        batch.ids, batch.texts,
-        similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
-        method=matching.method,
-    )  # fmt: skip

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Annotated
 
 import simdb
-from simdb.cli.dedup import group_rows, temporary_database
+from simdb.cli.duplicates.groups import group_rows, temporary_database
 from simdb.cli.options.arguments import Json
 from simdb.cli.options.declare import Option
 from simdb.cli.output.progress import Progress

@@ -43,6 +43,11 @@ class WriteTransaction(Reading):
         self._writing = WriteState(store)
         self._outer: set[Holder] = set()
 
+    @property
+    def next_ordinal(self) -> int:
+        """The ordinal of the next document that is stored."""
+        return self._writing.staging.next_ordinal
+
     def insert(
         self,
         id: Id,

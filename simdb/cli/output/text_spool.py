@@ -1,6 +1,6 @@
 """Text spool: a temporary file of the texts that were read, which can be read again by position."""
 
-import mmap
+import os
 import tempfile
 from collections.abc import Sequence
 from typing import Any
@@ -26,12 +26,9 @@ class TextSpool(Temporary):
         self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115
         self._ends = tempfile.TemporaryFile("w+b")  # noqa: SIM115
         self._size = 0
-        self._map: mmap.mmap | None = None
-        self._base = 0
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         """Close and remove the files."""
-        self._map = None  # columns of texts that are still used keep it open
         self._ends.close()
         self._file.close()
 
@@ -48,28 +45,27 @@ class TextSpool(Temporary):
         self._size = int(ends[-1]) if len(ends) else self._size
 
     def texts(self, positions: npt.NDArray[np.uint32]) -> TextColumn:
-        """Return the texts at some positions, where they lie in the file."""
-        if not self._size:  # an empty file has no map
-            return TextColumn(
-                np.zeros(len(positions), np.uint64), np.zeros(len(positions), np.int64), ()
-            )
-        self._make_map()
+        """Return the texts at some positions.
+
+        They are read, not mapped: for each text that is read in a map, the system would map many
+        pages around it, too.
+        """
+        self._file.flush()
         self._ends.flush()
-        every = np.memmap(self._ends, np.int64, "r")
         places = positions.astype(np.int64)
+        if not len(places):
+            return TextColumn(np.empty(0, np.uint64), places, ())
+        every = np.memmap(self._ends, np.int64, "r")
         starts = np.where(places > 0, every[places - 1], 0)
         lengths = every[places] - starts
-        addresses = (starts + self._base).astype(np.uint64)
-        return TextColumn(addresses, lengths, (self._map,), is_binary=True)
-
-    def _make_map(self) -> None:
-        """Map the whole file; the pages read before leave the memory of the process."""
-        self._file.flush()
-        if self._map is None or len(self._map) < self._size:
-            self._map = mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_READ)
-            self._base = np.frombuffer(self._map, np.uint8).ctypes.data
-        elif hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED)
+        ends = np.cumsum(lengths)
+        room = np.empty(int(ends[-1]), np.uint8)
+        file, view = self._file.fileno(), room.data
+        parts = zip(starts.tolist(), (ends - lengths).tolist(), ends.tolist(), strict=True)
+        for start, at, stop in parts:
+            os.preadv(file, [view[at:stop]], start)
+        addresses = (ends - lengths + room.ctypes.data).astype(np.uint64)
+        return TextColumn(addresses, lengths, (room,), is_binary=True)
 
 
 def _contents(texts: Sequence[str] | TextColumn) -> Sequence[Any]:

@@ -29,7 +29,7 @@ from simdb.verification import Verification
 VERIFICATIONS = ESTIMATE, EXACT = ("estimate", "exact")
 # Tables are searched for candidates this many standard deviations of an estimate below the
 # threshold, and a candidate that is found counts down to the second number of them.
-SEARCHED_DEVIATIONS, KEPT_DEVIATIONS = 1.0, 5.0
+SEARCHED_DEVIATIONS, KEPT_DEVIATIONS = 0.5, 3.0
 # A part has texts of about this size, and at most this number of pairs.
 PART_BYTES = 1 << 23
 PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11

@@ -1,0 +1,124 @@
+"""Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
+
+import heapq
+from dataclasses import dataclass, field
+from typing import IO, NamedTuple
+
+import simdb
+from simdb.checks import one_of, share
+from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import quantity
+from simdb.cli.output.spool import Spool
+from simdb.cli.reading.intake import Intake
+from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.errors import OptionError
+from simdb.values import Id
+
+LARGEST_SHOWN = 3
+# A group of fewer documents is not worth a line.
+LARGE_DOCUMENTS = 10
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The counts of a run.
+
+    `largest`: size and representative of the largest groups, the largest first.  `judged`,
+    `overruled` and `unknown`: see `simdb.Verification`.
+    """
+
+    stored: int = 0
+    groups: int = 0
+    duplicates: int = 0
+    empty: int = 0
+    seen: int = 0
+    renamed: int = 0
+    largest: list[tuple[int, str]] = field(default_factory=list)
+    measure: str = ""
+    least: float = 0.0
+    judged: int = 0
+    overruled: int = 0
+    unknown: int = 0
+
+    def add_group(self, size: int, representative: Id) -> None:
+        """Count a group of `size` documents, of which one is kept."""
+        self.groups += 1
+        self.duplicates += size - 1
+        every = [*self.largest, (size, str(representative))]
+        self.largest = heapq.nlargest(LARGEST_SHOWN, every, key=lambda each: each[0])
+
+    def add_verification(self, verification: simdb.Verification | None) -> None:
+        """Count what texts have decided; None if they were not asked."""
+        if verification is None:
+            return
+        self.measure, self.least = verification.measure, verification.least
+        self.judged += verification.judged
+        self.overruled += verification.overruled
+        self.unknown += verification.unknown
+
+    def verification_note(self) -> str | None:
+        """Return a line about what texts have decided; None if they were not asked."""
+        if not self.measure:
+            return None
+        note = (
+            f"texts decided {quantity(self.judged, 'pair')}, by {self.measure} similarity of at"
+            f" least {self.least:g}; the estimate would have decided {self.overruled:,} otherwise"
+        )
+        if self.unknown:
+            note += (
+                f"; it decided {quantity(self.unknown, 'pair')} with documents of earlier runs,"
+                " whose texts --texts can name"
+            )
+        return note
+
+    def largest_note(self) -> str | None:
+        """Return a line about the largest groups; None if all are small."""
+        large = [each for each in self.largest if each[0] >= LARGE_DOCUMENTS]
+        if not large:
+            return None
+        shown = ", ".join(f"{size:,} like {name}" for size, name in large)
+        return f"largest groups: {shown}"
+
+
+class Work(NamedTuple):
+    """The input of a run, how documents match, and where the results go.
+
+    `survivors`: the file of --keep.  `max_share`: the share of the input that may be duplicates;
+    None for any.
+    """
+
+    intake: Intake
+    matching: MatchOptions
+    progress: Progress
+    rows: Spool
+    survivors: IO[bytes] | None
+    verify: str | None
+    max_share: float | None
+
+    def is_exact(self, sketch: simdb.TextSketch) -> bool:
+        """Return whether texts decide: if asked for, or else wherever they can."""
+        if self.verify is not None:
+            one_of("--verify", self.verify, VERIFICATIONS)
+            return self.verify == EXACT
+        by_distance = self.matching.distance is not None and self.matching.similarity is None
+        return not by_distance and sketch.unit != "moz"
+
+    def check_share(self, outcome: Outcome) -> None:
+        """Raise OptionError if more documents are duplicates than --max-share allows."""
+        count, most = self.intake.documents, self.max_share
+        if most is None or outcome.duplicates <= most * count:
+            return
+        largest = outcome.largest_note()
+        raise OptionError(
+            f"{outcome.duplicates:,} of {quantity(count, 'document')} are duplicates, which is"
+            f" {outcome.duplicates / count:.1%} and more than --max-share {most:g}; nothing was"
+            f" written. Look at the groups without --keep and --db, then give a larger share or"
+            f" --similarity{f' ({largest})' if largest else ''}"
+        )
+
+
+def check_max_share(max_share: float | None) -> None:
+    """Raise OptionError unless a share is above 0 and at most 1, or None."""
+    if max_share is not None:
+        share("--max-share", max_share)
