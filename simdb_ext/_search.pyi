@@ -270,7 +270,7 @@ class Vectors:
 def polytope_keys(vectors: U8, table_count: int) -> U64:
     """Return the cross-polytope keys of packed vectors in each table: uint64[table_count, n].
 
-    `vectors` is uint8[n, w] with w from 1 to 64 (see `Vectors`); `table_count` is at most 16.  The
+    `vectors` is uint8[n, w] with w from 1 to 128 (see `Vectors`); `table_count` is at most 16.  The
     22 highest bits of a key are the code: the vertices nearest to the rotated vector, in 7, 6, 5
     and 4 bits.  The 42 lowest bits are those of the fingerprint.  The first 7, 13, 18 or 22 bits of
     a key are a header.  `simdb/numpy_kernel/polytope.py` has the definition to the bit.
@@ -284,9 +284,10 @@ def polytope_costs(left: U8, right: U8, width: int, table_count: int) -> F32:
     """Return the least cost of the header of right[i], seen from left[i], in any table: float32[n].
 
     The unit is the standard deviation of a rotated coordinate of left[i], sqrt(128) times the
-    length of the vector.  Each cost is the least threshold, as a float32, with which a search from
-    left[i] looks up the header of `width` bits of right[i] in some table, if it is not too many
-    headers; infinity if no threshold does.
+    length of the vector, or 8 times it if the vector has more than 64 bytes.  Each cost is the
+    least threshold, as a float32, with which a search from left[i] looks up the header of
+    `width` bits of right[i] in some table, if it is not too many headers; infinity if no threshold
+    does.
     """
 
 def polytope_reaches(
@@ -328,7 +329,7 @@ class Polytopes:
         dead: U8 | None,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """`segments`: the vectors of all documents by ordinal, as in `Vectors`; width 1 to 64.
+        """`segments`: the vectors of all documents by ordinal, as in `Vectors`; width 1 to 128.
 
         `runs[r][t]`: keys (`polytope_keys`, sorted), ordinals and directory of run r in table t.
         The directory has 2**width + 1 entries, with a width of 7, 13, 18 or 22 that all tables of

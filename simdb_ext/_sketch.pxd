@@ -170,6 +170,7 @@ cdef extern from "scratch.h" nogil:
     enum:
         SKETCH_SHINGLE_MAX
         SKETCH_DIMENSIONS
+        SKETCH_DIMENSIONS_MAX
 
     enum sketch_unit:
         SKETCH_WORDS
@@ -191,6 +192,7 @@ cdef extern from "scratch.h" nogil:
         int is_lowercase
         int is_replaced
         sketch_counting counting
+        int dimensions
         const sketch_vocabulary *vocabulary
         const sketch_idf *idf
         const minima_family *family
@@ -267,7 +269,7 @@ cdef extern from "overlap/overlap.h" nogil:
 cdef extern from "variants.h" nogil:
     struct sketch_operations_type "sketch_operations":
         const char *name
-        void (*weigh)(const uint64_t *hashes, const float *weights, int64_t count,
+        void (*weigh)(const uint64_t *hashes, const float *weights, int64_t count, int words,
                       float *projected) noexcept nogil
         int64_t (*quantise)(const void *weights, int is_float, int64_t count, int dimensions,
                             uint64_t *fingerprints, uint8_t *vectors) noexcept nogil

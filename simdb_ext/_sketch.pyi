@@ -63,15 +63,17 @@ def project_texts(
     counting: str = "tf",
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
+    dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
-    """Return the weights [n, 128] and the number of features int64[n] of each text.
+    """Return the weights [n, dimensions] and the number of features int64[n] of each text.
 
     A text is cut into tokens, and `shingle` consecutive tokens make a feature.  (A text with fewer
     tokens has one feature, all of them; a text without tokens has none.)  Each occurrence of a
     feature counts 1: weight j of the text is the number of features whose hash has bit j set minus
     the number of features whose hash has it clear (Sood & Loguinov 2011, Algorithm 1).  Bits 0 to
     63 are the first word of the hash, least significant bit first; bits 64 to 127 are the second
-    word.
+    word.  `dimensions` is 128 or 256; bits 128 to 191 are fmix64(first word xor
+    0x3C6EF372FE94F82A), bits 192 to 255 are fmix64(first word xor 0xDAA66D2C7DDF743F).
 
     `unit` "words": every CJK character (kana, Han, Hangul) is a token, and so is every other
     longest sequence of letters, marks, numbers and connector punctuation.  "spaceless": the same,
@@ -112,6 +114,7 @@ def project_tokens(
     counting: str = "tf",
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
+    dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
     """Do the same for documents given as tokens; each token is hashed as it is.
 
@@ -151,8 +154,9 @@ def count_tokens(
 class TextFingerprinter:
     """The settings of one sketch, checked once, with working memory: for one text after the other.
 
-    The arguments are those of `project_texts`.  `dimensions`: 64 or 128 weights are used.  `width`:
-    bytes of a volatility vector, dimensions / 2, or 0 if none is wanted.  Threads may share it.
+    The arguments are those of `project_texts`.  `dimensions`: 64, 128 or 256 weights are used.
+    `width`: bytes of a volatility vector, dimensions / 2, or 0 if none is wanted.  Threads may
+    share it.
     """
 
     def __init__(
@@ -226,12 +230,15 @@ def project_moz(
     64.
     """
 
-def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
-    """Return weights float32[n, 128] of documents given as weighted features (1 each if None).
+def project_features(
+    offsets: I64, hashes: U64, weights: F32 | None, *, dimensions: int = 128
+) -> F32:
+    """Return weights float32[n, dimensions] of documents given as weighted features.
 
-    Document i has the features hashes[offsets[i]:offsets[i + 1]], which are first words; the second
-    word is fmix64(first xor 0x9E3779B97F4A7C15).  Weights are finite.  Each sum is formed in double
-    precision in the order of the features and rounded once.
+    Without `weights`, each weighs 1.  Document i has the features
+    hashes[offsets[i]:offsets[i + 1]], which are first words; the second word is fmix64(first xor
+    0x9E3779B97F4A7C15), and further words are those of `project_texts`.  Weights are
+    finite.  Each sum is formed in double precision in the order of the features and rounded once.
     """
 
 def is_utf8(content: bytes) -> bool:
@@ -240,10 +247,10 @@ def is_utf8(content: bytes) -> bool:
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     """Return fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d].
 
-    d is 64 or 128.  Bit j of a fingerprint is set if weight j >= 0 (-0.0 included), j = 0 .. 63.
-    The half for weight w is q = min(15, max(0, floor(w * scale) + 8)), with scale = 1 / (0.335 *
-    sqrt(s / d)) and s the sum of squares in the order of j, all in double precision; scale = 0 if s
-    = 0.  `_search.Vectors` says where a half is placed.  So q >= 8 exactly if the bit is set.
+    d is 64, 128 or 256.  Bit j of a fingerprint is set if weight j >= 0 (-0.0 included), j = 0 ..
+    63.  The half for weight w is q = min(15, max(0, floor(w * scale) + 8)), with scale = 1 / (0.335
+    * sqrt(s / d)) and s the sum of squares in the order of j, all in double precision; scale = 0 if
+    s = 0.  `_search.Vectors` says where a half is placed.  So q >= 8 exactly if the bit is set.
     Weights that are not finite raise ValueError.
     """
 

@@ -17,6 +17,9 @@ import numpy as np
 cdef enum:
     BAG_FIRST = 1 << 12
 
+# The numbers of weights that a document can have.
+cdef tuple QUANTISED_DIMENSIONS = (64, SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX)
+
 unicode_unfold()
 sketch_project_begin()
 
@@ -63,12 +66,12 @@ def murmur(bytes content not None, seed):
 
 def project_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting="tf", vocabulary=None,
-    idf=None
+    idf=None, dimensions=SKETCH_DIMENSIONS
 ):
-    """Return the weights [n, 128] and the number of features int64[n] of each text."""
+    """Return the weights [n, dimensions] and the number of features int64[n] of each text."""
     check_counting(counting)
     cdef Working call = Working(
-        unit, shingle, lowercase, seed, replace, counting, vocabulary, idf
+        unit, shingle, lowercase, seed, replace, counting, vocabulary, idf, dimensions
     )
     all_texts = texts if isinstance(texts, TextColumn) else tuple(texts)
     weights, features = room_for(call, len(all_texts))
@@ -77,12 +80,13 @@ def project_texts(
 
 
 def project_tokens(
-    documents, *, shingle, seed, replace, start, counting="tf", vocabulary=None, idf=None
+    documents, *, shingle, seed, replace, start, counting="tf", vocabulary=None, idf=None,
+    dimensions=SKETCH_DIMENSIONS
 ):
     """Do the same for documents given as tokens; each token is hashed as it is."""
     check_counting(counting)
     cdef Working call = Working(
-        "words", shingle, False, seed, replace, counting, vocabulary, idf
+        "words", shingle, False, seed, replace, counting, vocabulary, idf, dimensions
     )
     cdef tuple lists = tuple(documents)
     weights, features = room_for(call, len(lists))
@@ -115,7 +119,8 @@ cdef tuple room_for(Working call, Py_ssize_t count):
     is_collected = call.settings.counting == SKETCH_COLLECT
     is_whole = call.settings.counting in (SKETCH_TF, SKETCH_BINARY) and call.settings.idf == NULL
     weights = np.empty(
-        (0 if is_collected else count, SKETCH_DIMENSIONS), np.int32 if is_whole else np.float32
+        (0 if is_collected else count, call.settings.dimensions),
+        np.int32 if is_whole else np.float32
     )
     return weights, np.full(count, -1, np.int64)
 
@@ -234,16 +239,18 @@ cdef int project_tokens_chunk(
 
 
 def project_features(
-    const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, weights
+    const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, weights, *,
+    dimensions=SKETCH_DIMENSIONS
 ):
-    """Return weights float32[n, 128] of documents given as weighted features (1 each if None)."""
+    """Return weights float32[n, dimensions] of documents given as weighted features."""
+    cdef int words = checked_dimensions(dimensions) // 64
     cdef const float[::1] given = weights
     cdef const uint64_t *all_hashes = &hashes[0] if len(hashes) else NULL
     cdef const float *all_weights = NULL
     check_features(np.asarray(offsets), len(hashes), weights)
     if weights is not None and len(hashes):
         all_weights = &given[0]
-    projected = np.zeros((len(offsets) - 1, SKETCH_DIMENSIONS), np.float32)
+    projected = np.zeros((len(offsets) - 1, dimensions), np.float32)
     cdef float[:, ::1] out = projected
     cdef Py_ssize_t i
     with nogil:
@@ -252,7 +259,7 @@ def project_features(
                 sketch_operations.weigh(
                     all_hashes + offsets[i],
                     all_weights + offsets[i] if all_weights != NULL else NULL,
-                    offsets[i + 1] - offsets[i], &out[i, 0]
+                    offsets[i + 1] - offsets[i], words, &out[i, 0]
                 )
     return projected
 
@@ -262,8 +269,8 @@ def quantise(weights):
     if not isinstance(weights, np.ndarray) or weights.dtype not in (np.int32, np.float32):
         found = getattr(weights, "dtype", type(weights).__name__)
         raise TypeError(f"weights are {found}, not int32 or float32")
-    if weights.ndim != 2 or weights.shape[1] not in (64, SKETCH_DIMENSIONS):
-        raise ValueError(f"weights have shape {weights.shape}, not (n, 64) or (n, 128)")
+    if weights.ndim != 2 or weights.shape[1] not in QUANTISED_DIMENSIONS:
+        raise ValueError(f"weights have shape {weights.shape}, not (n, 64), (n, 128) or (n, 256)")
     cdef int is_float = weights.dtype == np.float32
     cdef const uint8_t[::1] content = weights.reshape(-1).view(np.uint8)
     cdef int64_t count = weights.shape[0]
@@ -281,6 +288,12 @@ def quantise(weights):
     if wrong >= 0:
         raise ValueError(f"weights of row {wrong} are not finite")
     return fingerprints, vectors
+
+
+cdef int checked_dimensions(dimensions) except -1:
+    if dimensions not in (SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX):
+        raise ValueError(f"dimensions is {dimensions}, not 128 or 256")
+    return dimensions
 
 
 cdef uint32_t checked_seed(seed) except? 0:

@@ -20,6 +20,11 @@
 /* If a feature is given as one word, its second word is made from the first with this constant. */
 #define MIX_SECOND_WORD 0x9E3779B97F4A7C15u
 
+/* Word number k of a feature, from the third (k = 2) on, is made from the first with k times that
+   constant. */
+#define MIX_THIRD_WORD 0x3C6EF372FE94F82Au
+#define MIX_FOURTH_WORD 0xDAA66D2C7DDF743Fu
+
 static inline uint64_t mix_rotate(uint64_t word, unsigned turn)
 {
     return word << (turn & 63) | word >> (-turn & 63);

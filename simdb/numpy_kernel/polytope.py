@@ -5,11 +5,16 @@ distance": a vector is rotated at random, and its hash is the coordinate of larg
 its sign: the nearest vertex of a cross-polytope.  `simdb_ext/_search.pyi` has the contract of
 every public name.  The stored keys depend on what this module does, so none of it may change:
 
-* The weights of a packed vector are padded with 0 to 128 coordinates x.
+* The weights of a packed vector are padded with 0 to 128 coordinates x, or to 256 if there are more
+  than 128 weights.
 * H is the Walsh-Hadamard transform of 128 in natural order, without scaling; the product of two
   vectors of signs and numbers is taken coordinate by coordinate.  Table k sees z = H(S[k + 1] *
   H(S[0] * x)).  Coordinate i of S[r] is -1 if bit i % 64 of the word 2 r + i // 64 is set, else 1;
   word number j is fmix64((j + 1) * 0x9E3779B97F4A7C15).  All numbers fit into 16 bits.
+* Of 256 coordinates both halves of x go through the first transform, y = H(S[0] * x) each, and two
+  tables share out the coordinates of the result: tables 2 p and 2 p + 1 see z = H(S[k + 1] * c).
+  Bit i % 64 of the word 34 + 2 p + i // 64 says from which half table 2 p has coordinate i of c, 0
+  for the first; table 2 p + 1 has it from the other half.
 * The slices of z are its coordinates 0 .. 64, 64 .. 96, 96 .. 112 and 112 .. 120.  The vertices of
   a slice are its coordinates with either sign; coordinate i of the slice has the vertices 2 i with
   the value z_i and 2 i + 1 with the value -z_i.  The vertex of the vector is the one of largest
@@ -36,7 +41,8 @@ F64 = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 COORDINATES = 128
-WIDTH_MAX = COORDINATES // 2  # bytes of a packed vector
+HALF_WIDTH = COORDINATES // 2  # bytes of a packed vector of 128 weights
+WIDTH_MAX = 2 * HALF_WIDTH
 TABLES_MAX = 16
 CODE_BITS = 22
 TAG_BITS = 64 - CODE_BITS  # of the fingerprint, in the key
@@ -75,7 +81,7 @@ def polytope_costs(left: U8, right: U8, width: int, table_count: int) -> F32:
     """Return the least cost of a header of right[i], seen from left[i], in standard deviations."""
     _check_pairs(left, right, table_count)
     costs = _costs(left, right, _slices(width), table_count).min(axis=0)
-    return _least_thresholds(costs, squared_norms(left))
+    return _least_thresholds(costs, deviations(left))
 
 
 def polytope_reaches(
@@ -88,7 +94,7 @@ def polytope_reaches(
         raise ValueError(f"thresholds must be a number or float32[{len(left)}]")
     if np.ndim(widths) and np.shape(widths) != (len(left),):
         raise ValueError(f"widths must be a number or uint8[{len(left)}]")
-    cuts = checked_cuts(given, squared_norms(left))
+    cuts = checked_cuts(given, deviations(left))
     each = np.broadcast_to(np.asarray(widths), len(left))
     result = np.zeros(len(left), np.bool_)
     for width in np.unique(each).tolist():
@@ -107,12 +113,12 @@ def polytope_probe(
     """Return how a search from `query` reaches `stored`: table, cost and both headers."""
     one, other = query.reshape(1, -1), stored.reshape(1, -1)
     _check_pairs(one, other, table_count)
-    slices, norms = _slices(width), squared_norms(one)
-    cut = int(checked_cuts(np.float32(threshold), norms)[0])
+    slices, units = _slices(width), deviations(one)
+    cut = int(checked_cuts(np.float32(threshold), units)[0])
     table = _first_table(one, other, cut, width, table_count)
     if table is None:
         return None
-    cost = _least_thresholds(_costs(one, other, slices, table_count)[table], norms)
+    cost = _least_thresholds(_costs(one, other, slices, table_count)[table], units)
     own, probed = (codes(rotations(each, table_count))[table, 0] for each in (one, other))
     shift = CODE_BITS - width
     return table, float(cost[0]), int(own) >> shift, int(probed) >> shift
@@ -123,7 +129,7 @@ def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int)
     checked_vectors(vectors)
     checked_table_count(table_count)
     _slices(width)
-    cuts = checked_cuts(np.float32(threshold), squared_norms(vectors))
+    cuts = checked_cuts(np.float32(threshold), deviations(vectors))
     counts = np.zeros(len(vectors), np.int64)
     for number in range(len(vectors)):
         for rotated in rotations(vectors[number : number + 1], table_count):
@@ -149,13 +155,16 @@ def headers(rotated: I64, width: int, cut: int) -> U32:
 
 def rotations(vectors: U8, table_count: int) -> I64:
     """Return the rotated vectors of each table: int64[table_count, n, 128]."""
-    padded = np.zeros((len(vectors), COORDINATES))
-    padded[:, : 2 * vectors.shape[1]] = unpack(vectors)
+    halves = _halves(vectors)
     # Sums of whole numbers below 2**53 are exact in any order.
-    first = (padded * _SIGNS[0]) @ _TRANSFORM
-    return np.array(
-        [(first * signs) @ _TRANSFORM for signs in _SIGNS[1 : table_count + 1]], np.int64
-    ).reshape(table_count, len(vectors), COORDINATES)
+    first = (halves * _SIGNS[0]) @ _TRANSFORM
+    found = np.empty((table_count, len(vectors), COORDINATES), np.int64)
+    for table in range(table_count):
+        seen = first[0]
+        if len(first) == 2:
+            seen = np.where(_CHOICES[table // 2] ^ bool(table % 2), first[1], first[0])
+        found[table] = (seen * _SIGNS[table + 1]) @ _TRANSFORM
+    return found
 
 
 def codes(rotated: I64) -> U64:
@@ -171,22 +180,27 @@ def codes(rotated: I64) -> U64:
 
 def fingerprints(vectors: U8) -> U64:
     """Return the fingerprints of packed vectors; bits beyond the weights are 0."""
-    weights = np.full((len(vectors), COORDINATES), -1, np.int8)
+    weights = np.full((len(vectors), 2 * WIDTH_MAX), -1, np.int8)
     weights[:, : 2 * vectors.shape[1]] = unpack(vectors)
     return fingerprints_of(weights)
 
 
-def squared_norms(vectors: U8) -> I64:
-    """Return the sum of the squared weights of each vector."""
-    return np.asarray((unpack(vectors).astype(np.int64) ** 2).sum(axis=1))
+def deviations(vectors: U8) -> F64:
+    """Return the standard deviation of a rotated coordinate of each vector, the unit of thresholds.
+
+    A table sees half of the coordinates of a wide vector.
+    """
+    norms = (unpack(vectors).astype(np.int64) ** 2).sum(axis=1)
+    halves = 2 if vectors.shape[1] > HALF_WIDTH else 1
+    return np.asarray(np.sqrt(COORDINATES * norms / halves), np.float64)
 
 
-def checked_cuts(thresholds: F32 | np.float32, norms: I64) -> I64:
+def checked_cuts(thresholds: F32 | np.float32, units: F64) -> I64:
     """Return what headers may cost at most: thresholds in units of a rotated coordinate."""
     thresholds = np.asarray(thresholds, np.float64)
     if not np.all(thresholds >= 0):
         raise ValueError(f"a threshold must be at least 0, got {np.min(thresholds)}")
-    cuts = np.floor(thresholds * np.sqrt(128.0 * norms))
+    cuts = np.floor(thresholds * units)
     return np.asarray(np.minimum(cuts, CUT_MAX), np.int64)
 
 
@@ -269,29 +283,32 @@ def _costs(left: U8, right: U8, slices: tuple[Slice, ...], table_count: int) -> 
     return total
 
 
-def _least_thresholds(costs: I64, norms: I64) -> F32:
+def _least_thresholds(costs: I64, units: F64) -> F32:
     """Return the least threshold whose cut reaches each cost; infinity above `CUT_MAX`."""
-    deviations = np.sqrt(128.0 * norms)
-    result = (costs / deviations).astype(np.float32)
+    result = (costs / units).astype(np.float32)
     for towards, is_wanted in ((np.inf, False), (-np.inf, True)):
         moved = np.nextafter(result, np.float32(towards))
         # Move up while the cut does not reach, then down while it still would.
         tried = result if towards > 0 else moved
-        reaches = np.floor(tried.astype(np.float64) * deviations) >= costs
+        reaches = np.floor(tried.astype(np.float64) * units) >= costs
         result = np.where(reaches == is_wanted, moved, result)
     return np.where(costs > CUT_MAX, np.float32(np.inf), result)
 
 
-def _words() -> U64:
-    """Return the words whose bits are the signs of all rounds."""
-    numbers = np.arange(1, 2 * (TABLES_MAX + 1) + 1, dtype=np.uint64)
-    return fmix64(numbers * SECOND_WORD)
+def _halves(vectors: U8) -> I64:
+    """Return the coordinates of vectors: int64[1, n, 128], or [2, n, 128] of wide ones."""
+    count = 2 if vectors.shape[1] > HALF_WIDTH else 1
+    padded = np.zeros((len(vectors), count * COORDINATES), np.int64)
+    padded[:, : 2 * vectors.shape[1]] = unpack(vectors)
+    return padded.reshape(-1, count, COORDINATES).swapaxes(0, 1)
 
 
-def _signs() -> F64:
-    """Return the signs of the first round, and then of each table: float64[17, 128]."""
-    bits = np.unpackbits(_words().astype("<u8").view(np.uint8), bitorder="little")
-    return np.asarray(1.0 - 2.0 * bits.reshape(TABLES_MAX + 1, COORDINATES), np.float64)
+def _word_bits() -> Flags:
+    """Return the bits of the words of all rounds and choices: [17 + 8, 128]."""
+    rows = TABLES_MAX + 1 + TABLES_MAX // 2
+    numbers = np.arange(1, 2 * rows + 1, dtype=np.uint64)
+    words = fmix64(numbers * SECOND_WORD).astype("<u8").view(np.uint8)
+    return np.unpackbits(words, bitorder="little").reshape(rows, COORDINATES).astype(np.bool_)
 
 
 def _transform() -> F64:
@@ -305,5 +322,8 @@ def _transform() -> F64:
     return result
 
 
-_SIGNS = _signs()
+_BITS = _word_bits()
+# The signs of the first round, and then of each table; the choices of each two tables.
+_SIGNS = np.where(_BITS[: TABLES_MAX + 1], -1.0, 1.0)
+_CHOICES = _BITS[TABLES_MAX + 1 :]
 _TRANSFORM = _transform()

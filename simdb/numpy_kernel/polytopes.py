@@ -27,10 +27,10 @@ from simdb.numpy_kernel.polytope import (
     checked_cuts,
     checked_table_count,
     checked_vectors,
+    deviations,
     fingerprints,
     headers,
     rotations,
-    squared_norms,
 )
 from simdb.numpy_kernel.vectors import Vectors, array, marked
 
@@ -108,9 +108,9 @@ class Polytopes:
         queries = fingerprints(vectors)
         found = list(self._scan_delta(queries, delta_distance))
         rotated = rotations(vectors, self._table_count)
-        norms = squared_norms(vectors)
+        units = deviations(vectors)
         for run, window, threshold in zip(self._runs, self._windows, thresholds, strict=True):
-            cuts = checked_cuts(np.float32(threshold), norms)
+            cuts = checked_cuts(np.float32(threshold), units)
             for column, table in zip(run, rotated, strict=True):
                 found += _probe(column, window, table, cuts, queries, distance)
         pairs = self._living(found, after)

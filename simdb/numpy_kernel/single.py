@@ -37,8 +37,8 @@ class TextFingerprinter:
         width: int,
     ) -> None:
         """Take the settings of `project_texts`, and the width of a stored vector or 0."""
-        if dimensions not in (64, sketch.DIMENSIONS):
-            raise ValueError(f"dimensions is {dimensions}, not 64 or 128")
+        if dimensions not in sketch.QUANTISED:
+            raise ValueError(f"dimensions is {dimensions}, not 64, 128 or 256")
         if width not in (0, dimensions // 2):
             raise ValueError(f"width is {width}, not 0 or {dimensions // 2}")
         self._dimensions = dimensions
@@ -46,6 +46,7 @@ class TextFingerprinter:
         self._settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
             "counting": counting, "vocabulary": vocabulary, "idf": idf,
+            "dimensions": max(dimensions, 128),
         }  # fmt: skip
         sketch.project_texts([], replace=False, start=0, **self._settings)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from simdb.errors import InputError
 from simdb.numpy_kernel import bags, minima, moz, overlap
 from simdb.numpy_kernel.bags import Idf
 from simdb.numpy_kernel.minima import Family
-from simdb.numpy_kernel.mix import SECOND_WORD, fmix64
+from simdb.numpy_kernel.mix import bits_of, fmix64, word_of
 from simdb.numpy_kernel.text import CUTS, code_points, contents_of, cut
 from simdb.numpy_kernel.vocabulary import Vocabulary
 from simdb.vector_form import fingerprints_of, pack
@@ -28,7 +28,9 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
-DIMENSIONS = 128
+# How many weights can be made of a document, and how many can be quantised.
+PROJECTED = (128, 256)
+QUANTISED = (64, *PROJECTED)
 SHINGLE_MAX = 1024
 FEATURES_MAX = 2**31 - 1  # with more features, a weight could overflow
 
@@ -89,11 +91,12 @@ def project_texts(
     counting: str = "tf",
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
+    dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
-    """Return the weights [n, 128] and the numbers of features int64[n] of texts."""
+    """Return the weights [n, dimensions] and the numbers of features int64[n] of texts."""
     _check_counting(counting, idf)
     features = _features_of_texts(texts, unit, shingle, lowercase, seed, replace, start, vocabulary)
-    return _projected(features, counting, idf, start)
+    return _projected(features, counting, idf, start, dimensions)
 
 
 def project_tokens(
@@ -106,11 +109,12 @@ def project_tokens(
     counting: str = "tf",
     vocabulary: Vocabulary | None = None,
     idf: Idf | None = None,
+    dimensions: int = 128,
 ) -> tuple[I32 | F32, I64]:
     """Do `project_texts` for documents whose tokens are given; tokens are hashed as they are."""
     _check_counting(counting, idf)
     features = _features_of_tokens(documents, shingle, seed, replace, start, vocabulary)
-    return _projected(features, counting, idf, start)
+    return _projected(features, counting, idf, start, dimensions)
 
 
 def count_texts(
@@ -143,18 +147,21 @@ def count_tokens(
     return _counted(_features_of_tokens(documents, shingle, seed, replace, start, vocabulary))
 
 
-def project_features(offsets: I64, hashes: U64, weights: F32 | None) -> F32:
-    """Return the weights float32[n, 128] of documents given as features with weights (None: 1)."""
+def project_features(
+    offsets: I64, hashes: U64, weights: F32 | None, *, dimensions: int = 128
+) -> F32:
+    """Return the weights float32[n, dimensions] of documents given as features with weights."""
     _check_features(offsets, hashes, weights)
+    _check_dimensions(dimensions)
     if weights is None:
         weights = np.ones(len(hashes), np.float32)
-    projected = np.empty((len(offsets) - 1, DIMENSIONS), np.float32)
+    projected = np.empty((len(offsets) - 1, dimensions), np.float32)
     for document in range(len(projected)):
-        total = np.zeros(DIMENSIONS)
+        total = np.zeros(dimensions)
         for first in range(offsets[document], offsets[document + 1], _HASH_BATCH):
             batch = slice(first, min(first + _HASH_BATCH, offsets[document + 1]))
-            words = np.stack([hashes[batch], fmix64(hashes[batch] ^ SECOND_WORD)], 1)
-            signs = np.where(_bits(words) == 1, 1.0, -1.0)
+            both = np.stack([hashes[batch], word_of(hashes[batch], 1)], 1)
+            signs = np.where(bits_of(both, dimensions) == 1, 1.0, -1.0)
             terms = signs * weights[batch, None]
             # The contract asks to add row after row; a cumulative sum does, a sum need not.
             total = np.cumsum(np.concatenate([total[None], terms]), axis=0)[-1]
@@ -203,12 +210,12 @@ def sign_tokens(
 def quantise(weights: I32 | F32) -> tuple[U64, U8]:
     """Return fingerprints uint64[n] and packed vectors uint8[n, d / 2] of weights [n, d].
 
-    d is 64 or 128.
+    d is 64, 128 or 256.
     """
     if weights.dtype not in (np.int32, np.float32):
         raise TypeError(f"weights are {weights.dtype}, not int32 or float32")
-    if weights.ndim != 2 or weights.shape[1] not in (64, DIMENSIONS):
-        raise ValueError(f"weights have shape {weights.shape}, not (n, 64) or (n, 128)")
+    if weights.ndim != 2 or weights.shape[1] not in QUANTISED:
+        raise ValueError(f"weights have shape {weights.shape}, not (n, 64), (n, 128) or (n, 256)")
     count, dimensions = weights.shape
     values = weights.astype(np.float64)
     squares = np.zeros(count)
@@ -242,12 +249,6 @@ def _features(tokens: U64, shingle: int) -> U64:
         words = tokens[place : place + len(features)]
         features ^= words << np.uint64(turn) | words >> np.uint64(-turn % 64)
     return fmix64(features)
-
-
-def _bits(words: U64) -> U8:
-    """Return the bits of uint64[n, 2], least significant first: uint8[n, 128]."""
-    content = np.ascontiguousarray(words, "<u8").view(np.uint8)
-    return np.unpackbits(content, axis=1, bitorder="little")
 
 
 def _features_of_texts(
@@ -289,9 +290,10 @@ def _features_of_tokens(
 
 
 def _projected(
-    documents: Iterator[U64], counting: str, idf: Idf | None, start: int
+    documents: Iterator[U64], counting: str, idf: Idf | None, start: int, dimensions: int
 ) -> tuple[I32 | F32, I64]:
     """Return the weights and the numbers of features of documents given by their features."""
+    _check_dimensions(dimensions)
     rows, counts = [], []
     for position, features in enumerate(documents, start):
         if len(features) > FEATURES_MAX:
@@ -299,20 +301,20 @@ def _projected(
                 f"document {position} has {len(features)} features, over {FEATURES_MAX}"
             )
         features, weights = bags.units(features, counting, idf)
-        rows.append(_sum(features, weights))
+        rows.append(_sum(features, weights, dimensions))
         counts.append(len(features))
-    sums = np.array(rows, np.int64).reshape(-1, DIMENSIONS)
+    sums = np.array(rows, np.int64).reshape(-1, dimensions)
     if bags.is_whole(counting, idf):
         return sums.astype(np.int32), np.array(counts, np.int64)
     return (sums / bags.UNITS).astype(np.float32), np.array(counts, np.int64)
 
 
-def _sum(features: U64, weights: I64) -> I64:
-    """Return the sums of features' weights, int64[128]: plus where a bit is set, else minus."""
-    ones = np.zeros(DIMENSIONS, np.int64)
+def _sum(features: U64, weights: I64, dimensions: int) -> I64:
+    """Return the sums of features' weights, int64[d]: plus where a bit is set, else minus."""
+    ones = np.zeros(dimensions, np.int64)
     for first in range(0, len(features), _HASH_BATCH):
         batch = slice(first, first + _HASH_BATCH)
-        ones += weights[batch] @ _bits(features[batch]).astype(np.int64)
+        ones += weights[batch] @ bits_of(features[batch], dimensions).astype(np.int64)
     return np.asarray(2 * ones - weights.sum(), np.int64)
 
 
@@ -354,6 +356,12 @@ def _check_counting(counting: str, idf: Idf | None) -> None:
         raise ValueError(f"counting is {counting!r}, not one of {known}")
     if idf is not None:
         bags.check_idf(idf)
+
+
+def _check_dimensions(dimensions: int) -> None:
+    """Raise ValueError for a number of weights that cannot be made."""
+    if dimensions not in PROJECTED:
+        raise ValueError(f"dimensions is {dimensions}, not 128 or 256")
 
 
 def _check_seed(seed: int, vocabulary: Vocabulary | None = None) -> None:

@@ -13,6 +13,7 @@ const struct polytope_slice polytope_slices[POLYTOPE_SLICES] = {
 };
 
 uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
+uint64_t polytope_choices[POLYTOPE_TABLES_MAX / 2][2];
 
 struct polytope_orders polytope_orders;
 
@@ -32,22 +33,40 @@ static unsigned coordinate_avx512(unsigned place)
     return (row & 1) | word << 1 | (row & 2) << 1 | pair << 3 | quarter << 5;
 }
 
-static int is_turned(unsigned round, unsigned coordinate)
+static int bit_of(const uint64_t *words, unsigned coordinate)
 {
-    return polytope_signs[round][coordinate / 64] >> (coordinate & 63) & 1;
+    return words[coordinate / 64] >> (coordinate & 63) & 1;
+}
+
+/* Make the words that are not constants: those of signs first, then those of choices. */
+static void make_words(void)
+{
+    uint64_t number = 0;
+
+    for (unsigned i = 0; i < 2 * (POLYTOPE_TABLES_MAX + 1); i++)
+        polytope_signs[i / 2][i & 1] = mix_final(++number * MIX_SECOND_WORD);
+    for (unsigned i = 0; i < POLYTOPE_TABLES_MAX; i++)
+        polytope_choices[i / 2][i & 1] = mix_final(++number * MIX_SECOND_WORD);
 }
 
 void polytope_prepare(void)
 {
-    for (uint64_t i = 0; i < 2 * (POLYTOPE_TABLES_MAX + 1); i++)
-        polytope_signs[i / 2][i & 1] = mix_final((i + 1) * MIX_SECOND_WORD);
+    make_words();
     for (unsigned round = 0; round <= POLYTOPE_TABLES_MAX; round++)
         for (unsigned place = 0; place < POLYTOPE_COORDINATES; place++) {
             unsigned one = round == 0 ? place : coordinate_avx2(place);
             unsigned other = round == 0 ? place : coordinate_avx512(place);
-            polytope_orders.avx2[round][place] = is_turned(round, one) ? -1 : 1;
+            polytope_orders.avx2[round][place] = bit_of(polytope_signs[round], one) ? -1 : 1;
             polytope_orders.avx512[round][place / 32] |=
-                (uint32_t)is_turned(round, other) << place % 32;
+                (uint32_t)bit_of(polytope_signs[round], other) << place % 32;
+        }
+    for (unsigned pair = 0; pair < POLYTOPE_TABLES_MAX / 2; pair++)
+        for (unsigned place = 0; place < POLYTOPE_COORDINATES; place++) {
+            const uint64_t *words = polytope_choices[pair];
+            int one = bit_of(words, coordinate_avx2(place));
+            int other = bit_of(words, coordinate_avx512(place));
+            polytope_orders.avx2_choices[pair][place] = (int16_t)-one;
+            polytope_orders.avx512_choices[pair][place / 32] |= (uint32_t)other << place % 32;
         }
     for (unsigned place = 0; place < 32; place++)
         polytope_orders.places[place] = (uint8_t)place;
@@ -81,8 +100,8 @@ uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
 {
     uint64_t fingerprint = 0;
 
-    if (width == POLYTOPE_WIDTH_MAX) {
-        for (unsigned i = 0; i < POLYTOPE_WIDTH_MAX; i += 8)
+    if (width >= 64) {
+        for (unsigned i = 0; i < 64; i += 8)
             fingerprint |= eight_signs(vector + i, 0) << i;
         return fingerprint;
     }
@@ -93,9 +112,12 @@ uint64_t polytope_fingerprint(const uint8_t *vector, size_t width)
     return fingerprint;
 }
 
-double polytope_deviation(int32_t norm)
+double polytope_deviation(int32_t norm, size_t vector_width)
 {
-    return sqrt((double)POLYTOPE_COORDINATES * norm);
+    /* A table sees half of the coordinates of a wide vector. */
+    double seen = vector_width > POLYTOPE_HALF_WIDTH ? norm / 2.0 : norm;
+
+    return sqrt((double)POLYTOPE_COORDINATES * seen);
 }
 
 /* Return the unit of thresholds for a packed vector. */
@@ -107,7 +129,7 @@ static double deviation_of(const uint8_t *vector, size_t vector_width)
         int32_t low = 2 * (vector[i] & 15) - 15, high = 2 * (vector[i] >> 4) - 15;
         norm += low * low + high * high;
     }
-    return polytope_deviation(norm);
+    return polytope_deviation(norm, vector_width);
 }
 
 int32_t polytope_cut(double threshold, double deviation)

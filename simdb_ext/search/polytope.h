@@ -12,7 +12,8 @@
 
 enum {
     POLYTOPE_COORDINATES = 128,
-    POLYTOPE_WIDTH_MAX = POLYTOPE_COORDINATES / 2, /* bytes of a packed vector */
+    POLYTOPE_HALF_WIDTH = POLYTOPE_COORDINATES / 2, /* bytes of a packed vector of 128 weights */
+    POLYTOPE_WIDTH_MAX = 2 * POLYTOPE_HALF_WIDTH,
     POLYTOPE_TABLES_MAX = 16,
     POLYTOPE_SLICES = 4,
     POLYTOPE_CODE_BITS = 22,
@@ -37,11 +38,18 @@ extern const struct polytope_slice polytope_slices[POLYTOPE_SLICES];
    coordinate i is turned round. */
 extern uint64_t polytope_signs[POLYTOPE_TABLES_MAX + 1][2];
 
-/* What the variants read from memory: the signs of each round, in the order in which the
-   coordinates lie in the registers of a variant, and the order of chosen lanes. */
+/* Of a vector with more than 128 weights, tables 2 p and 2 p + 1 share out the coordinates: table
+   2 p sees the second half in the coordinates whose bits of row p are set, the first half in the
+   others, and table 2 p + 1 the other way round. */
+extern uint64_t polytope_choices[POLYTOPE_TABLES_MAX / 2][2];
+
+/* What the variants read from memory: the signs of each round and the choices, in the order in
+   which the coordinates lie in the registers of a variant, and the order of chosen lanes. */
 struct polytope_orders {
     _Alignas(64) int16_t avx2[POLYTOPE_TABLES_MAX + 1][POLYTOPE_COORDINATES]; /* 1 or -1 */
     uint32_t avx512[POLYTOPE_TABLES_MAX + 1][4]; /* a bit for each coordinate */
+    _Alignas(64) int16_t avx2_choices[POLYTOPE_TABLES_MAX / 2][POLYTOPE_COORDINATES]; /* -1 or 0 */
+    uint32_t avx512_choices[POLYTOPE_TABLES_MAX / 2][4];
     _Alignas(32) uint8_t places[32]; /* 0 to 31 */
     uint64_t lanes[256]; /* for each mask of lanes: the numbers of these lanes, one in each byte */
 };
@@ -58,8 +66,8 @@ unsigned polytope_slice_count(unsigned width);
 uint64_t polytope_fingerprint(const uint8_t *vector, size_t width);
 
 /* Return the standard deviation of a rotated coordinate, which is the unit of thresholds, of a
-   vector whose squared weights have this sum. */
-double polytope_deviation(int32_t norm);
+   vector of so many bytes whose squared weights have this sum. */
+double polytope_deviation(int32_t norm, size_t vector_width);
 
 /* Return what a header may cost at most under a threshold, which is at least 0. */
 int32_t polytope_cut(double threshold, double deviation);

@@ -65,48 +65,100 @@ INLINE_AVX2 void turn_signs_avx2(const __m256i *rows, __m256i *turned, size_t ro
         turned[i] = _mm256_sign_epi16(rows[i], _mm256_load_si256(signs + i));
 }
 
-/* Unpack a vector of any width into registers. */
-CPU_AVX2 static inline void unpack_avx2(const uint8_t *vector, size_t width, __m256i *rows)
+/* Turn 16 bytes into the weights of their low halves, and of their high halves. */
+INLINE_AVX2 void unpack_some_avx2(const uint8_t *vector, __m256i *low, __m256i *high)
 {
     const __m256i half = _mm256_set1_epi16(15);
+    __m256i bytes = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)vector));
+    __m256i lower = _mm256_and_si256(bytes, half), upper = _mm256_srli_epi16(bytes, 4);
 
-    if (width == POLYTOPE_WIDTH_MAX) {
-        for (int i = 0; i < 4; i++) {
-            __m256i bytes = _mm256_cvtepu8_epi16(
-                _mm_loadu_si128((const __m128i *)(vector + 16 * i)));
-            __m256i low = _mm256_and_si256(bytes, half), high = _mm256_srli_epi16(bytes, 4);
-            rows[i] = _mm256_sub_epi16(_mm256_add_epi16(low, low), half);
-            rows[i + 4] = _mm256_sub_epi16(_mm256_add_epi16(high, high), half);
-        }
+    *low = _mm256_sub_epi16(_mm256_add_epi16(lower, lower), half);
+    *high = _mm256_sub_epi16(_mm256_add_epi16(upper, upper), half);
+}
+
+/* Unpack a vector of at most 128 weights into registers. */
+CPU_AVX2 static inline void unpack_avx2(const uint8_t *vector, size_t width, __m256i *rows)
+{
+    if (width == POLYTOPE_HALF_WIDTH) {
+        for (int i = 0; i < 4; i++)
+            unpack_some_avx2(vector + 16 * i, &rows[i], &rows[i + 4]);
         return;
     }
     _Alignas(32) int16_t weights[POLYTOPE_COORDINATES];
-    unpack_scalar(vector, width, weights);
+    unpack_scalar(vector, width, weights, POLYTOPE_COORDINATES);
     for (int i = 0; i < 8; i++)
         rows[i] = _mm256_load_si256((const __m256i *)weights + i);
 }
 
-CPU_AVX2 static void rotate_avx2(const uint8_t *vector, size_t width, size_t table_count,
-                                 int16_t *rotated)
+/* Unpack a vector of more weights into the registers of both halves. */
+CPU_AVX2 static inline void unpack_wide_avx2(const uint8_t *vector, size_t width, __m256i *low,
+                                             __m256i *high)
 {
-    __m256i rows[8], first[8];
+    if (width == POLYTOPE_WIDTH_MAX) {
+        for (int i = 0; i < 8; i++)
+            unpack_some_avx2(vector + 16 * i, &low[i], &high[i]);
+        return;
+    }
+    _Alignas(32) int16_t weights[2 * POLYTOPE_COORDINATES];
+    unpack_scalar(vector, width, weights, 2 * POLYTOPE_COORDINATES);
+    memcpy(low, weights, 8 * sizeof *low);
+    memcpy(high, weights + POLYTOPE_COORDINATES, 8 * sizeof *high);
+}
 
-    unpack_avx2(vector, width, rows);
+/* The first transform with its signs. */
+INLINE_AVX2 void begin_avx2(__m256i *rows)
+{
     turn_signs_avx2(rows, rows, 0);
     butterflies_avx2(rows);
     transpose_avx2(rows);
     butterflies_avx2(rows);
     half_butterflies_avx2(rows);
-    memcpy(first, rows, sizeof first);
+}
+
+/* The signs and the transform of a table. */
+INLINE_AVX2 void finish_rotation_avx2(const __m256i *first, size_t table, int16_t *rotated)
+{
+    __m256i rows[8];
+
+    turn_signs_avx2(first, rows, table + 1);
+    butterflies_avx2(rows);
+    half_butterflies_avx2(rows);
+    transpose_avx2(rows);
+    butterflies_avx2(rows);
+    for (int i = 0; i < 8; i++)
+        _mm256_store_si256((__m256i *)rotated + 8 * table + i, rows[i]);
+}
+
+CPU_AVX2 static void rotate_wide_avx2(const uint8_t *vector, size_t width, size_t table_count,
+                                      int16_t *rotated)
+{
+    __m256i halves[2][8], chosen[8];
+
+    unpack_wide_avx2(vector, width, halves[0], halves[1]);
+    begin_avx2(halves[0]);
+    begin_avx2(halves[1]);
     for (size_t table = 0; table < table_count; table++) {
-        turn_signs_avx2(first, rows, table + 1);
-        butterflies_avx2(rows);
-        half_butterflies_avx2(rows);
-        transpose_avx2(rows);
-        butterflies_avx2(rows);
+        const __m256i *choices = (const __m256i *)polytope_orders.avx2_choices[table / 2];
+        const __m256i *usual = halves[table & 1], *other = halves[~table & 1];
         for (int i = 0; i < 8; i++)
-            _mm256_store_si256((__m256i *)rotated + 8 * table + i, rows[i]);
+            chosen[i] = _mm256_blendv_epi8(usual[i], other[i], _mm256_load_si256(choices + i));
+        finish_rotation_avx2(chosen, table, rotated);
     }
+}
+
+CPU_AVX2 static void rotate_avx2(const uint8_t *vector, size_t width, size_t table_count,
+                                 int16_t *rotated)
+{
+    __m256i first[8];
+
+    if (width > POLYTOPE_HALF_WIDTH) {
+        rotate_wide_avx2(vector, width, table_count, rotated);
+        return;
+    }
+    unpack_avx2(vector, width, first);
+    begin_avx2(first);
+    for (size_t table = 0; table < table_count; table++)
+        finish_rotation_avx2(first, table, rotated);
 }
 
 /* Return the largest of sixteen magnitudes. */

@@ -76,33 +76,49 @@ INLINE_AVX512 void turn_signs_avx512(const __m512i *rows, __m512i *turned, size_
                                           _mm512_setzero_si512(), rows[i]);
 }
 
-/* Unpack a vector of any width into registers. */
-INLINE_AVX512 void unpack_avx512(const uint8_t *vector, size_t width, __m512i *rows)
+/* Turn 32 bytes into the weights of their low halves, and of their high halves. */
+INLINE_AVX512 void unpack_some_avx512(const uint8_t *vector, __m512i *low, __m512i *high)
 {
     const __m512i half = _mm512_set1_epi16(15);
+    __m512i bytes = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)vector));
+    __m512i lower = _mm512_and_si512(bytes, half), upper = _mm512_srli_epi16(bytes, 4);
 
-    if (width == POLYTOPE_WIDTH_MAX) {
-        for (int i = 0; i < 2; i++) {
-            __m512i bytes = _mm512_cvtepu8_epi16(
-                _mm256_loadu_si256((const __m256i *)(vector + 32 * i)));
-            __m512i low = _mm512_and_si512(bytes, half), high = _mm512_srli_epi16(bytes, 4);
-            rows[i] = _mm512_sub_epi16(_mm512_add_epi16(low, low), half);
-            rows[i + 2] = _mm512_sub_epi16(_mm512_add_epi16(high, high), half);
-        }
+    *low = _mm512_sub_epi16(_mm512_add_epi16(lower, lower), half);
+    *high = _mm512_sub_epi16(_mm512_add_epi16(upper, upper), half);
+}
+
+/* Unpack a vector of at most 128 weights into registers. */
+INLINE_AVX512 void unpack_avx512(const uint8_t *vector, size_t width, __m512i *rows)
+{
+    if (width == POLYTOPE_HALF_WIDTH) {
+        for (int i = 0; i < 2; i++)
+            unpack_some_avx512(vector + 32 * i, &rows[i], &rows[i + 2]);
         return;
     }
     _Alignas(64) int16_t weights[POLYTOPE_COORDINATES];
-    unpack_scalar(vector, width, weights);
+    unpack_scalar(vector, width, weights, POLYTOPE_COORDINATES);
     for (int i = 0; i < 4; i++)
         rows[i] = _mm512_load_si512(weights + 32 * i);
 }
 
-CPU_AVX512 static void rotate_avx512(const uint8_t *vector, size_t width, size_t table_count,
-                                     int16_t *rotated)
+/* Unpack a vector of more weights into the registers of both halves. */
+INLINE_AVX512 void unpack_wide_avx512(const uint8_t *vector, size_t width, __m512i *low,
+                                      __m512i *high)
 {
-    __m512i rows[4], first[4];
+    if (width == POLYTOPE_WIDTH_MAX) {
+        for (int i = 0; i < 4; i++)
+            unpack_some_avx512(vector + 32 * i, &low[i], &high[i]);
+        return;
+    }
+    _Alignas(64) int16_t weights[2 * POLYTOPE_COORDINATES];
+    unpack_scalar(vector, width, weights, 2 * POLYTOPE_COORDINATES);
+    memcpy(low, weights, 4 * sizeof *low);
+    memcpy(high, weights + POLYTOPE_COORDINATES, 4 * sizeof *high);
+}
 
-    unpack_avx512(vector, width, rows);
+/* The first transform with its signs. */
+INLINE_AVX512 void begin_avx512(__m512i *rows)
+{
     turn_signs_avx512(rows, rows, 0);
     butterflies_avx512(rows);
     swap_quarters_avx512(rows);
@@ -110,19 +126,55 @@ CPU_AVX512 static void rotate_avx512(const uint8_t *vector, size_t width, size_t
     swap_pairs_avx512(rows);
     butterflies_avx512(rows);
     word_butterflies_avx512(rows);
-    memcpy(first, rows, sizeof first);
+}
+
+/* The signs and the transform of a table. */
+INLINE_AVX512 void finish_rotation_avx512(const __m512i *first, size_t table, int16_t *rotated)
+{
+    __m512i rows[4];
+
+    turn_signs_avx512(first, rows, table + 1);
+    /* Of the two bits of the number, the lower is exchanged after its butterfly. */
+    butterflies_avx512(rows);
+    word_butterflies_avx512(rows);
+    swap_pairs_avx512(rows);
+    butterflies_avx512(rows);
+    swap_quarters_avx512(rows);
+    butterflies_avx512(rows);
+    for (int i = 0; i < 4; i++)
+        _mm512_store_si512(rotated + POLYTOPE_COORDINATES * table + 32 * i, rows[i]);
+}
+
+CPU_AVX512 static void rotate_wide_avx512(const uint8_t *vector, size_t width,
+                                          size_t table_count, int16_t *rotated)
+{
+    __m512i halves[2][4], chosen[4];
+
+    unpack_wide_avx512(vector, width, halves[0], halves[1]);
+    begin_avx512(halves[0]);
+    begin_avx512(halves[1]);
     for (size_t table = 0; table < table_count; table++) {
-        turn_signs_avx512(first, rows, table + 1);
-        /* Of the two bits of the number, the lower is exchanged after its butterfly. */
-        butterflies_avx512(rows);
-        word_butterflies_avx512(rows);
-        swap_pairs_avx512(rows);
-        butterflies_avx512(rows);
-        swap_quarters_avx512(rows);
-        butterflies_avx512(rows);
+        const uint32_t *choices = polytope_orders.avx512_choices[table / 2];
+        const __m512i *usual = halves[table & 1], *other = halves[~table & 1];
         for (int i = 0; i < 4; i++)
-            _mm512_store_si512(rotated + POLYTOPE_COORDINATES * table + 32 * i, rows[i]);
+            chosen[i] = _mm512_mask_mov_epi16(usual[i], choices[i], other[i]);
+        finish_rotation_avx512(chosen, table, rotated);
     }
+}
+
+CPU_AVX512 static void rotate_avx512(const uint8_t *vector, size_t width, size_t table_count,
+                                     int16_t *rotated)
+{
+    __m512i first[4];
+
+    if (width > POLYTOPE_HALF_WIDTH) {
+        rotate_wide_avx512(vector, width, table_count, rotated);
+        return;
+    }
+    unpack_avx512(vector, width, first);
+    begin_avx512(first);
+    for (size_t table = 0; table < table_count; table++)
+        finish_rotation_avx512(first, table, rotated);
 }
 
 /* Return the largest of 32 magnitudes. */

@@ -41,26 +41,41 @@ static void transform_scalar(int16_t *values)
             }
 }
 
-/* Unpack a vector into 128 weights, of which those beyond its width are 0. */
-static void unpack_scalar(const uint8_t *vector, size_t width, int16_t *weights)
+/* Unpack a vector into `room` weights, of which those beyond its width are 0. */
+static void unpack_scalar(const uint8_t *vector, size_t width, int16_t *weights, size_t room)
 {
-    memset(weights, 0, POLYTOPE_COORDINATES * sizeof *weights);
+    memset(weights, 0, room * sizeof *weights);
     for (size_t i = 0; i < width; i++) {
         weights[i] = (int16_t)(2 * (vector[i] & 15) - 15);
         weights[i + width] = (int16_t)(2 * (vector[i] >> 4) - 15);
     }
 }
 
+/* Write what a table sees of both halves of a wide vector. */
+static void choose_scalar(const int16_t *halves, size_t table, int16_t *chosen)
+{
+    for (int i = 0; i < POLYTOPE_COORDINATES; i++) {
+        uint64_t half = (polytope_choices[table / 2][i / 64] >> (i & 63) ^ table) & 1;
+        chosen[i] = halves[half * POLYTOPE_COORDINATES + i];
+    }
+}
+
 static void rotate_scalar(const uint8_t *vector, size_t width, size_t table_count,
                           int16_t *rotated)
 {
-    int16_t first[POLYTOPE_COORDINATES];
+    int16_t first[2 * POLYTOPE_COORDINATES];
+    int is_wide = width > POLYTOPE_HALF_WIDTH;
 
-    unpack_scalar(vector, width, first);
-    turn_signs_scalar(first, polytope_signs[0]);
-    transform_scalar(first);
+    unpack_scalar(vector, width, first, (1 + is_wide) * POLYTOPE_COORDINATES);
+    for (int half = 0; half <= is_wide; half++) {
+        turn_signs_scalar(first + half * POLYTOPE_COORDINATES, polytope_signs[0]);
+        transform_scalar(first + half * POLYTOPE_COORDINATES);
+    }
     for (size_t table = 0; table < table_count; table++, rotated += POLYTOPE_COORDINATES) {
-        memcpy(rotated, first, sizeof first);
+        if (is_wide)
+            choose_scalar(first, table, rotated);
+        else
+            memcpy(rotated, first, POLYTOPE_COORDINATES * sizeof *rotated);
         turn_signs_scalar(rotated, polytope_signs[table + 1]);
         transform_scalar(rotated);
     }

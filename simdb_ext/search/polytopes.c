@@ -80,7 +80,7 @@ static void begin_group(struct searching *searching, size_t first)
         group->fingerprints[i] = polytope_fingerprint(query, width);
         group->tags[i] = group->fingerprints[i] << POLYTOPE_CODE_BITS >> POLYTOPE_CODE_BITS;
         group->weights[i] = search_unpack(query, width, group->unpacked[i]);
-        group->deviations[i] = polytope_deviation(group->weights[i].norm);
+        group->deviations[i] = polytope_deviation(group->weights[i].norm, width);
         group->done[i] = 0;
         if (request->parents != NULL)
             group->roots[i] = find_root(request->parents, request->members[first + i]);

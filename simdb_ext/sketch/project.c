@@ -51,7 +51,7 @@ static int is_whole(const struct sketch_settings *settings)
 static void begin(struct sketch_scratch *scratch, const struct sketch_settings *settings,
                   int64_t expected)
 {
-    memset(scratch->ones, 0, sizeof scratch->ones);
+    memset(scratch->ones, 0, (size_t)settings->dimensions * sizeof *scratch->ones);
     scratch->held = 0;
     scratch->features = 0;
     scratch->counted = 0;
@@ -59,7 +59,7 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
     scratch->is_full = 0;
     scratch->total = 0;
     if (!is_whole(settings))
-        memset(scratch->sums, 0, sizeof scratch->sums);
+        memset(scratch->sums, 0, (size_t)settings->dimensions * sizeof *scratch->sums);
     if (is_bagged(settings))
         sketch_bag_clear(&scratch->bag, expected);
     if (settings->counting == SKETCH_BINARY)
@@ -68,11 +68,45 @@ static void begin(struct sketch_scratch *scratch, const struct sketch_settings *
         minima_begin(&scratch->minima, settings->family);
 }
 
+static int is_wide(const struct sketch_settings *settings)
+{
+    return settings->dimensions > SKETCH_DIMENSIONS;
+}
+
+/* Make the further words of features from `start` on, of some of `count`; return of how many. */
+static int64_t make_further(struct sketch_scratch *scratch, const uint64_t *first, int64_t start,
+                            int64_t count)
+{
+    int64_t some = count - start < SKETCH_FURTHER ? count - start : SKETCH_FURTHER;
+
+    sketch_operations->further(first + start, some, scratch->third, scratch->fourth);
+    return some;
+}
+
+/* Add features that weigh 1 each. */
+static void add_ones(struct sketch_scratch *scratch, const struct sketch_settings *settings,
+                     int64_t count)
+{
+    sketch_operations->counts(scratch->first, scratch->second, count, scratch->ones);
+    if (is_wide(settings))
+        for (int64_t i = 0, some; i < count; i += some) {
+            some = make_further(scratch, scratch->first, i, count);
+            sketch_operations->counts(scratch->third, scratch->fourth, some,
+                                      scratch->ones + SKETCH_DIMENSIONS);
+        }
+}
+
 /* Add features with the weights scratch->units. */
-static void add_units(struct sketch_scratch *scratch, const uint64_t *first,
-                      const uint64_t *second, int64_t count)
+static void add_units(struct sketch_scratch *scratch, const struct sketch_settings *settings,
+                      const uint64_t *first, const uint64_t *second, int64_t count)
 {
     sketch_operations->units(first, second, scratch->units, count, scratch->sums);
+    if (is_wide(settings))
+        for (int64_t i = 0, some; i < count; i += some) {
+            some = make_further(scratch, first, i, count);
+            sketch_operations->units(scratch->third, scratch->fourth, scratch->units + i, some,
+                                     scratch->sums + SKETCH_DIMENSIONS);
+        }
     for (int64_t i = 0; i < count; i++)
         scratch->total += scratch->units[i];
 }
@@ -97,10 +131,10 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
         minima_add(&sketch_operations->minima, &scratch->minima, settings->family, first,
                    count);
     } else if (settings->idf == NULL) {
-        sketch_operations->counts(first, second, count, scratch->ones);
+        add_ones(scratch, settings, count);
     } else {
         sketch_operations->idf(settings->idf, first, count, scratch->units);
-        add_units(scratch, first, second, count);
+        add_units(scratch, settings, first, second, count);
     }
 }
 
@@ -147,17 +181,23 @@ static void add_bag(struct sketch_scratch *scratch, const struct sketch_settings
     for (int64_t i = 0, count; i < bag->count; i += count) {
         count = bag->count - i < SKETCH_WINDOW ? bag->count - i : SKETCH_WINDOW;
         weigh_bag(scratch, i, count, settings);
-        add_units(scratch, bag->first + i, bag->second + i, count);
+        add_units(scratch, settings, bag->first + i, bag->second + i, count);
     }
 }
 
-static void write_weights(const struct sketch_scratch *scratch, int32_t *whole, float *weights)
+/* Write the weights of document `at`. */
+static void write_weights(const struct sketch_scratch *scratch,
+                          const struct sketch_settings *settings, int64_t at, void *weights)
 {
-    for (int j = 0; j < SKETCH_DIMENSIONS; j++)
-        if (whole != NULL)
+    int32_t *whole = (int32_t *)weights + settings->dimensions * at;
+    float *floats = (float *)weights + settings->dimensions * at;
+
+    if (is_whole(settings))
+        for (int j = 0; j < settings->dimensions; j++)
             whole[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->counted);
-        else
-            weights[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
+    else
+        for (int j = 0; j < settings->dimensions; j++)
+            floats[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
 }
 
 /* Write the signature of a document; without features all its bits are set. */
@@ -176,8 +216,6 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
                                   const struct sketch_settings *settings, int64_t at,
                                   void *weights, int64_t *features)
 {
-    int is_int = is_whole(settings);
-
     if (scratch->features == 0 && scratch->held > 0)
         count_features(scratch, (int)scratch->held, settings);
     if (settings->counting == SKETCH_BINARY)
@@ -201,8 +239,7 @@ static enum sketch_outcome finish(struct sketch_scratch *scratch,
     }
     if (is_bagged(settings))
         add_bag(scratch, settings);
-    write_weights(scratch, is_int ? (int32_t *)weights + SKETCH_DIMENSIONS * at : NULL,
-                  is_int ? NULL : (float *)weights + SKETCH_DIMENSIONS * at);
+    write_weights(scratch, settings, at, weights);
     return SKETCH_DONE;
 }
 

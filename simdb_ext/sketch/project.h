@@ -18,10 +18,10 @@ void sketch_project_begin(void);
 
 /* Write weights and numbers of features of the texts whose number of features is given as negative,
    up to the first text with an error; `done` becomes the number of texts before it.
-   `sketch_tokens_begin` has prepared `scratch`.  Weights are [count][128], int32 for SKETCH_TF and
-   SKETCH_BINARY without idf, else float.  A text with unknown tokens, which `scratch` then holds,
-   keeps a negative number.  With SKETCH_COLLECT the features of the last text stay in the bag, and
-   there are no weights.  With SKETCH_MINHASH weights are signatures, uint32
+   `sketch_tokens_begin` has prepared `scratch`.  Weights are [count][settings->dimensions], int32
+   for SKETCH_TF and SKETCH_BINARY without idf, else float.  A text with unknown tokens, which
+   `scratch` then holds, keeps a negative number.  With SKETCH_COLLECT the features of the last text
+   stay in the bag, and there are no weights.  With SKETCH_MINHASH weights are signatures, uint32
    [count][family->count]. */
 enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_t count,
                                          const struct sketch_settings *settings,

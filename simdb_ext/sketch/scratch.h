@@ -26,6 +26,9 @@
    window. */
 #define SKETCH_HELD (SKETCH_WINDOW + 1 + SKETCH_SHINGLE_MAX)
 
+/* Features whose further words are made at a time. */
+#define SKETCH_FURTHER 1024
+
 /* More entries than any way to cut text may overwrite. */
 #define SKETCH_SLACK (WORDS_SLACK + CUT_SLACK + FOLD_SLACK)
 
@@ -43,6 +46,7 @@ struct sketch_settings {
     int is_lowercase;
     int is_replaced; /* lone surrogates are replaced by '?'; else they are an error */
     enum sketch_counting counting;
+    int dimensions; /* weights of a document: SKETCH_DIMENSIONS or SKETCH_DIMENSIONS_MAX */
     const struct sketch_vocabulary *vocabulary; /* or NULL */
     const struct sketch_idf *idf;               /* or NULL */
     const struct minima_family *family;         /* for SKETCH_MINHASH */
@@ -57,8 +61,10 @@ struct sketch_scratch {
     uint64_t second[SKETCH_HELD + SHINGLES_SLACK];
     uint32_t units[SKETCH_HELD];
     uint64_t letters[128][2]; /* hash of the token of each ASCII character */
-    uint32_t ones[SKETCH_DIMENSIONS];
-    uint64_t sums[SKETCH_DIMENSIONS]; /* used if weights are not all 1 */
+    uint64_t third[SKETCH_FURTHER]; /* further words of some features, for more weights */
+    uint64_t fourth[SKETCH_FURTHER];
+    uint32_t ones[SKETCH_DIMENSIONS_MAX];
+    uint64_t sums[SKETCH_DIMENSIONS_MAX]; /* used if weights are not all 1 */
     uint64_t total;
     int64_t held;
     int64_t features; /* occurrences of features */

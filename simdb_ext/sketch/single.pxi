@@ -66,13 +66,14 @@ cdef class TextFingerprinter(SingleText):
         self, *, unit, shingle, lowercase, seed, counting, vocabulary, idf, dimensions, width
     ):
         check_counting(counting)
-        if dimensions not in (64, SKETCH_DIMENSIONS):
-            raise ValueError(f"dimensions is {dimensions}, not 64 or 128")
+        if dimensions not in QUANTISED_DIMENSIONS:
+            raise ValueError(f"dimensions is {dimensions}, not 64, 128 or 256")
         if width not in (0, dimensions // 2):
             raise ValueError(f"width is {width}, not 0 or {dimensions // 2}")
         self.settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
             "counting": counting, "vocabulary": vocabulary, "idf": idf,
+            "dimensions": max(dimensions, SKETCH_DIMENSIONS),
         }
         self.dimensions = dimensions
         self.width = width
@@ -84,8 +85,8 @@ cdef class TextFingerprinter(SingleText):
     def sketch(self, text, bint replace, start, bint is_query):
         """Return bits uint64[1], vectors uint8[1, width], levels or None, number of features."""
         cdef Working call = self.take(replace)
-        cdef int32_t weights[SKETCH_DIMENSIONS]
-        cdef uint8_t vector[SKETCH_DIMENSIONS]
+        cdef int32_t weights[SKETCH_DIMENSIONS_MAX]
+        cdef uint8_t vector[SKETCH_DIMENSIONS_MAX]
         cdef uint8_t levels[64]
         cdef uint64_t bits
         cdef int64_t features = self.project(call, text, start, weights)
@@ -111,9 +112,9 @@ cdef class TextFingerprinter(SingleText):
     def weigh(self, text, bint replace, start):
         """Return bits, an int, and weights float32[dimensions] of one text."""
         cdef Working call = self.take(replace)
-        cdef int32_t weights[SKETCH_DIMENSIONS]
-        cdef float floats[SKETCH_DIMENSIONS]
-        cdef uint8_t vector[SKETCH_DIMENSIONS]
+        cdef int32_t weights[SKETCH_DIMENSIONS_MAX]
+        cdef float floats[SKETCH_DIMENSIONS_MAX]
+        cdef uint8_t vector[SKETCH_DIMENSIONS_MAX]
         cdef uint64_t bits
         cdef int i
         self.project(call, text, start, weights)

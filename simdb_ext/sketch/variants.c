@@ -1,6 +1,9 @@
 #include "variants.h"
 
 #include "cpu.h"
+#include "hash/further_avx2.h"
+#include "hash/further_avx512.h"
+#include "hash/further_scalar.h"
 #include "hash/murmur_avx2.h"
 #include "hash/murmur_avx512.h"
 #include "hash/murmur_scalar.h"
@@ -50,6 +53,7 @@ static const struct sketch_operations scalar = {
     .fold = fold_scalar,
     .hash = hash_scalar,
     .shingles = shingles_scalar,
+    .further = further_scalar,
     .counts = counts_scalar,
     .units = units_scalar,
     .idf = idf_scalar,
@@ -73,6 +77,7 @@ static const struct sketch_operations avx2 = {
     .fold = fold_scalar,
     .hash = hash_avx2,
     .shingles = shingles_avx2,
+    .further = further_avx2,
     .counts = counts_avx2,
     .units = units_avx2,
     .idf = idf_scalar,
@@ -93,6 +98,7 @@ static const struct sketch_operations avx512 = {
     .fold = fold_avx512,
     .hash = hash_avx512,
     .shingles = shingles_avx512,
+    .further = further_avx512,
     .counts = counts_avx512,
     .units = units_avx512,
     .idf = idf_avx512,

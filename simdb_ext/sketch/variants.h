@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "hash/further.h"
 #include "hash/murmur.h"
 #include "hash/shingles.h"
 #include "minhash/agree.h"
@@ -35,6 +36,7 @@ struct sketch_operations {
 
     sketch_hash_function *hash;
     sketch_shingles_function *shingles;
+    sketch_further_function *further;
 
     sketch_counts_function *counts;
     sketch_units_function *units;

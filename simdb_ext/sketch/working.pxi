@@ -18,7 +18,10 @@ cdef class Working:
     cdef Vocabulary vocabulary
     cdef object owners
 
-    def __cinit__(self, unit, shingle, lowercase, seed, replace, counting, vocabulary, idf):
+    def __cinit__(
+        self, unit, shingle, lowercase, seed, replace, counting, vocabulary, idf,
+        dimensions=SKETCH_DIMENSIONS
+    ):
         self.settings.unit = <sketch_unit><int>checked_name("unit", unit, UNITS)
         self.settings.shingle = checked_shingle(shingle)
         self.settings.seed = checked_seed(seed)
@@ -27,6 +30,7 @@ cdef class Working:
         self.settings.counting = <sketch_counting><int>checked_name(
             "counting", counting, COUNTINGS
         )
+        self.settings.dimensions = checked_dimensions(dimensions)
         self.scratch = <sketch_scratch *>malloc(sizeof(sketch_scratch))
         if self.scratch == NULL:
             raise MemoryError()

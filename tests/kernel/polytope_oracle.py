@@ -23,8 +23,14 @@ def mixed(word):
 @cache
 def signs(turn):
     """Return the 128 signs of one turn: 0 for all tables, then one for each table."""
-    words = [mixed((2 * turn + half + 1) * 0x9E3779B97F4A7C15 & MASK) for half in (0, 1)]
-    return [-1 if words[i // 64] >> i % 64 & 1 else 1 for i in range(128)]
+    return [-1 if bit else 1 for bit in drawn_bits(turn)]
+
+
+@cache
+def drawn_bits(row):
+    """Return 128 bits of the words that are drawn: rows 0 .. 16 are signs, 17 .. 24 choices."""
+    words = [mixed((2 * row + half + 1) * 0x9E3779B97F4A7C15 & MASK) for half in (0, 1)]
+    return [words[i // 64] >> i % 64 & 1 for i in range(128)]
 
 
 def transformed(values):
@@ -41,8 +47,15 @@ def transformed(values):
 def rotated(vector, table):
     """Return a packed vector, given as bytes, as the table sees it."""
     weights = search_oracle.unpacked(vector)
-    padded = weights + [0] * (128 - len(weights))
-    first = transformed([s * x for s, x in zip(signs(0), padded, strict=True)])
+    halves = 1 if len(weights) <= 128 else 2
+    padded = weights + [0] * (128 * halves - len(weights))
+    first = transformed([s * x for s, x in zip(signs(0), padded[:128], strict=True)])
+    if halves == 2:
+        second = transformed([s * x for s, x in zip(signs(0), padded[128:], strict=True)])
+        choices = drawn_bits(17 + table // 2)
+        is_odd = table % 2 == 1
+        first = [b if bit != is_odd else a
+                 for a, b, bit in zip(first, second, choices, strict=True)]  # fmt: skip
     return transformed([s * y for s, y in zip(signs(table + 1), first, strict=True)])
 
 
@@ -93,7 +106,8 @@ def cost(vector, table, header, width):
 
 def deviation(vector):
     """Return the standard deviation of a rotated coordinate."""
-    return math.sqrt(128.0 * sum(weight**2 for weight in search_oracle.unpacked(vector)))
+    norm = sum(weight**2 for weight in search_oracle.unpacked(vector))
+    return math.sqrt(128.0 * norm / (1 if len(vector) <= 64 else 2))
 
 
 def cut_of(vector, threshold):

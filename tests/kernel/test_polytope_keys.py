@@ -7,12 +7,19 @@ import polytope_oracle as oracle
 import pytest
 import search_oracle
 
-VECTOR_WIDTHS = (1, 2, 7, 31, 32, 33, 63, 64)
+from simdb.vector_form import pack
+
+VECTOR_WIDTHS = (1, 2, 7, 31, 32, 33, 63, 64, 65, 96, 127, 128)
 # Keys as databases have stored them.
 GOLDEN = [
     [0xB7272A9AC27B09EC, 0xCBFBA6F21ACA6B29, 0xFABE6096D25B496D],
     [0xEEB3EA9AC27B09EC, 0xED0AEEF21ACA6B29, 0x20E25C96D25B496D],
     [0x5EDB2E9AC27B09EC, 0x47F5C6F21ACA6B29, 0xEC93D096D25B496D],
+]
+WIDE_GOLDEN = [
+    [0x88E2669AC27B09EC, 0x14B9CC96D25B496D, 0x2471CD94D613D84F],
+    [0x7810DA9AC27B09EC, 0xB2257096D25B496D, 0xA0BB0594D613D84F],
+    [0xAAA3869AC27B09EC, 0x37434096D25B496D, 0x372D4194D613D84F],
 ]
 
 
@@ -33,6 +40,20 @@ def level_vector():
     return signs[:64] | signs[64:] << 4
 
 
+def concentrated(table, size):
+    """Make a vector of 256 weights -`size` or `size` that this table turns to coordinate 5."""
+    wanted = oracle.transformed([int(place == 5) for place in range(128)])
+    seen = [sign * value for sign, value in zip(oracle.signs(table + 1), wanted, strict=True)]
+    choices = [bit != table % 2 for bit in oracle.drawn_bits(17 + table // 2)]
+    halves = []
+    for half in (False, True):
+        kept = [value if bit == half else 0 for value, bit in zip(seen, choices, strict=True)]
+        before = oracle.transformed(kept)
+        signs = [sign * value for sign, value in zip(oracle.signs(0), before, strict=True)]
+        halves += [size if value >= 0 else -size for value in signs]
+    return pack(np.array(halves, np.int8))
+
+
 @pytest.mark.parametrize("width", VECTOR_WIDTHS)
 def test_a_key_is_the_code_and_the_low_bits_of_the_fingerprint(search, width):
     vectors = near_vectors(width, 70, width)
@@ -51,6 +72,29 @@ def test_the_keys_of_stored_tables_never_change(search):
     keys = search.polytope_keys(vectors, 3)
 
     assert keys.tolist() == GOLDEN
+
+
+def test_the_keys_of_stored_tables_of_256_weights_never_change(search):
+    vectors = (np.arange(384).reshape(3, 128) * 37 % 251).astype(np.uint8)
+
+    keys = search.polytope_keys(vectors, 3)
+
+    assert keys.tolist() == WIDE_GOLDEN
+
+
+@pytest.mark.parametrize("table_count", [2, 16])
+def test_the_largest_possible_coordinate_fits(search, table_count):
+    """All weights as large as they can be, so that one rotated coordinate has them all."""
+    size, tables = 15, range(table_count)
+    vectors = np.stack([concentrated(table, size) for table in tables])
+
+    keys = search.polytope_keys(vectors, table_count)
+
+    largest = [max(map(abs, oracle.rotated(vectors[t].tobytes(), t))) for t in tables]
+    assert min(largest) > 2**13
+    assert keys.tolist() == [
+        [oracle.key(vector.tobytes(), table) for vector in vectors] for table in tables
+    ]
 
 
 def test_vectors_at_any_address_have_the_same_keys(search):
@@ -86,7 +130,7 @@ def test_of_equally_large_coordinates_the_first_is_the_vertex(search):
 
 
 @pytest.mark.parametrize("width", oracle.WIDTHS)
-@pytest.mark.parametrize("vector_width", [5, 32, 64])
+@pytest.mark.parametrize("vector_width", [5, 32, 64, 128])
 def test_the_cost_is_the_least_threshold_that_reaches(search, width, vector_width):
     left, right = np.split(near_vectors(width, 40, vector_width), 2)
 
@@ -206,7 +250,7 @@ def test_a_query_never_looks_up_too_many_headers(search, width, threshold):
 def test_wrong_arguments_are_refused(search):
     vectors = near_vectors(10, 4, 64)
 
-    for bad in (vectors.astype(np.int8), vectors.ravel(), np.zeros((2, 65), np.uint8),
+    for bad in (vectors.astype(np.int8), vectors.ravel(), np.zeros((2, 129), np.uint8),
                 np.zeros((2, 0), np.uint8), vectors[:, ::2], vectors.tolist()):  # fmt: skip
         with pytest.raises((ValueError, TypeError)):
             search.polytope_keys(bad, 2)

@@ -50,9 +50,10 @@ def search_case(widths, vector_width=64, count=90):
     )
 
 
+@pytest.mark.parametrize("vector_width", [64, 128])
 @pytest.mark.parametrize("widths", WIDTHS, ids=str)
-def test_a_search_finds_what_a_double_loop_finds(search, widths):
-    arguments, thresholds, queries, runs, recent = search_case(widths)
+def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
+    arguments, thresholds, queries, runs, recent = search_case(widths, vector_width)
     dead = {ordinal for run in runs for ordinal in run[1][::5]} | set(recent[1][::4])
     marks = bitmap(np.array(sorted(dead)), 300)
     after = np.arange(len(queries), dtype=np.uint32) * 13
@@ -321,7 +322,7 @@ def test_wrong_arguments_are_refused(search):
 
     for width, runs, delta, windows in (
         (0, [columns], NOTHING, None),
-        (65, [columns], NOTHING, None),
+        (129, [columns], NOTHING, None),
         (32, [columns], NOTHING, None),
         (64, [columns, columns[:2]], NOTHING, None),
         (64, [[]], NOTHING, None),

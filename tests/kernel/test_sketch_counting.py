@@ -9,7 +9,7 @@ from typing import Any
 import mmh3
 import numpy as np
 import pytest
-from test_sketch_text import OPTIONS, fmix64, random_texts, rotate, tokens_of
+from test_sketch_text import MASK, OPTIONS, fmix64, random_texts, rotate, tokens_of
 
 from simdb.idf import IdfTable, directory_bits
 from simdb.numpy_kernel import sketch as fallback
@@ -65,12 +65,18 @@ def hashes_of(tokens: list[bytes], shingle: int) -> list[tuple[int, int]]:
     return features
 
 
-def weights_of(weights: dict[tuple[int, int], int]) -> list[float]:
+def further_words(first: int) -> list[int]:
+    """Return the third and the fourth word of a feature."""
+    return [fmix64(first ^ k * 0x9E3779B97F4A7C15 & MASK) for k in (2, 3)]
+
+
+def weights_of(weights: dict[tuple[int, int], int], dimensions: int = 128) -> list[float]:
     """Compute Algorithm 1 for features with these weights in units."""
-    sums = [0] * 128
+    sums = [0] * dimensions
     for feature, units in weights.items():
-        for j in range(128):
-            sums[j] += units if feature[j // 64] >> j % 64 & 1 else -units
+        words = [*feature, *further_words(feature[0])]
+        for j in range(dimensions):
+            sums[j] += units if words[j // 64] >> j % 64 & 1 else -units
     return [float(np.float32(total / UNITS)) for total in sums]
 
 
@@ -94,10 +100,11 @@ def as_arguments(table: IdfTable) -> tuple[Any, Any, int]:
     return table.entries, table.directory, table.default
 
 
+@pytest.mark.parametrize("dimensions", [128, 256])
 @pytest.mark.parametrize("counting", ["binary", "log-tf"])
 @pytest.mark.parametrize("shingle", [1, 2, 3])
-def test_features_are_counted_once_or_by_logarithm(kernel, counting, shingle):
-    options = OPTIONS | {"shingle": shingle, "counting": counting}
+def test_features_are_counted_once_or_by_logarithm(kernel, counting, shingle, dimensions):
+    options = OPTIONS | {"shingle": shingle, "counting": counting, "dimensions": dimensions}
 
     weights, features = kernel.project_texts(TEXTS, **options)
 
@@ -105,15 +112,16 @@ def test_features_are_counted_once_or_by_logarithm(kernel, counting, shingle):
     for text, row, count in zip(TEXTS, weights.tolist(), features.tolist(), strict=True):
         counts = Counter(features_of(text, shingle))
         wanted = {feature: factor(number, counting) for feature, number in counts.items()}
-        assert (row, count) == (weights_of(wanted), len(counts)), text
+        assert (row, count) == (weights_of(wanted, dimensions), len(counts)), text
 
 
+@pytest.mark.parametrize("dimensions", [128, 256])
 @pytest.mark.parametrize("counting", ["tf", "binary", "log-tf"])
 @pytest.mark.parametrize("count", [0, 1, 3, 40])
-def test_a_table_multiplies_the_counts(kernel, counting, count):
+def test_a_table_multiplies_the_counts(kernel, counting, count, dimensions):
     known = sorted({feature[0] for text in TEXTS for feature in features_of(text, 1)})[:count]
     table = {word: 1024 + 97 * at for at, word in enumerate(known)}
-    options = OPTIONS | {"shingle": 1, "counting": counting}
+    options = OPTIONS | {"shingle": 1, "counting": counting, "dimensions": dimensions}
 
     weights, features = kernel.project_texts(TEXTS, **options, idf=as_arguments(table_of(table)))
 
@@ -123,7 +131,7 @@ def test_a_table_multiplies_the_counts(kernel, counting, count):
             feature: (factor(times, counting) * table.get(feature[0], 5000) + UNITS // 2) // UNITS
             for feature, times in counts.items()
         }
-        assert row == weights_of(wanted), text
+        assert row == weights_of(wanted, dimensions), text
         assert number == (sum(counts.values()) if counting == "tf" else len(counts))
 
 
@@ -319,8 +327,12 @@ def test_what_does_not_fit_together_is_refused(kernel):
         {"idf": (entries, np.zeros(4, np.uint32), default)},
         {"idf": (entries, directory, 0)},
         {"idf": (entries, directory, 65536)},
+        {"dimensions": 64},
+        {"dimensions": 129},
     ):
-        with pytest.raises(ValueError, match=r"unit|counting|seed|entries|directory|default"):
+        with pytest.raises(
+            ValueError, match=r"unit|counting|seed|entries|directory|default|dimensions"
+        ):
             kernel.project_texts(["a"], **OPTIONS | changed)
 
 

@@ -51,13 +51,14 @@ def stems(tokens):
     return [token[:3] for token in tokens]
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 @pytest.mark.parametrize("counting", ["tf", "binary", "log-tf"])
 def test_a_fingerprint_is_that_of_the_batch(kernel, counting, dimensions):
     width = dimensions // 2
     weights, features = kernel.batch.project_texts(
-        TEXTS, replace=False, start=0, counting=counting, **SETTINGS
-    )
+        TEXTS, replace=False, start=0, counting=counting, dimensions=max(dimensions, 128),
+        **SETTINGS,
+    )  # fmt: skip
     weights = np.ascontiguousarray(weights[:, :dimensions])
     bits, vectors = kernel.batch.quantise(weights)
     levels = kernel.levels(weights)
@@ -75,16 +76,17 @@ def test_a_fingerprint_is_that_of_the_batch(kernel, counting, dimensions):
         assert maker.sketch(text, False, 0, False)[2] is None
 
 
+@pytest.mark.parametrize("dimensions", [128, 256])
 @pytest.mark.parametrize("counting", ["tf", "log-tf"])
-def test_weights_are_those_of_the_batch(kernel, counting):
+def test_weights_are_those_of_the_batch(kernel, counting, dimensions):
     weights, _ = kernel.batch.project_texts(
-        TEXTS, replace=False, start=0, counting=counting, **SETTINGS
+        TEXTS, replace=False, start=0, counting=counting, dimensions=dimensions, **SETTINGS
     )
     floats = weights.astype(np.float32)
     bits, _ = kernel.batch.quantise(floats)
 
     maker = kernel.single.TextFingerprinter(
-        counting=counting, idf=None, dimensions=128, width=0, **SETTINGS
+        counting=counting, idf=None, dimensions=dimensions, width=0, **SETTINGS
     )
 
     for at, text in enumerate(TEXTS):

@@ -31,11 +31,12 @@ def fmix64(word: int) -> int:
     return word ^ word >> 33
 
 
-def projection(hashes: list[int], weights: list[float]) -> list[float]:
-    sums = [0.0] * 128
+def projection(hashes: list[int], weights: list[float], dimensions: int) -> list[float]:
+    sums = [0.0] * dimensions
     for hash_, weight in zip(hashes, weights, strict=True):
-        words = hash_, fmix64(hash_ ^ 0x9E3779B97F4A7C15)
-        for j in range(128):
+        others = [fmix64(hash_ ^ k * 0x9E3779B97F4A7C15 & MASK) for k in (1, 2, 3)]
+        words = [hash_, *others]
+        for j in range(dimensions):
             sums[j] += weight if words[j // 64] >> j % 64 & 1 else -weight
     return [float(np.float32(total)) for total in sums]
 
@@ -72,8 +73,9 @@ def assert_quantises(kernel: Any, weights: Any) -> None:
     assert found == [quantisation(row) for row in weights.tolist()]
 
 
+@pytest.mark.parametrize("dimensions", [128, 256])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_features_are_summed_in_order(kernel: Any, weighted: bool) -> None:
+def test_features_are_summed_in_order(kernel: Any, weighted: bool, dimensions: int) -> None:
     chance = random.Random(11)
     counts = [0, 1, 2, 7, 8, 9, 63, 64, 65, 300]
     offsets = np.cumsum([3, *counts])
@@ -83,12 +85,14 @@ def test_features_are_summed_in_order(kernel: Any, weighted: bool) -> None:
 
     projected = kernel.project_features(
         unaligned(offsets), unaligned(np.array(hashes, np.uint64)),
-        unaligned(given) if weighted else None,
+        unaligned(given) if weighted else None, dimensions=dimensions,
     )  # fmt: skip
 
     used = given.tolist() if weighted else [1.0] * len(hashes)
     bounds = pairwise(offsets)
-    wanted = [projection(hashes[start:stop], used[start:stop]) for start, stop in bounds]
+    wanted = [
+        projection(hashes[start:stop], used[start:stop], dimensions) for start, stop in bounds
+    ]
     assert projected.dtype == np.float32
     assert projected.tolist() == wanted
 
@@ -135,9 +139,18 @@ def test_no_features_weigh_nothing(kernel: Any) -> None:
 
     assert not kernel.project_features(offsets, hashes, None).any()
     assert kernel.project_features(offsets[:1], hashes, None).shape == (0, 128)
+    assert kernel.project_features(offsets, hashes, None, dimensions=256).shape == (2, 256)
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [0, 64, 100, 257])
+def test_other_numbers_of_weights_are_refused(kernel: Any, dimensions: int) -> None:
+    offsets, hashes = np.zeros(3, np.int64), np.zeros(0, np.uint64)
+
+    with pytest.raises(ValueError, match=f"dimensions is {dimensions}, not 128 or 256"):
+        kernel.project_features(offsets, hashes, None, dimensions=dimensions)
+
+
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 63, 64, 65])
 def test_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int, count: int) -> None:
     chance = np.random.default_rng(count)
@@ -147,7 +160,7 @@ def test_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int, c
     assert_quantises(kernel, unaligned(weights.astype(np.int32)))
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_extreme_weights_are_quantised_by_the_definition(kernel: Any, dimensions: int) -> None:
     values = [0.0, -0.0, 1e-45, -1e-45, 3.4e38, -3.4e38, 1.0, -1.0]
     rows = np.repeat(np.array(values, np.float32)[:, None], dimensions, axis=1)
@@ -160,7 +173,7 @@ def test_extreme_weights_are_quantised_by_the_definition(kernel: Any, dimensions
     assert_quantises(kernel, np.repeat(integers[:, None], dimensions, axis=1))
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_weights_at_the_limits_of_words_are_quantised_alike(kernel: Any, dimensions: int) -> None:
     limits = [8191, 8192, 32767, 32768, 65535, 65536, 65537, 2**23, 2**30]
     values = np.array([*limits, *(-limit for limit in limits)], np.int32)

@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
+/* The weights of the two words of a feature, and of all four. */
 #define SKETCH_DIMENSIONS 128
+#define SKETCH_DIMENSIONS_MAX (2 * SKETCH_DIMENSIONS)
 
 /* Add 1 to ones[j] for every i with bit j of first[i] set, and to ones[64 + j] for every i with bit
    j of second[i] set. */

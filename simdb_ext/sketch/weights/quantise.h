@@ -10,8 +10,9 @@
    scale) + 8)) with scale = 1 / (0.335 sqrt(s / dimensions)), or 0 if s = 0; s is the sum of
    squares, added in order.
 
-   Weights are int32, or float if `is_float`, [count][dimensions]; dimensions is 64 or 128.  Return
-   the first row whose s is not finite, or -1; that row and the rows after it are not written. */
+   Weights are int32, or float if `is_float`, [count][dimensions]; dimensions is 64, 128 or 256.
+   Return the first row whose s is not finite, or -1; that row and the rows after it are not
+   written. */
 typedef int64_t sketch_quantise_function(const void *weights, int is_float, int64_t count,
                                          int dimensions, uint64_t *fingerprints,
                                          uint8_t *vectors);

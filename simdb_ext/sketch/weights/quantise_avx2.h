@@ -9,7 +9,7 @@
 
 #if CPU_X86
 
-/* With weights below this, 32 bits hold the sum of the squares of 16 of 128 weights. */
+/* With weights below this, 32 bits hold the sum of the squares of 32 of 256 weights. */
 #define QUANTISE_SMALL 8192
 
 /* Return the sum of squares of whole weights; of small ones every order gives the same sum. */
@@ -74,7 +74,7 @@ CPU_AVX2 QUANTISE_INLINE void quantise_row_avx2(const void *weights, int is_floa
 {
     const __m256i middle = _mm256_set1_epi8(8);
     const int width = dimensions / 2;
-    __m256i values[4];
+    __m256i values[8];
 
     for (int i = 0; i < dimensions / 32; i++)
         values[i] = quantise_32(weights, is_float, place + 32 * i, _mm256_set1_pd(scale));
@@ -120,11 +120,15 @@ CPU_AVX2 static int64_t quantise_avx2(const void *weights, int is_float, int64_t
 {
     if (is_float && dimensions == 64)
         return quantise_rows_avx2(weights, 1, count, 64, fingerprints, vectors);
-    if (is_float)
+    if (is_float && dimensions == 128)
         return quantise_rows_avx2(weights, 1, count, 128, fingerprints, vectors);
+    if (is_float)
+        return quantise_rows_avx2(weights, 1, count, 256, fingerprints, vectors);
     if (dimensions == 64)
         return quantise_rows_avx2(weights, 0, count, 64, fingerprints, vectors);
-    return quantise_rows_avx2(weights, 0, count, 128, fingerprints, vectors);
+    if (dimensions == 128)
+        return quantise_rows_avx2(weights, 0, count, 128, fingerprints, vectors);
+    return quantise_rows_avx2(weights, 0, count, 256, fingerprints, vectors);
 }
 
 #endif

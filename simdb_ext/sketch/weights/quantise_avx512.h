@@ -77,7 +77,7 @@ CPU_AVX512 QUANTISE_INLINE __m512i quantise_64(const void *weights, int is_float
     return _mm512_max_epi8(_mm512_min_epi8(all, _mm512_set1_epi8(7)), _mm512_set1_epi8(-8));
 }
 
-/* Quantise one row of 64 or 128 weights; the first half of the dimensions fills the low half
+/* Quantise one row of 64, 128 or 256 weights; the first half of the dimensions fills the low half
    bytes. */
 CPU_AVX512 QUANTISE_INLINE void quantise_row(const void *weights, int is_float, int64_t place,
                                              int dimensions, double scale, uint64_t *fingerprint,
@@ -95,9 +95,15 @@ CPU_AVX512 QUANTISE_INLINE void quantise_row(const void *weights, int is_float, 
             _mm256_or_si256(_mm512_castsi512_si256(values), _mm256_slli_epi16(high, 4)));
         return;
     }
-    __m512i high = quantise_64(weights, is_float, place + 64, _mm512_set1_pd(scale));
-    high = _mm512_slli_epi16(_mm512_add_epi8(high, middle), 4);
-    _mm512_storeu_si512(vector, _mm512_or_si512(values, high));
+    for (int i = 0; i < dimensions / 2; i += 64) {
+        if (i > 0)
+            values = _mm512_add_epi8(
+                quantise_64(weights, is_float, place + i, _mm512_set1_pd(scale)), middle);
+        __m512i high = quantise_64(weights, is_float, place + dimensions / 2 + i,
+                                   _mm512_set1_pd(scale));
+        high = _mm512_slli_epi16(_mm512_add_epi8(high, middle), 4);
+        _mm512_storeu_si512(vector + i, _mm512_or_si512(values, high));
+    }
 }
 
 CPU_AVX512 QUANTISE_INLINE int64_t quantise_rows_avx512(const void *weights, int is_float,
@@ -130,11 +136,15 @@ CPU_AVX512 static int64_t quantise_avx512(const void *weights, int is_float, int
 {
     if (is_float && dimensions == 64)
         return quantise_rows_avx512(weights, 1, count, 64, fingerprints, vectors);
-    if (is_float)
+    if (is_float && dimensions == 128)
         return quantise_rows_avx512(weights, 1, count, 128, fingerprints, vectors);
+    if (is_float)
+        return quantise_rows_avx512(weights, 1, count, 256, fingerprints, vectors);
     if (dimensions == 64)
         return quantise_rows_avx512(weights, 0, count, 64, fingerprints, vectors);
-    return quantise_rows_avx512(weights, 0, count, 128, fingerprints, vectors);
+    if (dimensions == 128)
+        return quantise_rows_avx512(weights, 0, count, 128, fingerprints, vectors);
+    return quantise_rows_avx512(weights, 0, count, 256, fingerprints, vectors);
 }
 
 #endif

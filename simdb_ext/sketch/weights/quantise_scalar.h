@@ -83,7 +83,7 @@ QUANTISE_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t
         else
             square_rows(weights, is_float, i * dimensions, rows, dimensions, sums);
         for (int row = 0; row < rows; row++) {
-            uint8_t halves[128];
+            uint8_t halves[256];
             uint8_t *vector = vectors + (i + row) * width;
 
             if (!isfinite(sums[row]))
@@ -105,11 +105,15 @@ QUANTISE_INLINE int64_t quantise_any(const void *weights, int is_float, int64_t 
 {
     if (is_float && dimensions == 64)
         return quantise_rows(weights, 1, count, 64, fingerprints, vectors, row);
-    if (is_float)
+    if (is_float && dimensions == 128)
         return quantise_rows(weights, 1, count, 128, fingerprints, vectors, row);
+    if (is_float)
+        return quantise_rows(weights, 1, count, 256, fingerprints, vectors, row);
     if (dimensions == 64)
         return quantise_rows(weights, 0, count, 64, fingerprints, vectors, row);
-    return quantise_rows(weights, 0, count, 128, fingerprints, vectors, row);
+    if (dimensions == 128)
+        return quantise_rows(weights, 0, count, 128, fingerprints, vectors, row);
+    return quantise_rows(weights, 0, count, 256, fingerprints, vectors, row);
 }
 
 static int64_t quantise_scalar(const void *weights, int is_float, int64_t count, int dimensions,

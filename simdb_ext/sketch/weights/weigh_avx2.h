@@ -5,13 +5,13 @@
 #define SIMDB_WEIGH_AVX2_H
 
 #include "cpu.h"
-#include "mix.h"
+#include "weigh_scalar.h"
 
 #if CPU_X86
 
-/* Write the sums of bits shift .. shift + 31 of one word. */
+/* Write the sums of bits shift .. shift + 31 of one word of each hash. */
 CPU_AVX2 static void weigh_half_avx2(const uint64_t *hashes, const float *weights, int64_t count,
-                                     int is_second, int shift, float *projected)
+                                     int word, int shift, float *projected)
 {
     const __m256i top = _mm256_set1_epi64x(INT64_MIN);
     const __m256i places = _mm256_setr_epi64x(63, 62, 61, 60);
@@ -21,11 +21,11 @@ CPU_AVX2 static void weigh_half_avx2(const uint64_t *hashes, const float *weight
         sums[j] = _mm256_setzero_pd();
     for (int64_t i = 0; i < count; i++) {
         double weight = weights ? weights[i] : 1.0;
-        uint64_t bits = is_second ? mix_final(hashes[i] ^ MIX_SECOND_WORD) : hashes[i];
+        uint64_t bits = word_of(hashes[i], word);
         __m256d minus = _mm256_set1_pd(-weight);
         for (int j = 0; j < 8; j++) {
-            __m256i word = _mm256_set1_epi64x((int64_t)(bits >> (shift + 4 * j)));
-            __m256i signs = _mm256_and_si256(_mm256_sllv_epi64(word, places), top);
+            __m256i four = _mm256_set1_epi64x((int64_t)(bits >> (shift + 4 * j)));
+            __m256i signs = _mm256_and_si256(_mm256_sllv_epi64(four, places), top);
             sums[j] = _mm256_add_pd(sums[j], _mm256_xor_pd(minus, _mm256_castsi256_pd(signs)));
         }
     }
@@ -34,12 +34,12 @@ CPU_AVX2 static void weigh_half_avx2(const uint64_t *hashes, const float *weight
 }
 
 CPU_AVX2 static void weigh_avx2(const uint64_t *hashes, const float *weights, int64_t count,
-                                float *projected)
+                                int words, float *projected)
 {
-    weigh_half_avx2(hashes, weights, count, 0, 0, projected);
-    weigh_half_avx2(hashes, weights, count, 0, 32, projected);
-    weigh_half_avx2(hashes, weights, count, 1, 0, projected + 64);
-    weigh_half_avx2(hashes, weights, count, 1, 32, projected + 64);
+    for (int word = 0; word < words; word++, projected += 64) {
+        weigh_half_avx2(hashes, weights, count, word, 0, projected);
+        weigh_half_avx2(hashes, weights, count, word, 32, projected);
+    }
 }
 
 #endif

@@ -4,12 +4,12 @@
 #define SIMDB_WEIGH_AVX512_H
 
 #include "cpu.h"
-#include "mix.h"
+#include "weigh_scalar.h"
 
 #if CPU_X86
 
 CPU_AVX512 static void weigh_word_avx512(const uint64_t *hashes, const float *weights,
-                                         int64_t count, int is_second, float *projected)
+                                         int64_t count, int word, float *projected)
 {
     __m512d sums[8];
 
@@ -17,7 +17,7 @@ CPU_AVX512 static void weigh_word_avx512(const uint64_t *hashes, const float *we
         sums[j] = _mm512_setzero_pd();
     for (int64_t i = 0; i < count; i++) {
         double weight = weights ? weights[i] : 1.0;
-        uint64_t bits = is_second ? mix_final(hashes[i] ^ MIX_SECOND_WORD) : hashes[i];
+        uint64_t bits = word_of(hashes[i], word);
         __m512d plus = _mm512_set1_pd(weight), minus = _mm512_set1_pd(-weight);
         for (int j = 0; j < 8; j++)
             sums[j] = _mm512_add_pd(
@@ -28,10 +28,10 @@ CPU_AVX512 static void weigh_word_avx512(const uint64_t *hashes, const float *we
 }
 
 CPU_AVX512 static void weigh_avx512(const uint64_t *hashes, const float *weights, int64_t count,
-                                    float *projected)
+                                    int words, float *projected)
 {
-    weigh_word_avx512(hashes, weights, count, 0, projected);
-    weigh_word_avx512(hashes, weights, count, 1, projected + 64);
+    for (int word = 0; word < words; word++)
+        weigh_word_avx512(hashes, weights, count, word, projected + 64 * word);
 }
 
 #endif

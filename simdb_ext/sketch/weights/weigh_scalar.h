@@ -5,21 +5,26 @@
 
 #include "mix.h"
 
-static void weigh_scalar(const uint64_t *hashes, const float *weights, int64_t count,
+/* Return word number `word` of a feature. */
+static inline uint64_t word_of(uint64_t hash, int word)
+{
+    return word > 0 ? mix_final(hash ^ (uint64_t)word * MIX_SECOND_WORD) : hash;
+}
+
+static void weigh_scalar(const uint64_t *hashes, const float *weights, int64_t count, int words,
                          float *projected)
 {
-    double sums[128] = {0};
-
-    for (int64_t i = 0; i < count; i++) {
-        double weight = weights ? weights[i] : 1.0;
-        uint64_t second = mix_final(hashes[i] ^ MIX_SECOND_WORD);
-        for (int j = 0; j < 64; j++) {
-            sums[j] += hashes[i] >> j & 1 ? weight : -weight;
-            sums[64 + j] += second >> j & 1 ? weight : -weight;
+    for (int word = 0; word < words; word++, projected += 64) {
+        double sums[64] = {0};
+        for (int64_t i = 0; i < count; i++) {
+            double weight = weights ? weights[i] : 1.0;
+            uint64_t bits = word_of(hashes[i], word);
+            for (int j = 0; j < 64; j++)
+                sums[j] += bits >> j & 1 ? weight : -weight;
         }
+        for (int j = 0; j < 64; j++)
+            projected[j] = (float)sums[j];
     }
-    for (int j = 0; j < 128; j++)
-        projected[j] = (float)sums[j];
 }
 
 #endif
