@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
-from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import flag, instance
 from simdb.correction import corrected
 from simdb.engine import explain as explaining
@@ -23,7 +22,7 @@ from simdb.idf import IdfTable
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.minhash import Minhash
-from simdb.options import Options, Simhash
+from simdb.options import DIMENSIONS, Options, Simhash
 from simdb.plans import Plan
 from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
@@ -339,7 +338,7 @@ def _rounded(
     """Return weights as a database stores them."""
     if _is_rounded(value):
         return weights
-    columns = FINGERPRINT_BITS if len(weights) == FINGERPRINT_BITS else 2 * FINGERPRINT_BITS
+    columns = next(each for each in DIMENSIONS if each >= len(weights))
     _, vectors = kernel.quantise(widened(weights[None].astype(np.float32), columns))
     return unpack(vectors)[0, : len(weights)].astype(np.float64)
 

@@ -17,7 +17,7 @@ from simdb.minhash import Minhash
 from simdb.text_sketch import TextSketch
 from simdb.vector_form import width
 
-DIMENSIONS = (64, 128)
+DIMENSIONS = (64, 128, 256)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
@@ -57,7 +57,7 @@ class Simhash(TextSketch):
 
     `vector_length`: the length of vectors given as documents; 0 for any length.
     `seed`: the seed of the feature hash and of the projection of vectors.
-    `dimensions`: the dimensions of the volatility vector, 4 bits each: 128 or 64.
+    `dimensions`: the dimensions of the volatility vector, 4 bits each: 64, 128 or 256.
     `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
     """
 

@@ -25,6 +25,8 @@ EMPTY, BARE, WEIGHTED = 0, 1, 2
 ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
 for _states in ONE_STATE:
     _states.flags.writeable = False
+# The most weights of a document.
+WEIGHTS_MAX = 4 * FINGERPRINT_BITS
 # Ordinals are uint32, and some room must stay for rounding up.
 ORDINALS_MAX = 2**32 - 2**20
 
@@ -33,7 +35,7 @@ ORDINALS_MAX = 2**32 - 2**20
 class Fingerprint:
     """The 64 simhash bits of a document and, where known, the weights behind them.
 
-    `weights`: float32[64 .. 128], None for a ready fingerprint.  For j < 64, weight j >= 0 means
+    `weights`: float32[64 .. 256], None for a ready fingerprint.  For j < 64, weight j >= 0 means
     that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
     mean nothing, and it matches nothing.  `is_rounded`: the weights were rounded for storing, and
     similarities are corrected for that.
@@ -80,7 +82,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 128] or None."""
+    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 256] or None."""
 
     bits: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float32] | None = None
@@ -329,15 +331,15 @@ def check_bits(bits: object) -> None:
 
 
 def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
-    """Give `weights` as float32; raise InputError unless they are finite, 64 to 128 a document."""
+    """Give `weights` as float32; raise InputError unless they are finite, 64 to 256 a document."""
     try:
         array = aligned(weights, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"weights must be an array of numbers, got {describe(weights)}") from error
     width = array.shape[-1] if array.ndim == dimensions else -1
-    if not FINGERPRINT_BITS <= width <= 2 * FINGERPRINT_BITS:
+    if not FINGERPRINT_BITS <= width <= WEIGHTS_MAX:
         raise InputError(
-            f"weights must have {dimensions} dimension(s), the last of 64 to 128,"
+            f"weights must have {dimensions} dimension(s), the last of 64 to 256,"
             f" got {describe(weights)}"
         )
     if not np.isfinite(array).all():

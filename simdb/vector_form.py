@@ -33,6 +33,11 @@ def width(dimensions: int) -> int:
     return dimensions * HALF_BITS // 8
 
 
+def projected(dimensions: int) -> int:
+    """Return how many weights the kernel makes of a document of which `dimensions` are used."""
+    return max(dimensions, 2 * FINGERPRINT_BITS)
+
+
 def pack(weights: I8) -> U8:
     """Pack rounded weights, int8[..., d], odd numbers from -15 to 15, into uint8[..., d / 2]."""
     halves = ((weights + np.int8(HALF_MAX)) >> 1).astype(np.uint8)

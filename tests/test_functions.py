@@ -83,7 +83,7 @@ def test_token_lists_and_features_have_fingerprints_too():
     assert simdb.fingerprint([]).is_empty
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 @pytest.mark.parametrize("corrected", [True, False])
 def test_stored_fingerprints_are_as_similar_as_the_database_says(tmp_path, dimensions, corrected):
     sketch = simdb.Simhash(dimensions=dimensions)

@@ -74,6 +74,11 @@ def test_a_sketch_value_that_cannot_be_is_refused_by_name(name, value):
         simdb.Simhash(**{name: value})
 
 
+def test_an_impossible_number_of_weights_names_the_possible_ones():
+    with pytest.raises(simdb.OptionError, match=r"^dimensions must be one of 64, 128, 256, got"):
+        simdb.Simhash(dimensions=100)
+
+
 def test_a_shape_of_too_many_tables_says_how_many_it_makes():
     with pytest.raises(simdb.OptionError, match=r"blocks=8, leading=4 make 70 tables"):
         simdb.Options(blocks=8, leading=4)
@@ -128,7 +133,8 @@ def test_equal_options_are_the_same_and_others_are_named():
 
 
 @pytest.mark.parametrize(
-    ("dimensions", "stores", "width"), [(128, True, 64), (64, True, 32), (64, False, 0)]
+    ("dimensions", "stores", "width"),
+    [(256, True, 128), (128, True, 64), (64, True, 32), (64, False, 0)],
 )
 def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
     sketch = simdb.Simhash(dimensions=dimensions, store_volatility=stores)

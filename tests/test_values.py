@@ -20,7 +20,7 @@ def test_bits_that_are_no_64_bits_are_refused(bits):
     "weights",
     [
         np.zeros(63),
-        np.zeros(129),
+        np.zeros(257),
         np.zeros((2, 64)),
         np.array(1.0),
         "text",

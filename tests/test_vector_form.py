@@ -24,7 +24,7 @@ def test_every_byte_is_unpacked_and_packed_to_itself():
     assert np.array_equal(vector_form.unpack(every[7]), weights[7])
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_the_width_is_that_of_packed_weights(dimensions):
     packed = vector_form.pack(np.ones((3, dimensions), np.int8))
 

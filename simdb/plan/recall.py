@@ -167,12 +167,12 @@ def synthetic_pairs(
 
 
 def sampled_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> SampledPairs:
-    """Return pairs from their weights, real[n, 64 .. 128] each; the left side is the query side."""
+    """Return pairs from their weights, real[n, 64 .. 256] each; the left side is the query side."""
     return SampledPairs(fingerprints_of(left), volatility.levels(left), fingerprints_of(right))
 
 
 def stored_weights(weights: npt.NDArray[Any]) -> F64:
-    """Round weights, real[n, 64 .. 128], as a database stores them: odd numbers from -15 to 15."""
+    """Round weights, real[n, 64 .. 256], as a database stores them: odd numbers from -15 to 15."""
     _, vectors = kernel.quantise(np.ascontiguousarray(weights, np.float32))
     return unpack(vectors).astype(np.float64)
 

@@ -36,7 +36,7 @@ PROBABILITY_MIN = 1e-9
 STORED_STEP = 2.0
 # A share from at least so many differences is trusted; for larger levels the tail is exponential.
 TAIL_COUNT = 32
-# No weight of two documents of 128 weights differs by more than 2 * sqrt(128) units.
+# No weight of two documents of 256 weights differs by more than 2 * sqrt(256) units.
 _BINS = 2048
 
 U8 = npt.NDArray[np.uint8]
@@ -82,7 +82,7 @@ def fit(
 ) -> VolatilityModel:
     """Return the model of a collection, learnt from the weights of similar pairs.
 
-    `left` and `right`, real[n, 64 .. 128]: row i has the weights of one document of pair i; a pair
+    `left` and `right`, real[n, 64 .. 256]: row i has the weights of one document of pair i; a pair
     with a row of zeros is left out.  `step`: the width of the interval from which a weight was
     rounded, `STORED_STEP` for stored weights, 0 for exact ones.  InputError if no pair is left.
     """
@@ -149,7 +149,7 @@ def costs(model: VolatilityModel) -> U8:
 
 
 def levels(weights: npt.NDArray[Any]) -> U8:
-    """Return the level of each bit, uint8[n, 64], for weights real[n, 64 .. 128].
+    """Return the level of each bit, uint8[n, 64], for weights real[n, 64 .. 256].
 
     It is min(255, floor(64 |w| / s)), where s is the root mean square of all weights of the
     document; 255 if all weights are 0 (`kernel.levels`).

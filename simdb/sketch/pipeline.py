@@ -84,16 +84,21 @@ class Pipeline:
         _ = self._steps, self._vocabulary
 
     def project(
-        self, documents: Sequence[Any], kind: str, *, replace: bool, start: int
+        self, documents: Sequence[Any], kind: str, *, dimensions: int, replace: bool, start: int
     ) -> Projected:
-        """Return the weights [n, 128] of documents and their numbers of features."""
+        """Return the weights [n, dimensions] of documents and their numbers of features.
+
+        `dimensions`: 128 or 256; there are 128 if the unit is "moz".
+        """
         options = self._options
         documents, kind = self._stepped(documents, kind, replace, start)
         if options.unit == "moz":
             return self._project_moz(documents, kind, replace, start)
         project = kernel.project_tokens if kind == "tokens" else kernel.project_texts
         settings = self._settings(kind, replace, start)
-        found: Projected = project(documents, counting=options.counting, idf=self.idf, **settings)
+        found: Projected = project(
+            documents, counting=options.counting, idf=self.idf, dimensions=dimensions, **settings
+        )
         return found
 
     def count(self, documents: Sequence[Any], kind: str, *, replace: bool, start: int) -> Counted:

@@ -26,7 +26,6 @@ U64 = npt.NDArray[np.uint64]
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 
-DIMENSIONS = 128
 QUANTILES = 1 << 16
 UNITS = 1 << 12  # units of a quantile that make 1
 
@@ -35,9 +34,9 @@ ROW_BITS = 38
 
 # The increment of SplitMix64, 2**64 divided by the golden ratio.
 GOLDEN = 0x9E3779B97F4A7C15
-WORDS = DIMENSIONS // 4
+WEIGHTS_OF_WORD = 4
 
-BLOCK = 1024  # coordinates whose rows of R are made and cached together, 256 KiB
+BLOCK = 1024  # coordinates whose rows of R are made and cached together, 256 KiB of 128 weights
 CACHED_BLOCKS = 128  # rows of R for later coordinates are made again each time
 ROWS_AT_ONCE = 512
 ENTRIES_AT_ONCE = 1 << 12  # entries of sparse rows, 1 KiB each while they are multiplied
@@ -46,13 +45,14 @@ ENTRIES_AT_ONCE = 1 << 12  # entries of sparse rows, 1 KiB each while they are m
 class Projection:
     """The matrix R of one seed, with a cache of its first rows."""
 
-    def __init__(self, seed: int) -> None:
-        """Make R from `seed`, 0 .. 2**32 - 1, when its rows are needed."""
+    def __init__(self, seed: int, dimensions: int) -> None:
+        """Make R of so many columns from `seed`, 0 .. 2**32 - 1, when its rows are needed."""
+        self._dimensions = dimensions
         self._start = _mixed(np.array([seed + GOLDEN], np.uint64))
         self._blocks: dict[int, I16] = {}
 
     def project(self, vectors: Vectors) -> F32:
-        """Return the weights float32[n, 128] of checked vectors; zeros for vectors of zeros."""
+        """Return the weights float32[n, d] of checked vectors; zeros for vectors of zeros."""
         units = _units(peaks_of(vectors), _fill_counts(vectors))
         if isinstance(vectors, SparseRows):
             sums = self._sparse(vectors, units)
@@ -61,11 +61,11 @@ class Projection:
         return (sums * (units[:, None] / UNITS)).astype(np.float32)
 
     def matrix(self, coordinates: I64) -> I16:
-        """Return the rows of R for some coordinates, in units: int16[n, 128]."""
+        """Return the rows of R for some coordinates, in units: int16[n, d]."""
         blocks = coordinates // BLOCK
         if len(blocks) == 0 or blocks.max() >= CACHED_BLOCKS:
-            return _made(self._start, coordinates)
-        rows = np.empty((len(coordinates), DIMENSIONS), np.int16)
+            return self._made(coordinates)
+        rows = np.empty((len(coordinates), self._dimensions), np.int16)
         for block in np.unique(blocks):
             chosen = blocks == block
             rows[chosen] = self._block(int(block))[coordinates[chosen] % BLOCK]
@@ -76,15 +76,23 @@ class Projection:
         cached = self._blocks.get(number)
         if cached is not None:
             return cached
-        made = _made(self._start, np.arange(number * BLOCK, (number + 1) * BLOCK))
+        made = self._made(np.arange(number * BLOCK, (number + 1) * BLOCK))
         if number < CACHED_BLOCKS:
             self._blocks[number] = made
         return made
 
+    def _made(self, coordinates: I64) -> I16:
+        """Make rows of R: each 16 bits of a word, the lowest first, choose a quantile."""
+        golden = np.uint64(GOLDEN)
+        streams = _mixed(self._start + golden * coordinates.astype(np.uint64))
+        steps = np.arange(1, self._dimensions // WEIGHTS_OF_WORD + 1, dtype=np.uint64) * golden
+        words = _mixed(streams[:, None] + steps).astype("<u8")
+        return np.asarray(normal_quantiles()[words.view("<u2")], np.int16)
+
     def _dense(self, rows: npt.NDArray[np.floating], units: F64) -> F64:
         """Multiply rows, in whole `units` of each, with R."""
         count, length = rows.shape
-        sums = np.zeros((count, DIMENSIONS))
+        sums = np.zeros((count, self._dimensions))
         for block in range(-(-length // BLOCK)):
             columns = slice(block * BLOCK, min((block + 1) * BLOCK, length))
             matrix = self._block(block)[: columns.stop - columns.start].astype(np.float64)
@@ -96,7 +104,7 @@ class Projection:
     def _sparse(self, rows: SparseRows, units: F64) -> F64:
         """Multiply sparse rows, in whole `units` of each, with R."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
-        sums = np.zeros((len(rows), DIMENSIONS))
+        sums = np.zeros((len(rows), self._dimensions))
         for first in range(0, len(row_of), ENTRIES_AT_ONCE):
             piece = slice(first, first + ENTRIES_AT_ONCE)
             owners = row_of[piece]
@@ -110,9 +118,9 @@ class Projection:
 
 
 @lru_cache(maxsize=2)
-def projection_of(seed: int) -> Projection:
+def projection_of(seed: int, dimensions: int) -> Projection:
     """Return the projection of a seed, and its cache with it if the seed was used before."""
-    return Projection(seed)
+    return Projection(seed, dimensions)
 
 
 @cache
@@ -122,15 +130,6 @@ def normal_quantiles() -> I16:
     upper = [inverse((k + 0.5) / QUANTILES) for k in range(QUANTILES // 2, QUANTILES)]
     half = np.rint(np.array(upper) * UNITS).astype(np.int16)
     return np.concatenate([-half[::-1], half])
-
-
-def _made(start: U64, coordinates: I64) -> I16:
-    """Make rows of R: each 16 bits of a word, the lowest first, choose a quantile."""
-    golden = np.uint64(GOLDEN)
-    streams = _mixed(start + golden * coordinates.astype(np.uint64))
-    steps = np.arange(1, WORDS + 1, dtype=np.uint64) * golden
-    words = _mixed(streams[:, None] + steps).astype("<u8")
-    return np.asarray(normal_quantiles()[words.view("<u2")], np.int16)
 
 
 def _mixed(words: U64) -> U64:

@@ -45,4 +45,4 @@ def widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np
     if given >= dimensions:
         return np.ascontiguousarray(weights[:, :dimensions])
     assert given >= FINGERPRINT_BITS
-    return np.ascontiguousarray(np.concatenate([weights, weights[:, : dimensions - given]], axis=1))
+    return weights[:, np.arange(dimensions) % given]

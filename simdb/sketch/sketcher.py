@@ -43,6 +43,7 @@ from simdb.values import (
     is_many,
     offsets_of,
 )
+from simdb.vector_form import projected
 
 ERRORS = ("strict", "replace")
 # Documents that are fingerprinted at a time.
@@ -68,6 +69,7 @@ class Sketcher:
         """
         self._options = options
         self._width = options.vector_bytes
+        self._projected_count = projected(options.dimensions)
         self._pipeline = Pipeline(options, resources, allowed)
 
     def prepare(self) -> None:
@@ -269,21 +271,23 @@ class Sketcher:
     def _projected(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
     ) -> Projected:
-        """Return the weights [n, 128] and the numbers of features of documents of one kind."""
+        """Return the weights [n, 128 or 256] and numbers of features of documents of one kind."""
         if isinstance(documents, TextColumn):
             documents.check_known(start)
         if kind == "features":
-            return _project_features(documents, start)
+            return _project_features(documents, self._projected_count, start)
         if kind in ("dense", "sparse"):
             return self._project_vectors(join_vectors(documents, start), start)
-        return self._pipeline.project(documents, kind, replace=replace, start=start)
+        return self._pipeline.project(
+            documents, kind, dimensions=self._projected_count, replace=replace, start=start
+        )
 
     def _project_vectors(
         self, vectors: Vectors, start: int
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Return the weights of vectors, and 1 feature for each vector that is not all zeros."""
         check_vectors(vectors, length=self._options.vector_length, start=start)
-        projection = room.projection.projection_of(self._options.seed)
+        projection = room.projection.projection_of(self._options.seed, self._projected_count)
         weights = projection.project(vectors)
         return weights, np.asarray(weights.any(axis=1), np.int64)
 
@@ -370,9 +374,9 @@ def _check_errors(errors: str) -> None:
 
 
 def _project_features(
-    documents: Sequence[Features], start: int
+    documents: Sequence[Features], dimensions: int, start: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return the weights [n, 128] of documents given as features, and their numbers of features."""
+    """Return the weights [n, dimensions] and the numbers of features of documents given as such."""
     counts = np.array([len(document.hashes) for document in documents], np.int64)
     offsets = offsets_of(counts)
     hashes = np.concatenate([document.hashes for document in documents])
@@ -384,11 +388,13 @@ def _project_features(
             for document in documents
         ]
     )
-    projected = kernel.project_features(offsets, np.ascontiguousarray(hashes), weights)
-    is_finite = np.isfinite(projected).all(axis=1)
+    found = kernel.project_features(
+        offsets, np.ascontiguousarray(hashes), weights, dimensions=dimensions
+    )
+    is_finite = np.isfinite(found).all(axis=1)
     if not is_finite.all():
         raise InputError(
             f"the weights of document {start + int(np.argmin(is_finite))} add up to more than"
             " float32 can hold; scale them"
         )
-    return projected, counts
+    return found, counts

@@ -5,7 +5,7 @@ asked, or more similar by `ABOVE` at most; those of an easy document are very si
 easy documents learns a low threshold.  The truth is an exhaustive search.
 
 A test fails only if fewer matches are found than by chance once in 1e6 searches of exactly this
-recall.  There are about 130 searches, so one of them fails by chance less than once in 7,000 seeds.
+recall.  There are about 200 searches, so one of them fails by chance less than once in 5,000 seeds.
 Where a threshold is learnt, all documents are in its sample, so that it adds hardly any chance.
 """
 
@@ -21,18 +21,17 @@ from simdb.correction import corrected
 from simdb.engine.write import learning
 from simdb.vector_form import fingerprints_of, unpack
 
-DIMENSIONS = 128
 ABOVE = 0.005
 HARD, EASY, QUERIES = 500, 1100, 500
-SIMILARITIES = (0.8, 0.88, 0.9, 0.95)
+# Similarities, and the numbers of weights of documents and of the database.
+WORLDS = ((0.8, 128), (0.88, 128), (0.9, 128), (0.95, 128), (0.8, 256), (0.9, 256))
 RECALLS = (0.9, 0.95, 0.99)
 METHODS = ("polytope", "auto")
 CHANCE = 1e-6
-OPTIONS = simdb.Options(growth=2, delta_documents=100)
 
 
-def drawn(count, seed):
-    return np.random.default_rng(seed).standard_normal((count, DIMENSIONS)).astype(np.float32)
+def drawn(count, dimensions, seed):
+    return np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
 
 
 def fingerprints(weights):
@@ -53,7 +52,7 @@ def just_similar(weights, similarity, seed):
     left = np.arange(len(weights))
     wanted = similarity + ABOVE / 2
     while len(left):
-        noise = generator.standard_normal((len(left), DIMENSIONS))
+        noise = generator.standard_normal((len(left), weights.shape[1]))
         near = (wanted * weights[left] + math.sqrt(1 - wanted**2) * noise).astype(np.float32)
         reached = similarities_of(weights[left], near)
         is_made = (reached >= similarity) & (reached < similarity + ABOVE)
@@ -65,13 +64,14 @@ def just_similar(weights, similarity, seed):
 class World:
     """Hard documents in pairs, easy ones in pairs, and queries with one hard match each."""
 
-    def __init__(self, similarity):
+    def __init__(self, similarity, dimensions):
         self.similarity = similarity
-        weights = drawn(HARD, 1)
+        self.sketch = simdb.Simhash(dimensions=dimensions)
+        weights = drawn(HARD, dimensions, 1)
         self.hard = np.concatenate([weights, just_similar(weights, similarity, 2)])
         self.queries = fingerprints(just_similar(weights[:QUERIES], similarity, 3))
-        easy = drawn(EASY, 4)
-        self.easy = np.concatenate([easy, easy + 0.05 * drawn(EASY, 5)])
+        easy = drawn(EASY, dimensions, 4)
+        self.easy = np.concatenate([easy, easy + 0.05 * drawn(EASY, dimensions, 5)])
 
     def insert_hard(self, database):
         database.insert_many(range(len(self.hard)), fingerprints(self.hard))
@@ -81,9 +81,9 @@ class World:
         database.insert_many(names, fingerprints(self.easy))
 
 
-@pytest.fixture(scope="module", params=SIMILARITIES)
+@pytest.fixture(scope="module", params=WORLDS, ids=str)
 def world(request):
-    return World(request.param)
+    return World(*request.param)
 
 
 @pytest.fixture
@@ -91,7 +91,9 @@ def learnt(world, monkeypatch, open_database):
     """A database that learns from every document what is as similar as asked in its world."""
     monkeypatch.setattr(learning, "SAMPLED_LEAST", 4096)
     return open_database(
-        options=simdb.Options(growth=2, delta_documents=100, similarity=world.similarity)
+        options=simdb.Options(
+            sketch=world.sketch, growth=2, delta_documents=100, similarity=world.similarity
+        )
     )
 
 
@@ -116,7 +118,8 @@ def assert_recalls(database, world):
 
 
 def test_matches_just_as_similar_as_asked_are_found_as_inserted(open_database, world):
-    database = open_database(options=OPTIONS)
+    options = simdb.Options(sketch=world.sketch, growth=2, delta_documents=100)
+    database = open_database(options=options)
 
     world.insert_hard(database)
 

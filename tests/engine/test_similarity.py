@@ -25,7 +25,7 @@ def make_texts(seed, count):
     return texts
 
 
-@pytest.fixture(scope="module", params=[(64, 1, 4, 1), (128, 2, 6, 3)])
+@pytest.fixture(scope="module", params=[(64, 1, 4, 1), (128, 2, 6, 3), (256, 2, 5, 2)])
 def corpus(request, tmp_path_factory):
     """A database of 300 texts in several runs, some deleted, and the oracle of it."""
     dimensions, shingle, blocks, leading = request.param

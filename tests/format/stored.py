@@ -36,6 +36,9 @@ STORED = {
     f"v{FORMAT_VERSION}-polytopes": replace(
         OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=128), polytopes=3
     ),
+    f"v{FORMAT_VERSION}-wide": replace(
+        OPTIONS, sketch=replace(OPTIONS.sketch, dimensions=256), polytopes=3, corrected=True
+    ),
     f"v{FORMAT_VERSION}-corrected": replace(OPTIONS, corrected=True),
     f"v{FORMAT_VERSION}-spaceless": replace(
         OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless"), corrected=True

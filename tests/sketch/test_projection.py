@@ -74,21 +74,23 @@ def test_no_quantile_is_so_near_a_half_that_a_libm_could_round_it_otherwise():
     assert np.abs(parts - 0.5).min() > 1e-5
 
 
-def test_the_matrix_is_as_defined():
+@pytest.mark.parametrize("dimensions", [128, 256])
+def test_the_matrix_is_as_defined(dimensions):
     coordinates = [0, 1, 1023, 1024, 131071, 131072, 2**31 - 2]
 
-    matrix = Projection(7).matrix(np.array(coordinates))
+    matrix = Projection(7, dimensions).matrix(np.array(coordinates))
 
     for row, coordinate in zip(matrix, coordinates, strict=True):
-        assert row.tolist() == [entry(7, coordinate, dimension) for dimension in range(128)]
+        assert row.tolist() == [entry(7, coordinate, j) for j in range(dimensions)]
 
 
-def test_weights_are_the_exact_product_rounded_once():
+@pytest.mark.parametrize("dimensions", [128, 256])
+def test_weights_are_the_exact_product_rounded_once(dimensions):
     vector = np.array([0.5, -3.25, 0.0, 1024.125], np.float32)
 
-    weights = Projection(3).project(vector[None])[0]
+    weights = Projection(3, dimensions).project(vector[None])[0]
 
-    for dimension in range(128):
+    for dimension in range(dimensions):
         exact = sum(
             Fraction(float(value)) * entry(3, coordinate, dimension) / 4096
             for coordinate, value in enumerate(vector)
@@ -99,35 +101,38 @@ def test_weights_are_the_exact_product_rounded_once():
 def test_rounding_of_coordinates_is_far_below_the_precision_of_weights():
     rows = np.random.default_rng(5).standard_normal((20, 700))
 
-    weights = Projection(0).project(rows)
+    weights = Projection(0, 128).project(rows)
 
-    product = rows @ (Projection(0).matrix(np.arange(700)) / 4096.0)
+    product = rows @ (Projection(0, 128).matrix(np.arange(700)) / 4096.0)
     assert np.allclose(weights, product, rtol=1e-6, atol=1e-5)
 
 
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 @pytest.mark.parametrize("length", [1, 5, 1500])
-def test_dense_and_sparse_give_the_same_weights(length):
+def test_dense_and_sparse_give_the_same_weights(length, dimensions):
     rows = random_rows(40, length)
     rows[3] = 0
+    chosen = simdb.Simhash(dimensions=dimensions)
 
-    dense = simdb.fingerprints(rows)
-    sparse = simdb.fingerprints(Csr(rows))
+    dense = simdb.fingerprints(rows, chosen)
+    sparse = simdb.fingerprints(Csr(rows), chosen)
 
+    assert dense.weights.shape == (40, dimensions)
     assert np.array_equal(dense.weights, sparse.weights)
     assert np.array_equal(dense.bits, sparse.bits)
 
 
 def test_how_rows_are_cut_up_does_not_matter(monkeypatch):
     rows = random_rows(30, 300)
-    whole = Projection(0).project(rows)
+    whole = Projection(0, 128).project(rows)
     monkeypatch.setattr(projection, "BLOCK", 7)
     monkeypatch.setattr(projection, "CACHED_BLOCKS", 5)
     monkeypatch.setattr(projection, "ROWS_AT_ONCE", 4)
     monkeypatch.setattr(projection, "ENTRIES_AT_ONCE", 11)
 
-    dense = Projection(0).project(rows)
-    sparse = Projection(0).project(as_vectors(Csr(rows)))
-    single = np.concatenate([Projection(0).project(row[None]) for row in rows])
+    dense = Projection(0, 128).project(rows)
+    sparse = Projection(0, 128).project(as_vectors(Csr(rows)))
+    single = np.concatenate([Projection(0, 128).project(row[None]) for row in rows])
 
     assert np.array_equal(dense, whole)
     assert np.array_equal(sparse, whole)

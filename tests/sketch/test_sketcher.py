@@ -57,7 +57,7 @@ def test_a_mixed_list_gives_each_document_the_sketch_it_has_alone():
         assert together.states[at] == alone.states[0]
 
 
-@pytest.mark.parametrize("dimensions", [64, 128])
+@pytest.mark.parametrize("dimensions", [64, 128, 256])
 def test_vectors_are_the_quantised_weights(dimensions):
     options = simdb.Simhash(dimensions=dimensions)
     weights = simdb.fingerprint(TEXT, options).weights
@@ -136,14 +136,35 @@ def test_ready_fingerprints_are_not_copied_wrongly_from_a_strided_array(database
     assert database.query(6, distance=0) == [simdb.Match(3, 0)]
 
 
-def test_weights_of_64_dimensions_serve_a_database_of_128():
-    fingerprints = simdb.fingerprints([TEXT], simdb.Simhash(dimensions=64))
+@pytest.mark.parametrize(
+    ("given", "dimensions"), [(64, 128), (64, 256), (128, 256), (256, 128), (256, 64)]
+)
+def test_weights_serve_a_database_with_another_number_of_them(given, dimensions):
+    fingerprints = simdb.fingerprints([TEXT], simdb.Simhash(dimensions=given))
 
-    sketches = sketch(fingerprints)
+    sketches = sketch(fingerprints, dimensions=dimensions)
 
-    assert sketches.vectors.shape == (1, 64)
+    repeated = np.tile(fingerprints.weights[0], 4)[:dimensions]
+    packed = sketches.vectors[0]
+    halves = np.concatenate([packed & 15, packed >> 4]).astype(int)
+    assert packed.shape == (dimensions // 2,)
+    assert np.array_equal(2 * halves - 15, quantised(repeated))
     assert sketches.bits[0] == fingerprints.bits[0]
     assert sketches.states.tolist() == [WEIGHTED]
+
+
+FEATURES = simdb.Features(np.array([3, 5, 8], np.uint64), np.array([1, 2, 3], np.float32))
+
+
+@pytest.mark.parametrize("document", [TEXT, TEXT.split(), FEATURES], ids=type)
+def test_fewer_weights_are_the_first_ones(document):
+    all_weights = [
+        simdb.fingerprint(document, simdb.Simhash(dimensions=each)).weights
+        for each in (64, 128, 256)
+    ]
+
+    for weights in all_weights:
+        assert np.array_equal(weights, all_weights[-1][: len(weights)])
 
 
 def test_fingerprints_with_weights_of_zeros_have_no_features():

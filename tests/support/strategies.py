@@ -38,7 +38,7 @@ def options(draw, **settings):
     blocks, leading = draw(st.sampled_from(SHAPES))
     sketch = simdb.Simhash(
         shingle=1,
-        dimensions=draw(st.sampled_from([64, 128])),
+        dimensions=draw(st.sampled_from([64, 128, 256])),
         store_volatility=draw(st.booleans()),
     )
     chosen = {

@@ -61,7 +61,7 @@ def some_simhash(chance):
         lowercase=chance.random() < 0.7,
         normalisation=chance.choice(["none", "none", "nfc", "nfkc"]),
         weighting=weighting,
-        dimensions=chance.choice([64, 128]),
+        dimensions=chance.choice([64, 128, 256]),
         store_volatility=chance.random() < 0.8,
         seed=chance.randrange(3),
     )

@@ -95,7 +95,7 @@ class SketchOptions:
     ] = None
     seed: Annotated[int | None, _flag("Seed of the feature hash; 0 if not given.")] = None
     dimensions: Annotated[
-        int | None, _flag("Number of weights of a document: 64 or 128; 128 if not given.")
+        int | None, _flag("Number of weights of a document: 64, 128 or 256; 128 if not given.")
     ] = None
     minhash: Annotated[
         bool | None, _flag("Make MinHash signatures, for Jaccard similarity, not fingerprints.")

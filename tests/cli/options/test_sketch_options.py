@@ -25,6 +25,7 @@ def stored(path="db"):
          {"normalisation": "nfkc", "weighting": "log-tf", "seed": 7}),
         (["--dimensions", "64", "--no-volatility"],
          {"dimensions": 64, "store_volatility": False}),
+        (["--dimensions", "256"], {"dimensions": 256}),
         (["--tokeniser", "shlex:split"], {"tokeniser": "shlex:split"}),
         (["--by-character", "cjk"], {"by_character": "cjk"}),
         (["--by-character", "spaceless"], {}),
