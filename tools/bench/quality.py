@@ -4,6 +4,8 @@ Compares all pairs of a corpus, so that the measure is judged and not a search. 
 best threshold and at the default threshold.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 import simdb
@@ -20,6 +22,7 @@ def main() -> None:
     parser.add_argument("corpus", help="JSON lines with id and text, gzipped or not")
     parser.add_argument("truth", help="table of truly similar pairs")
     parser.add_argument("--shingles", type=int, nargs="+", default=[1, 3])
+    parser.add_argument("--dimensions", type=int, help="number of weights; default: the usual one")
     parser.add_argument(
         "--floor", type=float, default=FLOOR, help="smallest similarity that is compared"
     )
@@ -27,7 +30,10 @@ def main() -> None:
     record = Record(__doc__, arguments)
     ids, texts = read_corpus(arguments.corpus)
     for shingle in arguments.shingles:
-        chosen = simdb.Options(sketch=simdb.Simhash(shingle=shingle))
+        sketch = simdb.Simhash(shingle=shingle)
+        if arguments.dimensions is not None:
+            sketch = replace(sketch, dimensions=arguments.dimensions)
+        chosen = simdb.Options(sketch=sketch)
         with (
             scratch(arguments.directory) as directory,
             simdb.open(directory / "stored", "x", options=chosen) as database,

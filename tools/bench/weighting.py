@@ -36,6 +36,7 @@ SHINGLES = {"words": (1, 2, 3, 4, 5), "characters": (3, 5, 8)}
 # Stop words and stems of English, compared with the same setting without them.
 FILTERS = {"stop words": {"stop_words": "english"}, "stems": {"stemming": "english"}}
 FILTERED = ("binary", "tf", "tf-idf")
+USUAL_DIMENSIONS = simdb.Simhash().dimensions
 FLOOR = 0.4  # documents without anything in common do not reach this similarity by chance
 STEPS = 1000  # thresholds from 0 to 1
 CURVE_STEP = 10  # a curve is stored at every tenth threshold
@@ -77,6 +78,9 @@ def main() -> None:
     parser.add_argument("--words", type=int, nargs="*", default=SHINGLES["words"])
     parser.add_argument("--characters", type=int, nargs="*", default=SHINGLES["characters"])
     parser.add_argument(
+        "--dimensions", type=int, nargs="+", default=[USUAL_DIMENSIONS], help="numbers of weights"
+    )
+    parser.add_argument(
         "--seeds", type=int, default=3, help="seeds for a corpus with fewer than 1,000 pairs"
     )
     arguments = parser.parse_args()
@@ -86,7 +90,10 @@ def main() -> None:
         seeds = arguments.seeds if few < MANY_PAIRS else 1
         shingles = {"words": arguments.words, "characters": arguments.characters}
         for label, settings in variants(shingles, arguments.weightings, corpus.has_spaces):
-            judge(record, corpus, label, settings, seeds)
+            for dimensions in arguments.dimensions:
+                other = "" if dimensions == USUAL_DIMENSIONS else f", {dimensions} weights"
+                chosen = replace(settings, dimensions=dimensions)
+                judge(record, corpus, label + other, chosen, seeds)
     record.finish()
 
 
