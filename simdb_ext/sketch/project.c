@@ -185,19 +185,29 @@ static void add_bag(struct sketch_scratch *scratch, const struct sketch_settings
     }
 }
 
+/* Write weights from `first` on, as many as one pair of words makes. */
+static void write_some(const struct sketch_scratch *scratch, int first, int32_t *whole,
+                       float *weights)
+{
+    for (int j = 0; j < SKETCH_DIMENSIONS; j++)
+        if (whole != NULL)
+            whole[j] = (int32_t)(2 * scratch->ones[first + j] - (uint32_t)scratch->counted);
+        else
+            weights[j] = (float)((double)(int64_t)(2 * scratch->sums[first + j] - scratch->total)
+                                 / UNIT);
+}
+
 /* Write the weights of document `at`. */
 static void write_weights(const struct sketch_scratch *scratch,
                           const struct sketch_settings *settings, int64_t at, void *weights)
 {
-    int32_t *whole = (int32_t *)weights + settings->dimensions * at;
-    float *floats = (float *)weights + settings->dimensions * at;
+    int is_int = is_whole(settings);
 
-    if (is_whole(settings))
-        for (int j = 0; j < settings->dimensions; j++)
-            whole[j] = (int32_t)(2 * scratch->ones[j] - (uint32_t)scratch->counted);
-    else
-        for (int j = 0; j < settings->dimensions; j++)
-            floats[j] = (float)((double)(int64_t)(2 * scratch->sums[j] - scratch->total) / UNIT);
+    for (int j = 0; j < settings->dimensions; j += SKETCH_DIMENSIONS) {
+        int64_t place = settings->dimensions * at + j;
+        write_some(scratch, j, is_int ? (int32_t *)weights + place : NULL,
+                   is_int ? NULL : (float *)weights + place);
+    }
 }
 
 /* Write the signature of a document; without features all its bits are set. */
