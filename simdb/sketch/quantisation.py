@@ -45,4 +45,5 @@ def widened(weights: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np
     if given >= dimensions:
         return np.ascontiguousarray(weights[:, :dimensions])
     assert given >= FINGERPRINT_BITS
-    return weights[:, np.arange(dimensions) % given]
+    repeated: npt.NDArray[np.float32] = np.take(weights, np.arange(dimensions) % given, axis=1)
+    return repeated

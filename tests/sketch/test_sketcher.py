@@ -140,17 +140,18 @@ def test_ready_fingerprints_are_not_copied_wrongly_from_a_strided_array(database
     ("given", "dimensions"), [(64, 128), (64, 256), (128, 256), (256, 128), (256, 64)]
 )
 def test_weights_serve_a_database_with_another_number_of_them(given, dimensions):
-    fingerprints = simdb.fingerprints([TEXT], simdb.Simhash(dimensions=given))
+    fingerprints = simdb.fingerprints([TEXT, "other words"], simdb.Simhash(dimensions=given))
+    sketcher = Sketcher(simdb.Simhash(dimensions=dimensions))
 
-    sketches = sketch(fingerprints, dimensions=dimensions)
+    sketches = sketcher.sketch(fingerprints, is_query=True)
 
-    repeated = np.tile(fingerprints.weights[0], 4)[:dimensions]
-    packed = sketches.vectors[0]
-    halves = np.concatenate([packed & 15, packed >> 4]).astype(int)
-    assert packed.shape == (dimensions // 2,)
-    assert np.array_equal(2 * halves - 15, quantised(repeated))
-    assert sketches.bits[0] == fingerprints.bits[0]
-    assert sketches.states.tolist() == [WEIGHTED]
+    assert sketches.vectors.shape == (2, dimensions // 2)
+    for packed, weights in zip(sketches.vectors, fingerprints.weights, strict=True):
+        halves = np.concatenate([packed & 15, packed >> 4]).astype(int)
+        assert np.array_equal(2 * halves - 15, quantised(np.tile(weights, 4)[:dimensions]))
+    assert sketches.bits.tolist() == fingerprints.bits.tolist()
+    assert sketches.states.tolist() == [WEIGHTED, WEIGHTED]
+    assert sketches.levels.shape == (2, 64)
 
 
 FEATURES = simdb.Features(np.array([3, 5, 8], np.uint64), np.array([1, 2, 3], np.float32))
