@@ -47,6 +47,13 @@ cdef extern from "found.h" nogil:
     size_t search_group_size(const search_found *found, size_t count, size_t count_max)
 
 
+cdef extern from "best.h" nogil:
+    struct search_best:
+        uint64_t *ranks
+        size_t most
+        size_t count
+
+
 cdef extern from "partition.h" nogil:
     enum:
         PARTITION_BITS
@@ -93,6 +100,11 @@ cdef extern from "lookup.h" nogil:
                        const search_scratch *scratch, search_found *found)
     void search_scan(const search_tables *tables, const search_request *request,
                      const search_scratch *scratch, search_found *found)
+
+
+cdef extern from "nearest.h" nogil:
+    void search_nearest(const search_tables *tables, const uint64_t *queries, size_t count,
+                        uint64_t *keys, search_best *best)
 
 
 cdef extern from "bands.h" nogil:
@@ -184,6 +196,9 @@ cdef extern from "vectors.h" nogil:
                          uint8_t *copies)
     void search_scan_vectors(const search_vectors *vectors, const search_vector_request *request,
                              int8_t *scratch, search_found *found)
+    void search_nearest_vectors(const search_vectors *vectors,
+                                const search_vector_request *request, int8_t *scratch,
+                                search_best *best)
 
 
 cdef extern from "polytope.h" nogil:

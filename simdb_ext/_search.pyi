@@ -177,6 +177,12 @@ class Tables:
     def scan(self, queries: U64, *, distance: int, first: bool, after: U32 | None) -> Found:
         """Return every stored fingerprint within `distance`; all of them are compared."""
 
+    def nearest(self, queries: U64, k: int) -> Found:
+        """Return the `k` (1 or more) nearest stored fingerprints of each query; all are compared.
+
+        Of equally near ones, the lowest ordinals are returned.
+        """
+
 def lookup_bands(bands: Sequence[Tables], keys: U64, most: int) -> U32 | None:
     """Return the ordinals, ascending, of documents with keys[b] in bands[b], for any b.
 
@@ -186,20 +192,10 @@ def lookup_bands(bands: Sequence[Tables], keys: U64, most: int) -> U32 | None:
     """
 
 def sweep(
-    keys: U64,
-    ordinals: U32,
-    masks: Sequence[int],
-    table: int,
-    distance: int,
-    cursor: tuple[int, int],
-    left: U32,
-    right: U32,
-    distances: U8,
-    flips: int | Sequence[int] = 0,
-    flipped: int = 0,
-    width: int | None = None,
-    stop: int | None = None,
-) -> tuple[int, int, int]:
+    keys: U64, ordinals: U32, masks: Sequence[int], table: int, distance: int,
+    cursor: tuple[int, int], left: U32, right: U32, distances: U8, flips: int | Sequence[int] = 0,
+    flipped: int = 0, width: int | None = None, stop: int | None = None,
+) -> tuple[int, int, int]:  # fmt: skip
     """Write the pairs within `distance` whose headers differ in `flipped`, from one sorted table.
 
     `keys` are permuted by masks[table] and sorted.  A header is the first `width` (0 to 64) bits of
@@ -208,11 +204,11 @@ def sweep(
     the bits masks[t].  `flips`: a number for every table, or one number for each; -1: the table
     reaches nothing.  A pair that the table does not reach, or that an earlier table reaches, is
     left out.  So with flips = 0 and no `flipped` these are the pairs that agree on masks[table] and
-    on no earlier mask.  With an empty mask every two entries
-    are measured.  Writes at most len(left) pairs, left[i] < right[i] by ordinal, in the order of
-    positions (i, j), i < j, from `cursor` = (i, j) on, with i below `stop` (None: len(keys)); begin
-    with (0, 1).  Returns the number written and the cursor to continue from, the first pair without
-    room; its first member is `stop` when all is done.
+    on no earlier mask.  With an empty mask every two entries are measured.  Writes at most
+    len(left) pairs, left[i] < right[i] by ordinal, in the order of positions (i, j), i < j, from
+    `cursor` = (i, j) on, with i below `stop` (None: len(keys)); begin with (0, 1).  Returns the
+    number written and the cursor to continue from, the first pair without room; its first member is
+    `stop` when all is done.
     """
 
 class Vectors:
@@ -262,6 +258,12 @@ class Vectors:
         The arrays are offsets, ordinals and similarities; the matches of a query are in descending
         order of similarity, then by ordinal.  Similarities, and `similarity`, are compared as
         float32.  `skip`: one bit for each ordinal, as `dead` in `Tables`.
+        """
+
+    def nearest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, F32]:
+        """Return the `k` (1 or more) most similar stored vectors of each query, as `scan` does.
+
+        Of equally similar ones, the lowest ordinals are returned.
         """
 
     def gather(self, ordinals: U32) -> U8:
@@ -375,8 +377,7 @@ class Polytopes:
         the query's in at most `distance` bits.  Documents of the delta are candidates if their
         fingerprints differ in at most `delta_distance` bits of 64.
         `first`: at most one match for each query, any of its matches; near headers are looked up
-        before the others.
-        `after`: for query i only ordinals greater than after[i].
+        before the others.  `after`: for query i only ordinals greater than after[i].
         `forest`: the parents of a `Forest` over ordinals, and each query's ordinal.  What is in
         the component of the query is no match.
 

@@ -44,6 +44,7 @@ cdef enum:
     BLOCK_SETS = 4096
     GATHERED_QUERIES_MIN = 1024  # with fewer, the same header is rarely asked for twice
     LIMITS_MAX = 1 << 24
+    BEST_ROOM = 1 << 22  # matches of a group of queries, if there is more than one query
     PROBES_HELD = 64
     WIDTH_MAX = 65536
 
@@ -80,6 +81,9 @@ search_polytope_prepare()
 
 
 include "search/memory.pxi"
+
+
+include "search/nearest.pxi"
 
 
 include "search/tables.pxi"
@@ -331,6 +335,29 @@ cdef class Vectors:
             start += matches.keep(start, request.count)
             size = search_group_size(&matches.found, request.count, group)
         return matches.result()
+
+    def nearest(self, queries, k, skip):
+        """Return the `k` most similar stored vectors of each query; all are compared."""
+        cdef Views views = Views(2)
+        cdef search_vector_request request
+        cdef size_t width = self.vectors.width, i, start = 0
+        cdef Py_buffer *query = views.vectors(queries, width)
+        cdef size_t total = query.shape[0]
+        cdef uint64_t stored = 0
+        request.skip_bytes = views.bits(skip, &request.skip)
+        request.after = NULL
+        for i in range(self.vectors.segment_count):
+            stored += self.vectors.segments[i].stop - self.vectors.segments[i].first
+        best = Best(total, most_of(k, stored), SEARCH_SCAN_MAX, True)
+        memory = Memory(best.group * search_weights_size(width))
+        while start < total:
+            request.queries = <const uint8_t *> query.buf + start * width
+            request.count = min(best.group, total - start)
+            with nogil:
+                search_nearest_vectors(&self.vectors, &request, <int8_t *> memory.start, best.best)
+            best.keep(start, request.count)
+            start += request.count
+        return best.result()
 
     def gather(self, ordinals):
         """Return copies of vectors: uint8[len(ordinals), width]."""

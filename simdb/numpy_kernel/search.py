@@ -41,7 +41,7 @@ from simdb.numpy_kernel.polytope import (
 from simdb.numpy_kernel.polytopes import Polytopes
 from simdb.numpy_kernel.reach import TableFlips, flips_of_tables, is_reached
 from simdb.numpy_kernel.sweep import sweep
-from simdb.numpy_kernel.vectors import SLICE, Vectors, array, marked
+from simdb.numpy_kernel.vectors import SLICE, Vectors, array, best_of_each, marked
 
 __all__ = [
     "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "lookup_bands",
@@ -220,6 +220,13 @@ class Tables:
                 inside = slice(int(directory[window[0]]), int(directory[window[1]]))
             found += _scan_all(keys[inside], ordinals[inside], permuted, distance)
         return self._collected(found, len(queries), first, after)
+
+    def nearest(self, queries: U64, k: int) -> Found:
+        """Find the `k` nearest stored fingerprints of each query, by comparing with every one."""
+        each = [
+            self.scan(query, distance=64, first=False, after=None) for query in queries[:, None]
+        ]
+        return best_of_each(each, k, np.uint8)
 
     def _take(self, delta: tuple[U64, U32], dead: U8 | None) -> None:
         if len(delta[0]) != len(delta[1]):

@@ -114,6 +114,13 @@ class Vectors:
             np.concatenate([np.empty(0, np.float32), *(row[1] for row in rows)]),
         )
 
+    def nearest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, F32]:
+        """Find the `k` most similar stored vectors of each query, by comparing with all."""
+        each = [
+            self.scan(query, similarity=-2, skip=skip, after=None) for query in queries[:, None]
+        ]
+        return best_of_each(each, k, np.float32)
+
     def gather(self, ordinals: U32) -> U8:
         """Copy the vectors of `ordinals`: uint8[len(ordinals), width]."""
         array(ordinals, np.uint32)
@@ -144,6 +151,21 @@ class Vectors:
         """Return slices of `count` vectors; each has at most `SLICE` dimensions in all."""
         step = max(1, SLICE // (2 * self.width))
         return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+def best_of_each(
+    found: Sequence[tuple[I64, U32, Any]], k: int, dtype: npt.DTypeLike
+) -> tuple[I64, U32, Any]:
+    """Return the best `k` matches of each query, from the sorted matches of one query each."""
+    if k < 1:
+        raise ValueError(f"k is {k}, below 1")
+    offsets = np.zeros(len(found) + 1, np.int64)
+    np.cumsum([min(len(ordinals), k) for _, ordinals, _ in found], out=offsets[1:])
+    return (
+        offsets,
+        np.concatenate([np.empty(0, np.uint32), *(ordinals[:k] for _, ordinals, _ in found)]),
+        np.concatenate([np.empty(0, dtype), *(nearness[:k] for _, _, nearness in found)]),
+    )
 
 
 def array(values: Any, dtype: npt.DTypeLike) -> Any:

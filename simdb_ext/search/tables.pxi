@@ -295,6 +295,26 @@ cdef class Tables:
         """Return every stored fingerprint within `distance`; all of them are compared."""
         return self.run(queries, distance, 0, first, after, True)
 
+    def nearest(self, queries, k):
+        """Return the `k` nearest stored fingerprints of each query; all are compared."""
+        cdef Views views = Views(1)
+        cdef const uint64_t *all_queries
+        cdef size_t total = views.uint64(queries, &all_queries), start = 0, size, run
+        cdef uint64_t stored = self.tables.delta.count
+        cdef uint64_t *keys
+        for run in range(self.tables.run_count):
+            stored += self.tables.columns[run * self.tables.table_count].count
+        best = Best(total, most_of(k, stored), SCAN_QUERIES_MAX, False)
+        memory = Memory(best.group * 8)
+        keys = <uint64_t *> memory.start
+        while start < total:
+            size = min(best.group, total - start)
+            with nogil:
+                search_nearest(&self.tables, all_queries + start, size, keys, best.best)
+            best.keep(start, size)
+            start += size
+        return best.result()
+
     cdef tuple run(self, queries, distance, flips, bint first, after, bint is_scan):
         cdef Views views = Views(2)
         cdef search_request request

@@ -10,6 +10,8 @@ enum {
     REPEATED = 8 /* comparisons from which on unpacking one side pays */
 };
 
+static const float LEAST = -2; /* below every similarity */
+
 /* Return `width` rounded up to whole vector registers of 64 bytes. */
 static size_t padded(size_t width)
 {
@@ -205,16 +207,24 @@ size_t search_gather(const struct search_vectors *vectors, const uint32_t *ordin
 }
 
 /* Measure one tile of a segment against one query. */
-static void scan_tile(const struct search_vector_request *request, size_t width, uint32_t query,
-                      const struct search_weights *weights, const uint8_t *vectors,
-                      uint64_t ordinal, size_t count, struct search_found *found)
+static void weigh_tile(const struct search_weights *weights, size_t width, const uint8_t *vectors,
+                       size_t count, float *similarities)
 {
     const uint8_t *places[TILE];
-    float similarities[TILE];
 
     for (size_t i = 0; i < count; i++)
         places[i] = vectors + i * width;
     search_kernel->weigh(weights, places, count, width, similarities);
+}
+
+/* Find the vectors of a tile that are similar enough to one query. */
+static void scan_tile(const struct search_vector_request *request, size_t width, uint32_t query,
+                      const struct search_weights *weights, const uint8_t *vectors,
+                      uint64_t ordinal, size_t count, struct search_found *found)
+{
+    float similarities[TILE];
+
+    weigh_tile(weights, width, vectors, count, similarities);
     for (size_t i = 0; i < count; i++) {
         uint32_t number = (uint32_t)(ordinal + i);
         if (!(similarities[i] >= request->similarity)
@@ -225,6 +235,15 @@ static void scan_tile(const struct search_vector_request *request, size_t width,
     }
 }
 
+/* Unpack all queries into scratch memory. */
+static void unpack_all(const struct search_vector_request *request, size_t width, int8_t *scratch,
+                       struct search_weights *weights)
+{
+    for (size_t query = 0; query < request->count; query++)
+        weights[query] = search_unpack(request->queries + query * width, width,
+                                       scratch + query * search_weights_size(width));
+}
+
 void search_scan_vectors(const struct search_vectors *vectors,
                          const struct search_vector_request *request, int8_t *scratch,
                          struct search_found *found)
@@ -233,9 +252,7 @@ void search_scan_vectors(const struct search_vectors *vectors,
     size_t width = vectors->width;
 
     found->count = 0;
-    for (size_t query = 0; query < request->count; query++)
-        weights[query] = search_unpack(request->queries + query * width, width,
-                                       scratch + query * search_weights_size(width));
+    unpack_all(request, width, scratch, weights);
     for (size_t s = 0; s < vectors->segment_count; s++) {
         const struct search_segment *segment = &vectors->segments[s];
         for (uint64_t first = segment->first; first < segment->stop; first += TILE) {
@@ -244,6 +261,47 @@ void search_scan_vectors(const struct search_vectors *vectors,
             for (size_t query = 0; query < request->count; query++)
                 scan_tile(request, width, (uint32_t)query, &weights[query], tile, first,
                           left < TILE ? left : TILE, found);
+        }
+    }
+}
+
+/* Offer the vectors of a tile to the best of one query. */
+static void offer_tile(const struct search_vector_request *request, size_t width,
+                       const struct search_weights *weights, const uint8_t *vectors,
+                       uint64_t ordinal, size_t count, struct search_best *best)
+{
+    float similarities[TILE], least = LEAST;
+
+    weigh_tile(weights, width, vectors, count, similarities);
+    if (best->count == best->most)
+        least = search_similarity_of(search_reach(best));
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = (uint32_t)(ordinal + i);
+        if (!(similarities[i] >= least)
+            || search_marked(request->skip, request->skip_bytes, number))
+            continue;
+        search_offer(best, (uint64_t)search_far_of(similarities[i]) << 32 | number);
+        if (best->count == best->most)
+            least = search_similarity_of(search_reach(best));
+    }
+}
+
+void search_nearest_vectors(const struct search_vectors *vectors,
+                            const struct search_vector_request *request, int8_t *scratch,
+                            struct search_best *best)
+{
+    struct search_weights weights[SEARCH_SCAN_MAX];
+    size_t width = vectors->width;
+
+    unpack_all(request, width, scratch, weights);
+    for (size_t s = 0; s < vectors->segment_count; s++) {
+        const struct search_segment *segment = &vectors->segments[s];
+        for (uint64_t first = segment->first; first < segment->stop; first += TILE) {
+            const uint8_t *tile = segment->vectors + (first - segment->first) * width;
+            uint64_t left = segment->stop - first;
+            for (size_t query = 0; query < request->count; query++)
+                offer_tile(request, width, &weights[query], tile, first,
+                           left < TILE ? left : TILE, &best[query]);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "best.h"
 #include "found.h"
 #include "kernel.h"
 
@@ -70,5 +71,10 @@ enum { SEARCH_SCAN_MAX = 256 }; /* most queries of one scan */
 void search_scan_vectors(const struct search_vectors *vectors,
                          const struct search_vector_request *request, int8_t *scratch,
                          struct search_found *found);
+
+/* Offer all vectors to the best of each query; `similarity` and `after` do not matter. */
+void search_nearest_vectors(const struct search_vectors *vectors,
+                            const struct search_vector_request *request, int8_t *scratch,
+                            struct search_best *best);
 
 #endif
