@@ -52,13 +52,13 @@ def thread_count(threads: object = None) -> int:
     return min(_processors(), THREADS_MAX)
 
 
-def parts_of(count: int, threads: int, *, most: int) -> list[slice]:
+def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -> list[slice]:
     """Cut a batch of `count` documents into consecutive parts of at most `most` documents.
 
     A single thread gets parts as large as possible; each of several threads gets some parts, as far
-    as there are enough documents.  There is always one part.
+    as there are `least` documents (None: `LEAST`) for each.  There is always one part.
     """
-    shared = max(-(-count // (PARTS * threads)), LEAST) if threads > 1 else max(count, 1)
+    shared = max(-(-count // (PARTS * threads)), least or LEAST) if threads > 1 else max(count, 1)
     size = min(shared, most)
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 

@@ -53,7 +53,7 @@ FOLDERS = {
     "plan": [
         "volatility", "recall", "cost", "chance", "calibration", "paging", "polytope_table",
         "polytope_reach", "problem", "way", "exhaustive", "pigeonhole", "tables", "probing",
-        "polytopes", "rotation", "bands", "arrangement", "planner", "compaction",
+        "polytopes", "rotation", "bands", "nearest", "arrangement", "planner", "compaction",
     ],
     "storage": [
         "codec", "layout", "translation", "files.memory",
@@ -87,7 +87,8 @@ FOLDERS = {
         "search.methods.polytopes", "search.methods.rotation", "search.methods.bands",
         "search.methods.register",
         "search.question", "search.lookup", "search.verify", "search.sweep",
-        "search.pairs", "search.chunks", "search.many", "search.one", "search.planning",
+        "search.pairs", "search.chunks", "search.many", "search.one", "search.nearest",
+        "search.planning",
         "clusters.labels", "clusters.equal", "clusters.order", "clusters.star", "clusters.find",
         "clusters.links", "clusters.split", "clusters.maintain", "clusters.check",
         "clusters.arrays",

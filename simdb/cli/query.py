@@ -27,6 +27,10 @@ def query(
     recall: arguments.Recall = None,
     method: arguments.Method = None,
     limit: Annotated[int | None, Option(help="Show only this many matches, the best.")] = None,
+    nearest: Annotated[
+        int | None,
+        Option(metavar="K", help="Show the K nearest documents, however similar they are."),
+    ] = None,
     int_ids: arguments.IntIds = False,
     encoding: arguments.Encoding = "utf-8",
     errors: arguments.Errors = "strict",
@@ -35,12 +39,15 @@ def query(
 ) -> None:
     """Show the stored documents that match a text, a file, a stored document or a fingerprint.
 
-    The best match comes first.  Exit code 0 whether there are matches or not.
+    The best match comes first.  --nearest shows the most similar documents even if they do not
+    match.  Exit code 0 whether there are matches or not.
     """
     if [text, file, id, fingerprint].count(None) != 3:
         raise simdb.OptionError(
             "query needs exactly one of TEXT, -, --file, --id and --fingerprint"
         )
+    if nearest is not None:
+        _check_alone(similarity=similarity, distance=distance, method=method, limit=limit)
     decoded_as = known_encoding(encoding)
     arguments.check_errors(errors)
     document: str | int | None = text
@@ -52,8 +59,21 @@ def query(
     with simdb.open(db, "r", allow=allow or []) as database:
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
-        found = database.query(
-            document, id=wanted, similarity=similarity, distance=distance, recall=recall,
-            method=method, limit=limit, errors=errors,
-        )  # fmt: skip
+        if nearest is not None:
+            found = database.nearest(document, nearest, id=wanted, recall=recall, errors=errors)
+        else:
+            found = database.query(
+                document, id=wanted, similarity=similarity, distance=distance, recall=recall,
+                method=method, limit=limit, errors=errors,
+            )  # fmt: skip
     print_rows(map(match_row, found), ("id", "distance", "similarity"), as_json=json)
+
+
+def _check_alone(**given: object) -> None:
+    """Raise OptionError if an option is given that --nearest does not have."""
+    for name, value in given.items():
+        if value is not None:
+            raise simdb.OptionError(
+                f"--{name} does not apply to --nearest, which shows K documents whatever their"
+                " similarity; leave out one of the two"
+            )

@@ -157,6 +157,67 @@ class Reading(Pairing, Protocol):
                 )
             return lookup.as_matches(state, rows)
 
+    def nearest(
+        self,
+        document: Any = None,
+        k: int = 10,
+        *,
+        id: Id | None = None,
+        recall: float | None = None,
+        errors: str = "strict",
+    ) -> list[Match]:
+        """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
+
+        The nearest documents are the most similar ones, however similar they are, best first; of
+        equally near documents, the ones inserted first.  A document with weights is compared with
+        the stored documents that have weights, by estimated cosine; a signature by the share of
+        equal minima.  A fingerprint without weights is compared by distance with all documents.
+
+        `recall`: the share of the nearest documents to find, in the mean; None takes the
+        database's.  1.0 compares with every document and is exact.  By distance the answer is
+        always exact.  `errors`: see `query`.
+
+        Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
+        document without features.  A query by `id` leaves out the document itself.  Raises
+        InputError for an invalid document, OptionError for an invalid `k` or `recall`,
+        NotFoundError for an unknown `id`.
+        """
+        wanted = search.nearest.Wanted.checked(self._store.options, k, recall)
+        with self._state() as state:
+            return search.nearest.find(self._store, state, document, id, wanted, errors)
+
+    def nearest_many(
+        self,
+        documents: Any = None,
+        k: int = 10,
+        *,
+        ids: Iterable[Id] | None = None,
+        recall: float | None = None,
+        errors: str = "strict",
+        threads: int | None = None,
+    ) -> Matches:
+        """Find the `k` stored documents nearest to each of many documents; see `nearest`.
+
+        `documents`, `ids`: see `query_many`; documents with and without weights can be mixed.
+        `threads`: see `insert_many`.  A large batch is faster than as many single queries, because
+        a few of its queries tell where the nearest documents of the others are to be expected.
+        """
+        count = thread_count(threads)
+        wanted = search.nearest.Wanted.checked(self._store.options, k, recall)
+        if (documents is None) == (ids is None):
+            raise InputError("nearest_many needs either documents or ids= of stored documents")
+        with self._state() as state:
+            state.threads = count
+            if ids is not None:
+                ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
+                rows = search.nearest.of_stored(self._store, state, ordinals, wanted)
+            else:
+                slices = states.incoming.sketch_slices(
+                    self._store.sketcher, documents, None, None, errors=errors, threads=count
+                )
+                rows = search.nearest.of_slices(self._store, state, slices, wanted)
+            return lookup.as_matches(state, rows)
+
     def get(self, id: Id) -> Document:
         """Return the stored document `id`; NotFoundError if the id is unknown."""
         return self.get_many([id])[0]

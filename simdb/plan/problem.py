@@ -28,6 +28,8 @@ class Criterion:
     `asked`: what the caller gave for `similarity`, if the kernel compares with another number; see
     `simdb/correction.py`.  `floor`: the similarity from which candidates are kept although tables
     are searched for `similarity`, because something else decides them; None for `similarity`.
+    `is_even`: the recall must hold for the matches of each similarity, also for those that are just
+    as similar as asked; nothing learnt from all matches together is used.
     """
 
     similarity: float | None
@@ -39,6 +41,7 @@ class Criterion:
     rotations: int | None = None
     asked: float | None = None
     floor: float | None = None
+    is_even: bool = False
 
     @property
     def least(self) -> float | None:

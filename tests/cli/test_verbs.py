@@ -265,9 +265,30 @@ def test_query_takes_a_limit_and_a_criterion(simdb_run, db):
     assert len(simdb_run("query", db, FOX, "--method", "exhaustive").rows) == 2
 
 
+def test_query_shows_the_nearest_whatever_their_similarity(simdb_run, db):
+    rows = simdb_run("query", db, FOX, "--nearest", "3", "--recall", "1").rows
+
+    assert [row["id"] for row in rows][:2] == ["x", "z"]
+    assert len(rows) == 3
+    assert rows[2]["similarity"] < 0.5
+    assert simdb_run("query", db, "--id", "x", "--nearest", "1").rows[0]["id"] == "z"
+    number = simdb_run("get", db, "x").rows[0]["fingerprint"]
+    assert simdb_run("query", db, "--fingerprint", number, "--nearest", "1").rows[0]["id"] == "x"
+
+
+@pytest.mark.parametrize("option", ["--similarity", "--distance", "--limit"])
+def test_query_refuses_a_criterion_beside_the_nearest(simdb_run, db, option):
+    ran = simdb_run("query", db, FOX, "--nearest", "3", option, "1")
+
+    assert ran.code == 2
+    assert f"{option} does not apply to --nearest" in ran.notes
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
+        [FOX, "--nearest", "0"], [FOX, "--nearest", "three"],
+        [FOX, "--nearest", "2", "--method", "psm"],
         [], [FOX, "--id", "x"], ["--file", "missing"], ["--fingerprint", "nine"],
         ["--fingerprint", "-1"], [FOX, "--similarity", "2"], [FOX, "--distance", "65"],
         [FOX, "--method", "magic"], [FOX, "--limit", "-1"], [FOX, "--encoding", "no"],

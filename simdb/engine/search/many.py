@@ -19,7 +19,7 @@ from simdb.checks import called, is_one_of, shown
 from simdb.engine.search import lookup
 from simdb.engine.search.chunks import chunks_of, give_back, opened
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
-from simdb.engine.search.rows import Rows, joined, no_rows
+from simdb.engine.search.rows import Rows, joined, merged
 from simdb.engine.state import incoming
 from simdb.engine.state.documents import stored_sketches
 from simdb.engine.state.incoming import Progress
@@ -29,7 +29,7 @@ from simdb.errors import OptionError
 from simdb.plan.paging import pays_in_windows
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import EMPTY, Sketches, offsets_of
+from simdb.values import EMPTY, Sketches
 
 MATCHED = ("first", "all")
 # The memory over that of the room of a search that takes to chunks by itself; half is for a chunk.
@@ -219,30 +219,14 @@ class _Found:
 
     def add(self, rows: Rows) -> None:
         """Add the matches of the pending queries in one chunk."""
-        self._parts.append((self.pending[rows.queries], rows))
+        self._parts.append((self.pending, rows))
         if self._first and len(rows.ordinals):
             self.pending = self.pending[np.diff(rows.offsets) == 0]
             self.queries = self._pending_queries()
 
     def rows(self, *, by_similarity: bool) -> Rows:
         """Return all matches, of each query the best first."""
-        empty = np.empty(0, np.int64)
-        queries = np.concatenate([empty, *(part[0] for part in self._parts)])
-        every = joined([no_rows(0), *(part[1] for part in self._parts)])
-        far = -every.similarities if by_similarity else every.distances
-        order = np.lexsort((every.ordinals, far, queries))
-        # A document that was both probed and compared is there twice in a row.
-        queries, ordinals = queries[order], every.ordinals[order]
-        again = (np.diff(queries, prepend=-1) == 0) & (np.diff(ordinals, prepend=0) == 0)
-        again[:1] = False
-        order, queries = order[~again], queries[~again]
-        counts = np.bincount(queries, minlength=len(self._all))
-        return Rows(
-            offsets_of(counts),
-            every.ordinals[order],
-            every.distances[order],
-            every.similarities[order],
-        )
+        return merged(len(self._all), self._parts, by_similarity=by_similarity)
 
     def _pending_queries(self) -> Sketches:
         if len(self.pending) == len(self._all):

@@ -31,6 +31,7 @@ SearchOne = Callable[[State, Sketches, Criterion, Plan, bool, int | None], OneFo
 SearchBits = Callable[[State, int, Plan, bool], list[tuple[int, int]] | Rows | None]
 Links = Callable[[State, Criterion, Plan], "Iterator[Couples] | None"]
 Joining = Callable[[State, Criterion, Plan, kernel.Forest], "Iterator[Couples]"]
+Nearest = Callable[[State, Sketches, int, bool], Rows]
 LinksAmong = Callable[[State, Criterion, Plan, U32], "Iterator[Couples]"]
 
 
@@ -93,6 +94,8 @@ class Method:
     ordinals, in which each chunk of pairs is joined before the next is asked for, and may leave out
     pairs within a component.
     `links_among` returns the matching pairs among some documents, by position.
+    `nearest(state, sketches, k, by_similarity)` returns the best k documents of every sketch, best
+    first, by comparing all.  All sketches have features, and weights if `by_similarity`.
     `tables`: the tables of a run that a plan reads.  `scans_vectors`: whether a plan measures
     every stored vector and reads no table.  `compares`: whether every query is compared with a
     stored document, given by its ordinal.  `find_probe` tells which probe finds a document.
@@ -104,6 +107,7 @@ class Method:
     links: Links | None = None
     joining: Joining | None = None
     links_among: LinksAmong | None = None
+    nearest: Nearest | None = None
     tables: Callable[[State, Plan, Run], Iterator[Table]] = no_tables
     scans_vectors: Callable[[Plan], bool] = never
     compares: Callable[[State, Plan, int], bool] = none_compared

@@ -1,5 +1,7 @@
 """Rows: the matches of consecutive queries as arrays, with ordinals in place of ids."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -50,6 +52,17 @@ class Rows:
         first = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], counts)
         return Rows(offsets, self.ordinals[first], self.distances[first], self.similarities[first])
 
+    def of(self, queries: I64) -> "Rows":
+        """Return the matches of some queries, whose positions ascend, as consecutive queries."""
+        if len(queries) == len(self.offsets) - 1:
+            return self
+        offsets = offsets_of(np.diff(self.offsets)[queries])
+        moved = np.repeat(self.offsets[queries] - offsets[:-1], np.diff(offsets))
+        chosen = np.arange(offsets[-1]) + moved
+        return Rows(
+            offsets, self.ordinals[chosen], self.distances[chosen], self.similarities[chosen]
+        )
+
 
 def no_rows(count: int) -> Rows:
     """Return rows of `count` queries without any match."""
@@ -68,4 +81,44 @@ def joined(parts: list[Rows]) -> Rows:
         np.concatenate([part.ordinals for part in parts]),
         np.concatenate([part.distances for part in parts]),
         np.concatenate([part.similarities for part in parts]),
+    )
+
+
+def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:
+    """Return the rows of `count` queries; each part has the positions of some queries, and theirs.
+
+    A query is in one part at most, and has no match if it is in none.
+    """
+    every = joined([no_rows(0), *(rows for _, rows in parts)])
+    none = np.empty(0, np.int64)
+    queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
+    order = np.argsort(queries, kind="stable")
+    return _arranged(count, queries, every, order)
+
+
+def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool) -> Rows:
+    """Return the matches of `count` queries, each once, of every query the best first.
+
+    Each part has the positions of some queries, and their rows.
+    """
+    every = joined([no_rows(0), *(rows for _, rows in parts)])
+    none = np.empty(0, np.int64)
+    queries = np.concatenate([none, *(chosen[rows.queries] for chosen, rows in parts)])
+    far = -every.similarities if by_similarity else every.distances
+    order = np.lexsort((every.ordinals, far, queries))
+    # A match that was found twice is there twice in a row.
+    again = (np.diff(queries[order], prepend=-1) == 0) & (
+        np.diff(every.ordinals[order], prepend=0) == 0
+    )
+    again[:1] = False
+    return _arranged(count, queries, every, order[~again])
+
+
+def _arranged(count: int, queries: I64, rows: Rows, order: I64) -> Rows:
+    """Return the rows in an order that groups them by `queries`."""
+    return Rows(
+        offsets_of(np.bincount(queries[order], minlength=count)),
+        rows.ordinals[order],
+        rows.distances[order],
+        rows.similarities[order],
     )

@@ -95,7 +95,7 @@ class FingerprintKind:
             view.unseen,
             () if criterion.distance is None else self._crowds(view, source),
             self.keying.polytopes.table_count,
-            polytope_runs(view, source),
+            polytope_runs(view, source, is_even=criterion.is_even),
             len(view.delta.ordinals),
         )
 

@@ -4,6 +4,7 @@ Every run has tables and a sample of its own (`plan/polytope_reach.py`), and so 
 own.  Documents that are in no run yet are compared one by one.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,22 +45,34 @@ def polytopes_without(view: View, source: Source, is_left_out: npt.NDArray[np.bo
 
 
 def thresholds_of(
-    view: View, source: Source, similarity: float, share: float, *, either: bool
+    view: View,
+    source: Source,
+    similarity: float,
+    share: float,
+    *,
+    either: bool,
+    is_even: bool = False,
 ) -> F32:
-    """Return the threshold of each run that finds a share of the matches; see `polytope_reach`."""
+    """Return the threshold of each run that finds a share of the matches; see `polytope_reach`.
+
+    `is_even`: the share of the matches of each similarity, whatever was learnt.
+    """
     known = view.sealed.thresholds
-    key = (similarity, share, either)
+    key = (similarity, share, either, is_even)
     found = known.get(key)
     if found is None:
-        runs = polytope_runs(view, source)
+        runs = polytope_runs(view, source, is_even=is_even)
         tables = view.kind.keying.polytopes.table_count
         each = thresholds(runs, similarity, share, tables=tables, either=either)
         found = known[key] = np.array(each, np.float32)
     return found
 
 
-def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
-    """Return what the planner must know of the cross-polytope tables of each run."""
+def polytope_runs(view: View, source: Source, *, is_even: bool = False) -> tuple[PolytopeRun, ...]:
+    """Return what the planner must know of the cross-polytope tables of each run.
+
+    `is_even`: without the samples.
+    """
     sealed = view.sealed
     if sealed.polytope_runs is None:
         described = []
@@ -67,6 +80,8 @@ def polytope_runs(view: View, source: Source) -> tuple[PolytopeRun, ...]:
             least = view.kind.learnt_similarity
             described = [_described(run, source, least) for run in view.runs]
         sealed.polytope_runs = tuple(described)
+    if is_even:
+        return tuple(replace(run, sample=None) for run in sealed.polytope_runs)
     return sealed.polytope_runs
 
 

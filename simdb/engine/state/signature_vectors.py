@@ -15,7 +15,7 @@ from simdb import kernel
 from simdb.bits import is_set
 from simdb.index.bands import Bands
 from simdb.minhash import Minhash
-from simdb.signatures import differing, estimates
+from simdb.signatures import COUNTED_MAX, differing, estimates
 from simdb.values import offsets_of
 
 U8 = npt.NDArray[np.uint8]
@@ -116,6 +116,28 @@ class SignatureVectors:
         offsets = offsets_of([len(each) for each in ordinals[1:]])
         return offsets, np.concatenate(ordinals), np.concatenate(similarities)
 
+    def nearest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, U8, F32]:
+        """Return the `k` stored signatures that agree with each query in most minima.
+
+        All are compared.  Return offsets, ordinals, numbers of minima that differ and similarities,
+        the most similar first; of equally similar ones, those with the lowest ordinals.
+        """
+        minima, count = self._bands.minima_of(queries), self._bands.sketch.permutations
+        every = [_Best(k, count) for _ in queries]
+        for start, vectors in self._segments:
+            # All queries pass over a group of signatures while it is in the cache.
+            for first in range(0, len(vectors), self._group):
+                stored = self._bands.minima_of(vectors[first : first + self._group])
+                for query, best in zip(minima, every, strict=True):
+                    agreeing = kernel.agreements(query[None], stored)
+                    best.offer(start + first, agreeing, skip)
+        ranks = [np.empty(0, np.uint64), *(best.sorted() for best in every)]
+        offsets, found = offsets_of([len(each) for each in ranks[1:]]), np.concatenate(ranks)
+        missing = (found >> np.uint64(32)).astype(np.int64)
+        differing = np.minimum(missing, COUNTED_MAX).astype(np.uint8)
+        similarities = estimates(count - missing, self._bands.sketch)
+        return offsets, found.astype(np.uint32), differing, similarities
+
     def distances(self, similarities: F32) -> U8:
         """Return the numbers of minima that differ, at most `COUNTED_MAX`: uint8[n]."""
         return differing(similarities, self._bands.sketch)
@@ -148,6 +170,41 @@ class SignatureVectors:
     def _agreements(self, left: U8, right: U8) -> U16:
         bands = self._bands
         return np.asarray(kernel.agreements(bands.minima_of(left), bands.minima_of(right)))
+
+
+class _Best:
+    """The signatures that agree with one query in most minima, as ranks uint64[n].
+
+    A rank is the number of minima that differ, and the ordinal in its lower 32 bits.
+    """
+
+    def __init__(self, k: int, minima: int) -> None:
+        """Start without signatures; at most `k` are kept."""
+        self._k, self._minima = k, minima
+        self._ranks = np.empty(0, np.uint64)
+        self._least = 0  # a signature that agrees in fewer minima is not among the best
+
+    def offer(self, first: int, agreeing: U16, skip: U8 | None) -> None:
+        """Take in signatures, whose ordinals are consecutive from `first` on and above all before.
+
+        `agreeing`: of each, the number of minima that agree.
+        """
+        near = np.flatnonzero(agreeing >= self._least)
+        if skip is not None:
+            near = near[~is_set(skip, (near + first).astype(np.uint32))]
+        if not len(near):
+            return
+        far = (self._minima - agreeing[near].astype(np.int64)).astype(np.uint64)
+        added = far << np.uint64(32) | (near + first).astype(np.uint64)
+        self._ranks = np.concatenate([self._ranks, added])
+        if len(self._ranks) >= self._k:
+            self._ranks = np.partition(self._ranks, self._k - 1)[: self._k]
+            # Of signatures that agree equally, the earlier is better.
+            self._least = self._minima - int(self._ranks[-1] >> np.uint64(32)) + 1
+
+    def sorted(self) -> npt.NDArray[np.uint64]:
+        """Return the ranks, the best first."""
+        return np.sort(self._ranks)
 
 
 @lru_cache

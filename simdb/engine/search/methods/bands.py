@@ -131,6 +131,11 @@ def measure_all(
     return Rows(offsets, ordinals, vectors.distances(similarities), similarities)
 
 
+def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
+    """Return the best `k` documents of every sketch; see `Method`."""
+    return Rows(*state.vectors().nearest(sketches.vectors, k, state.unweighted()))
+
+
 def always(plan: Plan) -> bool:
     """Return True: every stored signature is measured."""
     return True
@@ -140,5 +145,9 @@ BANDING_METHOD: Method = Method(
     search=search, search_one=search_one, links=links, links_among=links_among, tables=tables
 )
 EXHAUSTIVE_METHOD: Method = Method(
-    search=measure_all, links_among=compare_all, scans_vectors=always, compares=all_compared
+    search=measure_all,
+    links_among=compare_all,
+    nearest=nearest,
+    scans_vectors=always,
+    compares=all_compared,
 )

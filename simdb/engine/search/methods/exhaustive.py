@@ -26,7 +26,9 @@ from simdb.storage.runs.table import Table
 from simdb.threads import in_rounds
 from simdb.values import Match, Sketches
 
+I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
+F32 = npt.NDArray[np.float32]
 
 
 def scans_vectors(plan: Plan) -> bool:
@@ -45,12 +47,19 @@ def search(
     """Return the matches of every sketch; see `Method`."""
     if not scans_vectors(plan):
         return _compare(state, sketches, criterion, plan, first, after)
-    offsets, ordinals, similarities = state.vectors().scan(
+    found = state.vectors().scan(
         sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
     )
-    bits = np.repeat(sketches.bits, np.diff(offsets))
-    differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
-    return Rows(offsets, ordinals, bit_counts(differing), similarities)
+    return _with_distances(state, sketches, *found)
+
+
+def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
+    """Return the best `k` documents of every sketch; see `Method`."""
+    if by_similarity:
+        found = state.vectors().nearest(sketches.vectors, k, state.unweighted())
+        return _with_distances(state, sketches, *found)
+    offsets, ordinals, distances = state.tables().nearest(sketches.bits, k)
+    return Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))
 
 
 def search_one(
@@ -124,6 +133,15 @@ def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     return (run.table(number, state.source) for number in range(1))
 
 
+def _with_distances(
+    state: State, sketches: Sketches, offsets: I64, ordinals: U32, similarities: F32
+) -> Rows:
+    """Return measured documents with their distances."""
+    bits = np.repeat(sketches.bits, np.diff(offsets))
+    differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
+    return Rows(offsets, ordinals, bit_counts(differing), similarities)
+
+
 def _candidates(
     state: State, sketches: Sketches, plan: Plan, first: bool, after: U32 | None
 ) -> Candidates:
@@ -141,6 +159,7 @@ METHOD: Method = Method(
     search_bits=search_bits,
     links=links,
     links_among=links_among,
+    nearest=nearest,
     tables=tables,
     scans_vectors=scans_vectors,
     compares=all_compared,

@@ -78,7 +78,7 @@ def search_one(
     view, source = state.view, state.source
     found = polytopes_of(view, source).search_one(
         sketches.vectors[0],
-        thresholds_of(view, source, similarity, share, either=False),
+        thresholds_of(view, source, similarity, share, either=False, is_even=criterion.is_even),
         least,
         sign_limit,
         plan.distance,
@@ -192,7 +192,12 @@ def _search(
     found = polytopes_of(state.view, state.source).search(
         vectors,
         thresholds=thresholds_of(
-            state.view, state.source, criterion.similarity, share, either=either
+            state.view,
+            state.source,
+            criterion.similarity,
+            share,
+            either=either,
+            is_even=criterion.is_even,
         ),
         similarity=criterion.least,
         distance=limit,

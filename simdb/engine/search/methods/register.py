@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from simdb.engine.search import methods
-from simdb.engine.search.method import Method
+from simdb.engine.search.method import Method, Nearest
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS, SIGNATURES
 from simdb.options import BANDING, BPHS, EXHAUSTIVE, MULTIPROBE, POLYTOPE, PSM, ROTATION
@@ -24,6 +24,13 @@ METHODS: dict[str, dict[str, Callable[[], Method]]] = {
         EXHAUSTIVE: lambda: methods.bands.EXHAUSTIVE_METHOD,
     },
 }
+
+
+def nearest_by_scan(state: State) -> Nearest:
+    """Return the function that finds the best documents by comparing all."""
+    found = METHODS[state.kind.stores][EXHAUSTIVE]().nearest
+    assert found is not None
+    return found
 
 
 def method_of(state: State, plan: Plan) -> Method:

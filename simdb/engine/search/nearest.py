@@ -1,0 +1,236 @@
+"""Nearest: finds the best k stored documents of each query, whatever their similarity.
+
+Documents with weights, and signatures, are compared by similarity; documents without weights by
+distance.  `plan/nearest.py` plans the steps of a search; here they are carried out.  A query with k
+matches after a step is done, and the queries that are left after all steps are compared with every
+document.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.checks import shown
+from simdb.engine.search import lookup
+from simdb.engine.search.methods.register import method_of, nearest_by_scan
+from simdb.engine.search.question import Question
+from simdb.engine.search.rows import Rows, gathered, joined, merged, no_rows
+from simdb.engine.state.documents import known_ordinals, stored_sketches
+from simdb.engine.state.state import State
+from simdb.engine.state.store import Store
+from simdb.errors import InputError, OptionError
+from simdb.options import BANDING, POLYTOPE, Options
+from simdb.plan.calibration import delays_of
+from simdb.plan.nearest import (
+    Step,
+    Steps,
+    steps_by_distance,
+    steps_by_similarity,
+    worthwhile,
+)
+from simdb.plan.problem import Criterion, Population
+from simdb.threads import mapped, parts_of
+from simdb.values import EMPTY, WEIGHTED, Id, Match, Sketches
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+# What a step costs a single query, and each query of a batch, beside its plan.
+ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
+# So many queries of a larger batch take all steps first.
+PILOTS = 64
+BATCH_LEAST = 8 * PILOTS
+# A part of a scan: with fewer queries, memory would be the limit and not the processor.
+SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
+
+
+class Wanted(NamedTuple):
+    """What is wanted: the number of documents, and the recall, the share of the best to find."""
+
+    k: int
+    recall: float
+
+    @classmethod
+    def checked(cls, options: Options, k: object, recall: float | None) -> "Wanted":
+        """Return what a caller wants; OptionError if it is invalid."""
+        is_whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+        if not is_whole or int(k) < 1:  # type: ignore[call-overload]
+            raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
+        question = Question(similarity=1.0, recall=recall)
+        known = question.criterion(options, is_weighted=True).recall
+        return cls(int(k), float(known))  # type: ignore[call-overload]
+
+
+def find(
+    store: Store, state: State, document: Any, id: Id | None, wanted: Wanted, errors: str
+) -> list[Match]:
+    """Return the best documents for `document`, or for the stored document `id` without itself."""
+    if (document is None) == (id is None):
+        raise InputError("nearest needs either a document or the id= of a stored document")
+    if id is None:
+        sketches = store.sketcher.sketch([document], errors=errors, is_query=True)
+        found = _find_fast(store.options, state, sketches, wanted)
+        if found is None:
+            found = lookup.as_list(state, of_sketches(store.options, state, sketches, wanted))
+        return found
+    ordinals = known_ordinals(state, [id])
+    sketches = stored_sketches(state, ordinals)
+    # The document also finds itself.
+    found = _find_fast(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
+    if found is None:
+        return lookup.as_list(state, of_stored(store, state, ordinals, wanted))
+    own = state.id_of(int(ordinals[0]))
+    return [match for match in found if match.id != own][: wanted.k]
+
+
+def of_stored(store: Store, state: State, ordinals: U32, wanted: Wanted) -> Rows:
+    """Return the best documents of stored documents, each without itself."""
+    sketches = stored_sketches(state, ordinals)
+    # Each document also finds itself.
+    rows = of_sketches(store.options, state, sketches, wanted._replace(k=wanted.k + 1))
+    rows = rows.chosen(np.flatnonzero(rows.ordinals != ordinals[rows.queries]))
+    return rows.limited(wanted.k)
+
+
+def of_slices(store: Store, state: State, slices: Iterable[Sketches], wanted: Wanted) -> Rows:
+    """Return the best documents of queries in slices."""
+    return joined([of_sketches(store.options, state, each, wanted) for each in slices])
+
+
+def of_sketches(options: Options, state: State, sketches: Sketches, wanted: Wanted) -> Rows:
+    """Return the best documents of every sketch; none of a sketch without features."""
+    has_weights = sketches.states == WEIGHTED
+    if not state.width:
+        has_weights[:] = False
+    parts = []
+    for is_measured, chosen in ((True, has_weights), (False, ~has_weights)):
+        which = np.flatnonzero(chosen & (sketches.states != EMPTY))
+        if len(which):
+            queries = sketches if len(which) == len(sketches) else sketches.taken(which)
+            found = _of_alike(options, state, queries, wanted, by_similarity=is_measured)
+            parts.append((which, found))
+    return gathered(len(sketches), parts)
+
+
+def _find_fast(
+    options: Options, state: State, sketches: Sketches, wanted: Wanted
+) -> list[Match] | None:
+    """Return the best documents of one query without arrays; None if it needs them.
+
+    Here a step must find all that the steps before it found, as in the same tables it does.
+    """
+    if int(sketches.states[0]) != WEIGHTED or not state.width:
+        return None
+    steps = _steps(options, state, wanted, by_similarity=True, step_seconds=ONE_SECONDS).steps
+    for criterion, plan in steps:
+        find_one = method_of(state, plan).search_one
+        if find_one is None or plan.method not in (POLYTOPE, BANDING):
+            return None
+        found = find_one(state, sketches, criterion, plan, False, wanted.k)
+        if not isinstance(found, list):
+            return None
+        if len(found) == wanted.k:
+            return found
+    return lookup.as_list(state, _scanned(state, sketches, wanted.k, by_similarity=True))
+
+
+def _of_alike(
+    options: Options, state: State, sketches: Sketches, wanted: Wanted, *, by_similarity: bool
+) -> Rows:
+    """Return the best documents of queries that are all compared in the same way."""
+    count = len(sketches)
+    each = ONE_SECONDS if count == 1 else EACH_SECONDS
+    steps = _steps(options, state, wanted, by_similarity=by_similarity, step_seconds=each)
+    if count < BATCH_LEAST or not steps.steps:
+        found, _ = _in_steps(state, sketches, steps.steps, wanted.k, by_similarity=by_similarity)
+        return found
+    is_pilot = np.zeros(count, np.bool_)
+    is_pilot[np.arange(PILOTS) * count // PILOTS] = True
+    pilots, others = np.flatnonzero(is_pilot), np.flatnonzero(~is_pilot)
+    first, ended = _in_steps(
+        state, sketches.taken(pilots), steps.steps, wanted.k, by_similarity=by_similarity
+    )
+    costs = [step.plan.cost_seconds + each for step in steps.steps]
+    fewer = [steps.steps[at] for at in worthwhile(costs, steps.scan_seconds, ended.tolist())]
+    second, _ = _in_steps(
+        state, sketches.taken(others), fewer, wanted.k, by_similarity=by_similarity
+    )
+    return gathered(count, [(pilots, first), (others, second)])
+
+
+def _in_steps(
+    state: State, sketches: Sketches, steps: Sequence[Step], k: int, *, by_similarity: bool
+) -> tuple[Rows, I64]:
+    """Return the best documents of all queries, and the number of the step in which each ended.
+
+    That number is `len(steps)` for a query that was compared with every document.
+    """
+    pending = np.arange(len(sketches))
+    known = no_rows(len(sketches))
+    ended = np.full(len(sketches), len(steps))
+    parts = []
+    for number, (criterion, plan) in enumerate(steps):
+        if not len(pending):
+            break
+        rows = lookup.search(state, sketches.taken(pending), criterion, limit=k, plan=plan)
+        if len(known.ordinals):
+            every = np.arange(len(pending))
+            both = [(every, known), (every, rows)]
+            rows = merged(len(pending), both, by_similarity=by_similarity).limited(k)
+        is_done = np.diff(rows.offsets) >= k
+        done, left = np.flatnonzero(is_done), np.flatnonzero(~is_done)
+        parts.append((pending[done], rows.of(done)))
+        ended[pending[done]] = number
+        pending, known = pending[left], rows.of(left)
+    if len(pending):
+        queries = sketches.taken(pending)
+        parts.append((pending, _scanned(state, queries, k, by_similarity=by_similarity)))
+    return gathered(len(sketches), parts), ended
+
+
+def _scanned(state: State, sketches: Sketches, k: int, *, by_similarity: bool) -> Rows:
+    """Return the best documents of all queries by comparing every stored document."""
+    scan, count = nearest_by_scan(state), len(sketches)
+    parts = parts_of(count, state.threads, most=SCANNED_MOST, least=SCANNED_LEAST)
+
+    def scan_part(part: slice) -> Rows:
+        chosen = sketches if len(parts) == 1 else sketches.taken(part)
+        return scan(state, chosen, k, by_similarity)
+
+    return joined(list(mapped(scan_part, parts, state.threads)))
+
+
+def _steps(
+    options: Options, state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: float
+) -> Steps:
+    """Return the steps of a search, planned once for the documents that are stored now."""
+    plans = state.view.plans
+    key = ("nearest", wanted.recall, by_similarity, step_seconds)
+    steps: Steps | None = plans.prepared.get(key)
+    if steps is None:
+        steps = _planned(options, state, wanted.recall, by_similarity, step_seconds)
+        plans.prepare(key, steps)
+    # No step can find more documents than there are.
+    return steps if wanted.k < state.counts.document_count else steps._replace(steps=())
+
+
+def _planned(
+    options: Options, state: State, recall: float, by_similarity: bool, step_seconds: float
+) -> Steps:
+    delays = delays_of(state.calibration)
+
+    def at_similarity(similarity: float) -> Criterion:
+        question = Question(similarity=similarity, recall=recall)
+        return replace(question.criterion(options, is_weighted=True), is_even=True)
+
+    def at_distance(distance: int) -> Criterion:
+        return Question(distance=distance, recall=1.0).criterion(options, is_weighted=False)
+
+    if by_similarity:
+        population = state.population(at_similarity(1.0))
+        return steps_by_similarity(at_similarity, population, delays, step_seconds)
+    population = cast(Population, state.population(at_distance(0)))
+    return steps_by_distance(at_distance, population, delays, step_seconds)

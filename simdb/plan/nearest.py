@@ -1,0 +1,174 @@
+"""Nearest: at which similarities or distances to search for the best k, before comparing with all.
+
+How similar the k-th best document is to a query is not known before the search.  So the search
+takes steps: it looks for all documents of at least some similarity, then of a lower one, and ends
+as soon as it has found k.  The last resort is a **scan**, which compares every document.
+
+The k best are then at least as similar as the step asked for, and the plan of the step finds each
+of them with the wanted recall, *at every similarity* from the step's on (`Criterion.is_even`), so
+the recall holds for the k best in the mean.  By distance each step is exact: if k documents are
+within a distance, and all within it are known, the nearest k are known.
+
+Each step costs about twice as much as the step before it.  So all steps together cost less than
+twice the last of them, and the last less than twice a search that knows the right similarity.  No
+step costs more than half a scan: a query with far neighbours costs at most about two scans.
+
+A batch can do better.  A few of its queries, the **pilots**, take every step, and the other queries
+take only those steps that pay if they are like the pilots (`worthwhile`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from simdb.bits import FINGERPRINT_BITS
+from simdb.options import BANDING
+from simdb.plan import bands, exhaustive, polytopes, tables
+from simdb.plan.cost import Delays
+from simdb.plan.problem import BandedPopulation, Criterion, Population
+from simdb.plan.way import Problem
+from simdb.plans import Plan
+
+# The similarities of possible steps.
+SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))
+# A step costs so many times the one before it, and a scan so many times the last step, or more.
+GROWTH = 2.0
+
+CriterionAt = Callable[[float], Criterion]
+
+
+class Step(NamedTuple):
+    """A step: what to search for, and how."""
+
+    criterion: Criterion
+    plan: Plan
+
+
+class Steps(NamedTuple):
+    """The steps, the cheapest first, and the seconds of the scan that follows them."""
+
+    steps: tuple[Step, ...]
+    scan_seconds: float
+
+
+def steps_by_similarity(
+    criterion_at: CriterionAt,
+    population: Population | BandedPopulation,
+    delays: Delays,
+    step_seconds: float,
+) -> Steps:
+    """Return the steps of a search by similarity, for the recall of the criteria.
+
+    `criterion_at(similarity)` makes a criterion that is even.  `step_seconds`: what a step costs
+    beside its plan.
+    """
+    found, scan = BY_SIMILARITY[type(population)](criterion_at, population, delays)
+    return Steps(tuple(doubling(found, scan, step_seconds)), scan)
+
+
+def steps_by_distance(
+    criterion_at: Callable[[int], Criterion],
+    population: Population,
+    delays: Delays,
+    step_seconds: float,
+) -> Steps:
+    """Return the steps of an exact search by distance; `criterion_at(distance)`."""
+    scan = population.count * delays.compare
+    found = []
+    for distance in range(FINGERPRINT_BITS):
+        problem = Problem(criterion_at(distance), population, None, delays)
+        able = [plan for plan in tables.plans(problem) if plan.recall >= 1.0]
+        if not able:
+            break
+        found.append(Step(problem.criterion, able[0]))
+    return Steps(tuple(doubling(found, scan, step_seconds)), scan)
+
+
+def doubling(possible: Sequence[Step], scan_seconds: float, step_seconds: float) -> list[Step]:
+    """Return those of the possible steps, the farthest last, that double the cost.
+
+    A step that costs less than `step_seconds` would hardly make the search shorter.
+    """
+    chosen: list[Step] = []
+    limit, at = step_seconds, -1
+    while limit * GROWTH <= scan_seconds and at + 1 < len(possible):
+        able = [
+            number
+            for number, step in enumerate(possible)
+            if number > at and step.plan.cost_seconds <= limit
+        ]
+        if able:
+            at = able[-1]
+            chosen.append(possible[at])
+        limit *= GROWTH
+    return chosen
+
+
+def worthwhile(costs: Sequence[float], scan_seconds: float, ended: Sequence[int]) -> list[int]:
+    """Return the numbers of the steps that make the search cheapest in the mean.
+
+    `costs`: the seconds of each step.  `ended`: for each of some queries that took all steps, the
+    number of the step in which it ended; `len(costs)` for the scan.  The other queries are taken to
+    be like these, with one more in each step, so that a step is not left out by mere chance.
+    """
+    count = len(costs)
+    # left[i]: how many of the queries are not done after step i - 1.
+    left = [sum(each >= step for each in ended) + count + 1 - step for step in range(count + 2)]
+    # From the last step to the first: the least cost of what follows it, and the next step.
+    best: dict[int, tuple[float, int]] = {}
+    for before in range(count - 1, -2, -1):
+        following = [(scan_seconds, count)]
+        for step in range(before + 1, count):
+            share = left[step + 1] / left[before + 1]
+            following.append((costs[step] + share * best[step][0], step))
+        best[before] = min(following)
+    chosen, at = [], best[-1][1]
+    while at < count:
+        chosen.append(at)
+        at = best[at][1]
+    return chosen
+
+
+def _of_weights(
+    criterion_at: CriterionAt, population: Population, delays: Delays
+) -> tuple[list[Step], float]:
+    """Return steps by cross-polytope tables; without them, by any tables or a filter."""
+    found = []
+    for similarity in SIMILARITIES:
+        problem = Problem(criterion_at(similarity), population, None, delays)
+        recall = problem.criterion.recall
+        if population.polytope_tables:
+            able = polytopes.plans(problem)
+        else:
+            ways: tuple[Any, ...] = (tables, exhaustive)
+            able = [plan for way in ways for plan in way.plans(problem) if plan.recall >= recall]
+        if recall >= 1.0 or not able:
+            break
+        found.append(Step(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
+    return found, population.count * delays.measure
+
+
+def _of_bands(
+    criterion_at: CriterionAt, population: BandedPopulation, delays: Delays
+) -> tuple[list[Step], float]:
+    """Return the one step of bands: the lowest similarity at which they reach the recall.
+
+    The look-up of all bands costs the same for each similarity.
+    """
+    scan = bands.scan_seconds(population)
+    reached = [
+        criterion
+        for similarity in SIMILARITIES
+        if population.curve.reach(similarity) >= (criterion := criterion_at(similarity)).recall
+    ]
+    if not reached or reached[-1].recall >= 1.0:
+        return [], scan
+    problem = Problem(reached[-1], population, None, delays)
+    (plan,) = (plan for plan in bands.plans(problem) if plan.method == BANDING)
+    return [Step(problem.criterion, plan)], scan
+
+
+# For each population, the possible steps, and the seconds of a scan.
+BY_SIMILARITY: dict[type[Population | BandedPopulation], Any] = {
+    Population: _of_weights,
+    BandedPopulation: _of_bands,
+}
