@@ -44,11 +44,6 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def scan_seconds(population: BandedPopulation) -> float:
-    """Return the seconds to compare a query with every stored signature."""
-    return population.count * population.vector_bytes * SCANNED_BYTE_SECONDS
-
-
 def _by_bands(problem: Problem[BandedPopulation]) -> Plan:
     criterion, population = problem.criterion, problem.population
     curve, count = population.curve, population.count

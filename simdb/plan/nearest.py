@@ -18,10 +18,11 @@ take only those steps that pay if they are like the pilots (`worthwhile`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simdb.bits import FINGERPRINT_BITS
-from simdb.options import BANDING
+from simdb.options import BANDING, EXHAUSTIVE
 from simdb.plan import bands, exhaustive, polytopes, tables
 from simdb.plan.cost import Delays
 from simdb.plan.problem import BandedPopulation, Criterion, Population
@@ -72,7 +73,8 @@ def steps_by_distance(
     step_seconds: float,
 ) -> Steps:
     """Return the steps of an exact search by distance; `criterion_at(distance)`."""
-    scan = population.count * delays.compare
+    # Comparing with every document by distance costs about the same for any distance.
+    (scan,) = exhaustive.plans(Problem(criterion_at(0), population, None, delays))
     found = []
     for distance in range(FINGERPRINT_BITS):
         problem = Problem(criterion_at(distance), population, None, delays)
@@ -80,7 +82,8 @@ def steps_by_distance(
         if not able:
             break
         found.append(Step(problem.criterion, able[0]))
-    return Steps(tuple(doubling(found, scan, step_seconds)), scan)
+    chosen = doubling(found, scan.cost_seconds, step_seconds)
+    return Steps(tuple(chosen), scan.cost_seconds)
 
 
 def doubling(possible: Sequence[Step], scan_seconds: float, step_seconds: float) -> list[Step]:
@@ -132,6 +135,8 @@ def _of_weights(
     criterion_at: CriterionAt, population: Population, delays: Delays
 ) -> tuple[list[Step], float]:
     """Return steps by cross-polytope tables; without them, by any tables or a filter."""
+    every = replace(criterion_at(1.0), recall=1.0)
+    (scan,) = exhaustive.plans(Problem(every, population, None, delays))
     found = []
     for similarity in SIMILARITIES:
         problem = Problem(criterion_at(similarity), population, None, delays)
@@ -144,7 +149,7 @@ def _of_weights(
         if recall >= 1.0 or not able:
             break
         found.append(Step(problem.criterion, min(able, key=lambda plan: plan.cost_seconds)))
-    return found, population.count * delays.measure
+    return found, scan.cost_seconds
 
 
 def _of_bands(
@@ -154,17 +159,18 @@ def _of_bands(
 
     The look-up of all bands costs the same for each similarity.
     """
-    scan = bands.scan_seconds(population)
+    problem = Problem(criterion_at(1.0), population, None, delays)
+    (scan,) = (plan for plan in bands.plans(problem) if plan.method == EXHAUSTIVE)
     reached = [
         criterion
         for similarity in SIMILARITIES
         if population.curve.reach(similarity) >= (criterion := criterion_at(similarity)).recall
     ]
     if not reached or reached[-1].recall >= 1.0:
-        return [], scan
-    problem = Problem(reached[-1], population, None, delays)
+        return [], scan.cost_seconds
+    problem = replace(problem, criterion=reached[-1])
     (plan,) = (plan for plan in bands.plans(problem) if plan.method == BANDING)
-    return [Step(problem.criterion, plan)], scan
+    return [Step(problem.criterion, plan)], scan.cost_seconds
 
 
 # For each population, the possible steps, and the seconds of a scan.
