@@ -379,9 +379,7 @@ class Polytopes:
         `first`: at most one match for each query, any of its matches; near headers are looked up
         before the others.  `after`: for query i only ordinals greater than after[i].
         `forest`: the parents of a `Forest` over ordinals, and each query's ordinal.  What is in
-        the component of the query is no match.
-
-        CorruptError: a candidate has no vector.
+        the component of the query is no match.  CorruptError: a candidate has no vector.
         """
 
     def search_one(

@@ -113,15 +113,20 @@ def dedup(
                 with open_against(db, sketch, allow) as database:
                     outcome = find_new(work, database, older)
             write_lines(rows, row_file)
-        seconds = progress.elapsed_seconds
-        progress.finish()
-        print_rows(rows, GROUP_COLUMNS if db is None else MATCH_COLUMNS, as_json=json)
-        for note in (outcome.largest_note(), outcome.verification_note()):
-            if note is not None:
-                progress.note(note)
-        progress.note(_summary(outcome, intake, seconds, is_against=db is not None))
+        _report(work, outcome, is_against=db is not None, as_json=json)
     if outcome.duplicates or intake.skipped:
         raise Exit(FINDINGS)
+
+
+def _report(work: Work, outcome: Outcome, *, is_against: bool, as_json: bool) -> None:
+    """Print the rows, and what came of the run as notes; `is_against` a database of --db."""
+    seconds = work.progress.elapsed_seconds
+    work.progress.finish()
+    print_rows(work.rows, MATCH_COLUMNS if is_against else GROUP_COLUMNS, as_json=as_json)
+    for note in (outcome.largest_note(), outcome.verification_note()):
+        if note is not None:
+            work.progress.note(note)
+    work.progress.note(_summary(outcome, work.intake, seconds, is_against=is_against))
 
 
 def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:

@@ -1,0 +1,179 @@
+"""Command dedup: texts decide what matches, within the input and against earlier runs."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+import simdb
+from simdb.engine.write import claim
+
+LEAST = 0.8
+
+
+def shingles_of(text):
+    words = text.split()
+    return {tuple(words[at : at + 3]) for at in range(len(words) - 2)}
+
+
+def jaccard(one, two):
+    first, second = shingles_of(one), shingles_of(two)
+    return len(first & second) / len(first | second)
+
+
+def families(count, seed):
+    """Return texts in families whose members differ in a few words, near the threshold."""
+    chance = random.Random(seed)
+    texts = {}
+    for family in range(count):
+        words = [f"w{chance.randrange(900)}" for _ in range(chance.randrange(30, 90))]
+        for member in range(3):
+            edited = list(words)
+            for _ in range(chance.randrange(1, 5) if member else 0):
+                edited[chance.randrange(len(edited))] = f"w{chance.randrange(900)}"
+            texts[f"{family}-{member}"] = " ".join(edited)
+    return texts
+
+
+TEXTS = families(60, 3)
+
+
+def records(texts):
+    return [{"id": id, "text": text} for id, text in texts.items()]
+
+
+def true_groups(texts):
+    of_each = {id: {id} for id in texts}
+    for one, two in combinations(texts, 2):
+        if jaccard(texts[one], texts[two]) >= LEAST:
+            joined = of_each[one] | of_each[two]
+            of_each |= dict.fromkeys(joined, joined)
+    return {frozenset(each) for each in of_each.values() if len(each) > 1}
+
+
+def groups_of(rows):
+    return {
+        frozenset([row["representative"], *(each["id"] for each in row["duplicates"])])
+        for row in rows
+    }
+
+
+def kept_first(texts, stored=()):
+    """Return the ids that are kept if each document is compared with those kept before it."""
+    kept = []
+    for id, text in texts.items():
+        if not any(jaccard(text, texts[other]) >= LEAST for other in [*stored, *kept]):
+            kept.append(id)
+    return kept
+
+
+def test_groups_are_the_components_of_the_true_pairs(simdb_run, write_lines):
+    write_lines("a.jsonl", *records(TEXTS))
+
+    ran = simdb_run("dedup", "a.jsonl", "--recall", "1")
+    estimated = simdb_run("dedup", "a.jsonl", "--verify", "estimate", "--recall", "1")
+
+    assert groups_of(ran.rows) == true_groups(TEXTS) != groups_of(estimated.rows)
+    for row in ran.rows:
+        for each in row["duplicates"]:
+            exact = jaccard(TEXTS[row["representative"]], TEXTS[each["id"]])
+            assert each["similarity"] == pytest.approx(exact, abs=1e-6)
+    assert "by Jaccard similarity of at least 0.8; the estimate would have decided" in ran.notes
+    assert "texts decided" not in estimated.notes
+
+
+def test_new_documents_are_decided_by_the_texts_of_the_run(simdb_run, write_lines, monkeypatch):
+    monkeypatch.setattr(claim, "GROUP_DOCUMENTS", 7)
+    monkeypatch.setattr("simdb.cli.reading.intake.BATCH_DOCUMENTS", 20)
+    write_lines("a.jsonl", *records(TEXTS))
+
+    ran = simdb_run("dedup", "a.jsonl", "--db", "d", "--recall", "1")
+
+    with simdb.open("d", "r") as database:
+        assert list(database) == kept_first(TEXTS)
+    for row in ran.rows:
+        exact = jaccard(TEXTS[row["id"]], TEXTS[row["match"]])
+        assert row["similarity"] == pytest.approx(exact, abs=1e-6)
+
+
+def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named(simdb_run, write_lines):
+    first = {id: text for id, text in TEXTS.items() if id.endswith("-0")}
+    second = {id: text for id, text in TEXTS.items() if not id.endswith("-0")}
+    write_lines("first.jsonl", *records(first))
+    write_lines("second.jsonl", *records(second))
+    simdb_run("dedup", "first.jsonl", "--db", "d")
+    simdb_run("dedup", "first.jsonl", "--db", "e")
+
+    unknown = simdb_run("dedup", "second.jsonl", "--db", "d", "--recall", "1")
+    known = simdb_run(
+        "dedup", "second.jsonl", "--db", "e", "--texts", "first.jsonl", "--recall", "1"
+    )
+
+    assert "whose texts --texts can name" in unknown.notes
+    assert "whose texts --texts can name" not in known.notes
+    with simdb.open("e", "r") as database:
+        stored = kept_first(first)
+        expected = [*stored, *(id for id in kept_first(first | second) if id in second)]
+        assert list(database) == expected
+    with simdb.open("d", "r") as database:
+        assert list(database) != expected
+
+
+def test_more_duplicates_than_allowed_write_nothing(simdb_run, write_lines, tmp_path):
+    write_lines("a.jsonl", *records(TEXTS))
+    (tmp_path / "kept.jsonl").write_text("as before\n", encoding="ascii")
+
+    plain = simdb_run("dedup", "a.jsonl", "--max-share", "0.1", "--keep", "kept.jsonl")
+    against = simdb_run("dedup", "a.jsonl", "--max-share", "0.1", "--db", "d")
+
+    for ran in (plain, against):
+        assert ran.code == 2
+        assert "of 180 documents are duplicates" in ran.notes
+        assert "more than --max-share 0.1; nothing was written" in ran.notes
+    assert (tmp_path / "kept.jsonl").read_text(encoding="ascii") == "as before\n"
+    with simdb.open("d", "r") as database:
+        assert len(database) == 0
+    assert simdb_run("dedup", "a.jsonl", "--max-share", "0.9").code == 1
+
+
+def test_the_largest_groups_are_named(simdb_run, write_lines):
+    text = TEXTS["0-0"]
+    write_lines("a.jsonl", *({"id": f"c{at}", "text": text} for at in range(12)))
+
+    assert "largest groups: 12 like c0" in simdb_run("dedup", "a.jsonl").notes
+
+
+def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tmp_path):
+    text = "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22 caf\u00e9 \U0001f600 " * 20
+    for name, content in {"a": text.encode(), "b": text.encode() + b" \xff more"}.items():
+        (tmp_path / name).write_bytes(content)
+
+    ran = simdb_run("dedup", "a", "b", "--errors", "replace")
+
+    (row,) = ran.rows
+    assert (row["representative"], row["duplicates"][0]["id"]) == ("a", "b")
+    assert 0.8 <= row["duplicates"][0]["similarity"] < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--verify", "perhaps"], "--verify must be one of 'estimate', 'exact', got 'perhaps'"),
+        (["--texts", "a.jsonl"], "--texts works only with --db"),
+        (["--max-share", "2"], "--max-share must be above 0 and at most 1, got 2.0"),
+        (["--verify", "exact", "--distance", "3"], "decides by similarity; give similarity="),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_refused(simdb_run, write_lines, arguments, message):
+    write_lines("a.jsonl", *records(TEXTS))
+
+    ran = simdb_run("dedup", "a.jsonl", *arguments)
+
+    assert ran.code == 2
+    assert message in ran.notes
+
+
+def test_documents_that_match_by_distance_alone_are_decided_by_estimate(simdb_run, write_lines):
+    write_lines("a.jsonl", *records(TEXTS))
+
+    assert "texts decided" not in simdb_run("dedup", "a.jsonl", "--distance", "3").notes
