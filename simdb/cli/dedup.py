@@ -4,13 +4,10 @@ Result rows wait in a spool, and the lines for --keep in a partial file, until a
 texts wait in a spool, too: candidates that sketches find are decided by their texts.
 """
 
-from typing import Annotated
-
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
 from simdb.cli.duplicates.work import Outcome, Work, check_max_share
 from simdb.cli.options import arguments
-from simdb.cli.options.declare import Option
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, sketched
 from simdb.cli.output.exit_codes import FINDINGS, Exit
@@ -30,45 +27,17 @@ MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 def dedup(
     sources: arguments.Sources,
     sketch: Given,
-    db: Annotated[
-        str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
-    ] = None,
-    similarity: Annotated[
-        float | None,
-        Option(
-            help="Least similarity of a match, above 0 to 1: exact, Jaccard's by default, or"
-            " estimated with --verify estimate; 0.8 and 0.889 if not given."
-        ),
-    ] = None,
+    db: arguments.EarlierRuns = None,
+    similarity: arguments.DecidedSimilarity = None,
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
     policy: arguments.Policy = "connected",
-    verify: Annotated[
-        str | None,
-        Option(
-            help="exact: texts decide what matches, by all their features; estimate: sketches do."
-            " exact if not given, unless documents match by --distance alone."
-        ),
-    ] = None,
-    texts: Annotated[
-        list[str] | None,
-        Option(metavar="SOURCE", help="Texts, by id, of documents that --db has already."),
-    ] = None,
-    max_share: Annotated[
-        float | None,
-        Option(
-            metavar="SHARE",
-            help="Write nothing, and end with an error, if a larger share of the input are"
-            " duplicates.",
-        ),
-    ] = None,
-    keep: Annotated[
-        str | None, Option(metavar="FILE", help="Write the input without duplicates.")
-    ] = None,
-    groups: Annotated[
-        str | None, Option(metavar="FILE", help="Also write the rows, as JSON lines.")
-    ] = None,
+    verify: arguments.Verify = None,
+    texts: arguments.EarlierTexts = None,
+    max_share: arguments.MaxShare = None,
+    keep: arguments.Keep = None,
+    groups: arguments.Groups = None,
     id_field: arguments.IdField = "id",
     text_field: arguments.TextField = "text",
     int_ids: arguments.IntIds = False,
@@ -89,20 +58,13 @@ def dedup(
     Exit code 1 if there are duplicates, or if files or records were skipped.
     """
     check_sources([*sources, *(texts or [])])
-    check_policy(policy)
-    check_max_share(max_share)
-    if db is not None and policy != CONNECTED:
-        raise OptionError(f"--policy {policy} works only without --db, where documents are grouped")
-    if db is None and texts is not None:
-        raise OptionError("--texts works only with --db; without --db all texts are in the input")
+    _check(db, texts, policy, max_share)
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, has_lines=keep is not None
     )
-    own_files = [
-        path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)
-    ]
+    own = [path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)]
     with Progress("reading") as progress, Spool() as rows:
-        intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+        intake = Intake(read_sources(sources, reading, excluded=own), progress)
         matching = MatchOptions(similarity, distance, recall, method)
         with written(keep) as survivors, written(groups) as row_file:
             work = Work(intake, matching, progress, rows, survivors, verify, max_share)
@@ -116,6 +78,16 @@ def dedup(
         _report(work, outcome, is_against=db is not None, as_json=json)
     if outcome.duplicates or intake.skipped:
         raise Exit(FINDINGS)
+
+
+def _check(db: str | None, texts: list[str] | None, policy: str, max_share: float | None) -> None:
+    """Raise OptionError for arguments that are invalid or do not go together."""
+    check_policy(policy)
+    check_max_share(max_share)
+    if db is not None and policy != CONNECTED:
+        raise OptionError(f"--policy {policy} works only without --db, where documents are grouped")
+    if db is None and texts is not None:
+        raise OptionError("--texts works only with --db; without --db all texts are in the input")
 
 
 def _report(work: Work, outcome: Outcome, *, is_against: bool, as_json: bool) -> None:

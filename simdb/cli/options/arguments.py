@@ -33,6 +33,13 @@ Similarity = Annotated[
     float | None,
     Option(help="Least estimated cosine (Jaccard with MinHash) of a match: above 0 to 1."),
 ]
+DecidedSimilarity = Annotated[
+    float | None,
+    Option(
+        help="Least similarity of a match, above 0 to 1: exact, Jaccard's by default, or estimated"
+        " with --verify estimate; 0.8 and 0.889 if not given."
+    ),
+]
 Distance = Annotated[
     int | None, Option(help="Largest number of differing bits of a match, 0 to 64.")
 ]
@@ -81,24 +88,34 @@ Output = Annotated[
 TextIds = Annotated[
     bool, Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
 ]
+Policy = Annotated[
+    str,
+    Option(help="connected: chains of matches form a group; star: all match the representative."),
+]
+
+EarlierRuns = Annotated[
+    str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
+]
 Verify = Annotated[
     str | None,
     Option(
-        help="exact: the texts decide, by the similarity of all their features; estimate: the"
-        " stored sketches decide.  exact if not given, unless documents match by --distance."
+        help="exact: texts decide what matches, by all their features; estimate: sketches do. exact"
+        " if not given, unless documents match by --distance alone."
     ),
+]
+EarlierTexts = Annotated[
+    list[str] | None,
+    Option(metavar="SOURCE", help="Texts, by id, of documents that --db has already."),
 ]
 MaxShare = Annotated[
     float | None,
     Option(
         metavar="SHARE",
-        help="Stop with an error, and write nothing, if more than this share are duplicates.",
+        help="Write nothing, and end with an error, if a larger share of the input are duplicates.",
     ),
 ]
-Policy = Annotated[
-    str,
-    Option(help="connected: chains of matches form a group; star: all match the representative."),
-]
+Keep = Annotated[str | None, Option(metavar="FILE", help="Write the input without duplicates.")]
+Groups = Annotated[str | None, Option(metavar="FILE", help="Also write the rows, as JSON lines.")]
 
 IdField = Annotated[str, Option(help="The field of a record with its id.")]
 TextField = Annotated[str, Option(help="The field of a record with its text.")]
