@@ -115,7 +115,8 @@ def _print(advice: simdb.SketchAdvice, *, as_json: bool) -> None:
     if not is_table(as_json):
         print_one(row, as_json=as_json)
         return
-    shown = {name: row[name] for name in ("flags", "idf_flags", "words", "texts", "pairs")}
+    fields = ("flags", "create_flags", "idf_flags", "words", "texts", "pairs")
+    shown = {name: row[name] for name in fields}
     shown |= {"precision": advice.precision, "recall": advice.recall}
     known = {name: _cell(value) for name, value in shown.items() if value not in ("", None)}
     print_one(known, as_json=as_json)

@@ -56,9 +56,7 @@ class ExactSimilarity:
 
     def of_cosine(self, cosine: F32) -> F32:
         """Return estimates of this similarity, given what the sketch estimates."""
-        if self.measure != JACCARD or isinstance(self._sketch, Minhash):
-            return cosine
-        return np.asarray(cosine / (2 - cosine), np.float32)
+        return _of_cosine(self._sketch, cosine)
 
     def estimated(self, similarity: float) -> float:
         """Return what the sketch estimates, at least, for documents of this exact similarity."""
@@ -68,8 +66,7 @@ class ExactSimilarity:
 
     def least(self, similarity: float) -> float:
         """Return the threshold of this similarity for a threshold of what the sketch estimates."""
-        exact = self.of_cosine(np.array([similarity], np.float32))
-        return round(float(exact[0]), THRESHOLD_DIGITS)
+        return exact_threshold(self._sketch, similarity)
 
     def of_pairs(self, documents: Sequence[Any], left: I64, right: I64) -> F32:
         """Return the similarity of documents left[i] and right[i]; 0 if one has no features.
@@ -101,6 +98,18 @@ class ExactSimilarity:
         idf = None if table is None else (table.entries, table.directory, table.default)
         weights = bags.weigh(hashes, counts.astype(np.int64), counting, idf)
         return (weights / bags.UNITS).astype(np.float32)
+
+
+def exact_threshold(sketch: Simhash | Minhash, similarity: float) -> float:
+    """Return the least exact similarity that a threshold of what `sketch` estimates means."""
+    exact = _of_cosine(sketch, np.array([similarity], np.float32))
+    return round(float(exact[0]), THRESHOLD_DIGITS)
+
+
+def _of_cosine(sketch: Simhash | Minhash, cosine: F32) -> F32:
+    if _measure_of(sketch) != JACCARD or isinstance(sketch, Minhash):
+        return cosine
+    return np.asarray(cosine / (2 - cosine), np.float32)
 
 
 def _measure_of(sketch: Simhash | Minhash) -> str:

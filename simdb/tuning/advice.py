@@ -6,6 +6,7 @@ from typing import Any
 
 from simdb.options import Options, Simhash
 from simdb.reports import Advice
+from simdb.sketch.exact_similarity import exact_threshold
 from simdb.tuning.judged import Share
 
 IDF_FILE = "texts.idf"
@@ -16,9 +17,11 @@ LINE = 88
 class SketchAdvice(Advice):
     """The options that suit some texts, by `simdb.tune`.
 
-    `options`: for `simdb.open`.  `flags`: the same for `simdb dedup` and `simdb create`.
-    `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that
-    `flags` name.
+    `options`: for `simdb.open`, with a threshold of what sketches estimate.  `create_flags`: the
+    same for `simdb create`.  `flags`: the same for `simdb dedup`, where texts decide, with the
+    exact similarity that this threshold means.
+    `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that the
+    other flags name.
     `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
     which it lies with a probability of about 0.9; None without judged pairs.
     `reasons`: why, in sentences; `reason` is all of them.
@@ -28,6 +31,7 @@ class SketchAdvice(Advice):
 
     options: Options
     flags: str
+    create_flags: str
     idf_flags: str
     precision: Share | None
     recall: Share | None
@@ -41,6 +45,7 @@ class SketchAdvice(Advice):
         sketch = self.options.sketch
         return {
             "flags": self.flags,
+            "create_flags": self.create_flags,
             "idf_flags": self.idf_flags,
             "unit": sketch.unit,
             "shingle": sketch.shingle,
@@ -71,19 +76,24 @@ class SketchAdvice(Advice):
         return [f"{name} {share}" for name, share in shares.items() if share is not None]
 
 
-def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str]:
-    """Return the flags for a sketch and a threshold, and those for its IDF table, if it has one."""
+def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str, str]:
+    """Return the flags for dedup, for create, and for the IDF table, if the sketch has one.
+
+    `similarity`: the threshold of what the sketch estimates.
+    """
     usual = Simhash()
     differing = [
         f"--{name} {getattr(sketch, name)}"
         for name in ("markup", "unit", "shingle", "weighting")
         if getattr(sketch, name) != getattr(usual, name)
     ]
-    threshold = f"--similarity {similarity:g}"
+    used = differing if sketch.idf is None else [f"--idf {IDF_FILE}"]
+    thresholds = exact_threshold(sketch, similarity), similarity
+    dedup, create = (" ".join([*used, f"--similarity {each:g}"]) for each in thresholds)
     if sketch.idf is None:
-        return " ".join([*differing, threshold]), ""
+        return dedup, create, ""
     made = [each for each in differing if not each.startswith("--weighting")]
-    return f"--idf {IDF_FILE} {threshold}", " ".join([*made, f"--output {IDF_FILE}"])
+    return dedup, create, " ".join([*made, f"--output {IDF_FILE}"])
 
 
 def _interval(share: Share | None) -> dict[str, float] | None:

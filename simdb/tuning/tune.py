@@ -69,7 +69,7 @@ def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
             idf = replace(idf, settings={**idf.settings, "markup": "html"})
         sketch = replace(sketch, markup="html", idf=idf)
     options = Options(sketch=sketch, similarity=choice.threshold)
-    flags, idf_flags = flags_of(sketch, choice.threshold)
+    flags, create_flags, idf_flags = flags_of(sketch, choice.threshold)
     reasons = list(reasons_of(choice))
     if idf_flags:
         reasons.append(f"First make the IDF table: simdb idf SOURCE... {idf_flags}.")
@@ -83,6 +83,7 @@ def _advice(choice: Choice, judged: Pairs | None) -> SketchAdvice:
         remedy="; ".join([*commands, f"simdb dedup SOURCE... {flags}"]),
         options=options,
         flags=flags,
+        create_flags=create_flags,
         idf_flags=idf_flags,
         precision=None if shares is None else precision_of(*shares),
         recall=None if shares is None else recall_of(*shares),

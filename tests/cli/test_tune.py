@@ -37,7 +37,7 @@ def test_the_flags_can_be_pasted(simdb_run, records):
     assert row["texts"] == len(TEXTS)
     found = simdb_run("dedup", records, *row["flags"].split())
     assert found.code == 1
-    assert simdb_run("create", "db", *row["flags"].split()).code == 0
+    assert simdb_run("create", "db", *row["create_flags"].split()).code == 0
     with simdb.open("db", "r") as database:
         assert database.options.similarity == row["similarity"]
         assert database.options.sketch == simdb.tune(TEXTS).options.sketch
@@ -208,4 +208,4 @@ def test_the_flags_of_an_idf_table_can_be_pasted_too(simdb_run, write_lines, tmp
     found = simdb_run("dedup", source, *row["flags"].split())
     assert found.code == 1
     assert sum(len(group["duplicates"]) for group in found.rows) > 100
-    assert simdb_run("create", "db", *row["flags"].split()).code == 0
+    assert simdb_run("create", "db", *row["create_flags"].split()).code == 0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.tuning.advice import flags_of
 
 CONSONANTS = "bcdfghjklmnprstvz"
 THAI = "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e0a\u0e14\u0e15\u0e16\u0e17\u0e19\u0e1a\u0e1b\u0e1e\u0e21"
@@ -257,3 +258,9 @@ def test_a_bad_number_of_documents_or_seed_is_an_option_error():
 
 def test_a_single_text_gets_advice():
     assert simdb.tune(["only one short text"]).text_count == 1
+
+
+def test_flags_for_dedup_have_the_exact_similarity_that_the_threshold_means():
+    assert flags_of(simdb.Simhash(), 0.889)[:2] == ("--similarity 0.8", "--similarity 0.889")
+    weighted = simdb.Simhash(weighting="tf")
+    assert flags_of(weighted, 0.7)[0] == flags_of(weighted, 0.7)[1]
