@@ -16,7 +16,7 @@ from simdb.cli.output.render import print_rows, quantity
 from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.engine.clusters.find import CONNECTED, check_policy
+from simdb.engine.clusters.find import CONNECTED, STAR, check_policy
 from simdb.errors import OptionError
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
@@ -32,7 +32,7 @@ def dedup(
     distance: arguments.Distance = None,
     recall: arguments.Recall = None,
     method: arguments.Method = None,
-    policy: arguments.Policy = "connected",
+    policy: arguments.KeptPolicy = None,
     verify: arguments.Verify = None,
     texts: arguments.EarlierTexts = None,
     max_share: arguments.MaxShare = None,
@@ -55,9 +55,13 @@ def dedup(
     of their shingles is at least 0.8.  What --db has from an earlier run is compared by estimate,
     unless --texts names a source with its texts.
 
+    With --keep, every document that is left out matches the one that is kept for it, and not only
+    another document of its group (--policy star).
+
     Exit code 1 if there are duplicates, or if files or records were skipped.
     """
     check_sources([*sources, *(texts or [])])
+    policy = policy or (CONNECTED if keep is None or db is not None else STAR)
     _check(db, texts, policy, max_share)
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, has_lines=keep is not None

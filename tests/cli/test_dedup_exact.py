@@ -1,5 +1,6 @@
 """Command dedup: texts decide what matches, within the input and against earlier runs."""
 
+import json
 import random
 from itertools import combinations
 
@@ -177,3 +178,17 @@ def test_documents_that_match_by_distance_alone_are_decided_by_estimate(simdb_ru
     write_lines("a.jsonl", *records(TEXTS))
 
     assert "texts decided" not in simdb_run("dedup", "a.jsonl", "--distance", "3").notes
+
+
+def test_every_document_that_is_left_out_matches_a_kept_one(simdb_run, write_lines, tmp_path):
+    words = [f"w{at}" for at in range(60)]
+    chain = {f"{at}": " ".join(words[at * 3 :]) for at in range(8)}
+    write_lines("a.jsonl", *records(chain))
+
+    (connected,) = simdb_run("dedup", "a.jsonl", "--recall", "1").rows
+    ran = simdb_run("dedup", "a.jsonl", "--keep", "kept.jsonl", "--recall", "1")
+
+    assert connected["size"] == len(chain)
+    assert len(ran.rows) > 1
+    kept = [json.loads(line)["id"] for line in (tmp_path / "kept.jsonl").open(encoding="utf-8")]
+    assert kept == kept_first(chain)

@@ -116,6 +116,13 @@ MaxShare = Annotated[
 ]
 Keep = Annotated[str | None, Option(metavar="FILE", help="Write the input without duplicates.")]
 Groups = Annotated[str | None, Option(metavar="FILE", help="Also write the rows, as JSON lines.")]
+KeptPolicy = Annotated[
+    str | None,
+    Option(
+        help="connected: chains of matches form a group; star: all match the representative. star"
+        " with --keep, else connected, if not given."
+    ),
+]
 
 IdField = Annotated[str, Option(help="The field of a record with its id.")]
 TextField = Annotated[str, Option(help="The field of a record with its text.")]
