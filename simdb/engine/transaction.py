@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.arrow_texts import text_column
+from simdb.checks import is_one_of
 from simdb.engine import search, write
 from simdb.engine.pairing import ESTIMATE
 from simdb.engine.reading import Reading
@@ -158,8 +159,7 @@ class WriteTransaction(Reading):
         Raises ExistsError if an id is stored already; then no document is stored.
         """
         question = Question(similarity, distance, recall, method)
-        is_exact = verify != ESTIMATE
-        if is_exact or texts is not None:
+        if not is_one_of(verify, (ESTIMATE,)) or texts is not None:
             search.judge.check_verification(verify, texts, "texts")
         with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(

@@ -29,10 +29,11 @@ def ids_of(clusters):
     ranks=st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=40, max_size=40),
     distance=st.integers(0, 12),
     batch=st.sampled_from([1, 3, 1000]),
+    compared=st.sampled_from([1, 4, 256]),
     prefers_tables=st.booleans(),
 )
 def test_stars_are_those_of_the_definition(
-    tmp_path_factory, shape, stored, ranks, distance, batch, prefers_tables
+    tmp_path_factory, shape, stored, ranks, distance, batch, compared, prefers_tables
 ):
     oracle = Oracle({id: Stored(bits) for id, bits in enumerate(stored)})
     pairs = oracle.find_all(distance)
@@ -40,6 +41,8 @@ def test_stars_are_those_of_the_definition(
     asked = {"distance": distance, "policy": "star"}
     with pytest.MonkeyPatch.context() as patch, tables_first(prefers_tables):
         patch.setattr("simdb.engine.clusters.star.BATCH_DOCUMENTS", batch)
+        patch.setattr("simdb.engine.clusters.star.COMPARED_MAX", compared)
+        patch.setattr("simdb.engine.clusters.star.COMPARED_PAIRS", 5)
         patch.setattr("simdb.engine.search.couples.CHUNK_PAIRS", 3)
         with open_with(tmp_path_factory, *shape) as database:
             for start in range(0, len(stored), 7):

@@ -107,7 +107,10 @@ def test_connected_clusters_are_the_components_of_the_pairs(db):
     assert {frozenset(cluster.ids) for cluster in clusters} == components(true_pairs())
 
 
-def test_members_of_a_star_match_their_representative(db):
+@pytest.mark.parametrize("compared", [1, 256])
+def test_members_of_a_star_match_their_representative(db, monkeypatch, compared):
+    monkeypatch.setattr("simdb.engine.clusters.star.COMPARED_MAX", compared)
+
     clusters = db.find_clusters(policy="star", verify="exact", documents=TEXTS, recall=1.0)
 
     owners, expected = {}, {}
@@ -199,7 +202,7 @@ def test_ordinals_can_name_the_texts(db):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"verify": "perhaps"}, "verify must be 'estimate' or 'exact', got 'perhaps'"),
+        ({"verify": "perhaps"}, "verify must be one of 'estimate', 'exact', got 'perhaps'"),
         ({"verify": "exact"}, "verify='exact' needs documents="),
         ({"verify": "exact", "documents": 3}, "a mapping from id to text, or a function"),
         ({"documents": TEXTS}, "documents= is only for verify='exact'"),

@@ -17,7 +17,7 @@ from simdb.clusters import Clusters
 from simdb.engine.clusters.equal import first_equal_rows
 from simdb.engine.clusters.labels import grouped
 from simdb.engine.clusters.star import find_stars
-from simdb.engine.search.couples import searched, table_of_equals
+from simdb.engine.search.couples import table_of_equals
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import join_links
 from simdb.engine.state.state import State
@@ -122,10 +122,10 @@ def _star_labels(
     first_equal = equal if places is None else _first_of_each(equal, places)
     left_out = with_deleted(left_out, every[first_equal != every], state.next_ordinal)
     distinct = state.without(left_out)
-    ordered = searched(distinct, is_measured=criterion.similarity is not None).ordinals
-    if places is not None:
-        ordered = ordered[np.argsort(places[ordered])]
-    owners = find_stars(distinct, criterion, ordered, judge)
+    components = kernel.Forest(state.next_ordinal)
+    for _ in join_links(distinct, criterion, components, judge):
+        pass
+    owners = find_stars(distinct, criterion, *grouped(components.labels(), places), judge)
     labels: U32 = owners[first_equal]
     return labels
 

@@ -1,8 +1,11 @@
 """Stars: clusters in which every member matches the representative, so matches are not chained.
 
 Documents are taken in order.  Each joins the earliest representative that matches it, or becomes a
-representative itself.  They come in batches: the documents of a batch that have no representative
-yet are compared with each other, and only the new representatives are looked up in the collection.
+representative itself.  A star lies within a connected component, and these are found faster, so the
+members of each component are compared with each other.
+
+In a large component they come in batches: the documents of a batch that have no representative yet
+are compared with each other, and only the new representatives are looked up in the collection.
 Representatives do not match each other, so few can be near one document however crowded its
 neighbourhood is, and memory stays linear.
 """
@@ -13,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from simdb.engine.search.couples import Couples, couples_of
+from simdb.engine.search.couples import Couples, couples_of, matching
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.lookup import search
 from simdb.engine.search.methods.register import method_of
@@ -23,16 +26,55 @@ from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 
 BATCH_DOCUMENTS = 1 << 11
+# All members of a component of at most this many documents are compared with each other.
+COMPARED_MAX = 256
+# So many pairs are compared at a time.
+COMPARED_PAIRS = 1 << 16
 
+I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 
-def find_stars(state: State, criterion: Criterion, ordered: U32, judge: Judge | None = None) -> U32:
+def find_stars(
+    state: State, criterion: Criterion, offsets: I64, members: U32, judge: Judge | None = None
+) -> U32:
     """Return the representative of each ordinal, by default itself: uint32[next ordinal].
 
-    `ordered`: the documents of `state` that take part, in their order.  `judge` decides which
-    pairs match, if that is not the criterion alone.
+    Component i has members[offsets[i]:offsets[i + 1]], in their order.  `judge` decides which pairs
+    match, if that is not the criterion alone.
     """
+    owners = np.arange(state.next_ordinal, dtype=np.uint32)
+    sizes = np.diff(offsets)
+    for component in np.flatnonzero(sizes > COMPARED_MAX).tolist():
+        ordered = members[offsets[component] : offsets[component + 1]]
+        owners[ordered] = _stars_of(state, criterion, ordered, judge)[ordered]
+    small = np.flatnonzero(sizes <= COMPARED_MAX)
+    portion = np.cumsum(sizes[small] * (sizes[small] - 1) // 2) // COMPARED_PAIRS
+    for chosen in np.split(small, np.flatnonzero(np.diff(portion)) + 1):
+        components = [members[offsets[at] : offsets[at + 1]] for at in chosen]
+        _claim_within(state, criterion, owners, components, judge)
+    return owners
+
+
+def _claim_within(
+    state: State, criterion: Criterion, owners: U32, components: list[U32], judge: Judge | None
+) -> None:
+    """Let the documents of each component claim those after them that match, in their order."""
+    pairs = [np.triu_indices(len(component), 1) for component in components]
+    if not pairs:
+        return
+    left = np.concatenate([each[at[0]] for each, at in zip(components, pairs, strict=True)])
+    right = np.concatenate([each[at[1]] for each, at in zip(components, pairs, strict=True)])
+    matches = matching(state, criterion, left, right)
+    if judge is not None:
+        matches = judge.kept(state, matches)
+    for leader, member in zip(matches.left.tolist(), matches.right.tolist(), strict=True):
+        if owners[leader] == leader and owners[member] == member:
+            owners[member] = leader
+
+
+def _stars_of(state: State, criterion: Criterion, ordered: U32, judge: Judge | None) -> U32:
+    """Return the representatives of the documents `ordered`, in their order; see `find_stars`."""
     plan = state.plan(criterion)
     owners = np.arange(state.next_ordinal, dtype=np.uint32)
     is_settled = np.ones(state.next_ordinal, np.bool_)

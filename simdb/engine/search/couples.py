@@ -242,6 +242,17 @@ def compared(state: State, left: U32, right: U32) -> Couples:
     return Couples(left, right, state.vectors().distances(similarities), similarities)
 
 
+def matching(state: State, criterion: Criterion, left: U32, right: U32) -> Couples:
+    """Return those of the given pairs that satisfy the criterion, in their order."""
+    found = compared(state, left, right)
+    is_match = np.ones(len(found), np.bool_)
+    if criterion.distance is not None:
+        is_match &= found.distances <= criterion.distance
+    if criterion.least is not None:
+        is_match &= found.similarities >= np.float32(criterion.least)
+    return found.chosen(is_match)
+
+
 def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
     """Return the couples that are similar enough; all if `criterion` has no similarity."""
     if criterion.similarity is None:

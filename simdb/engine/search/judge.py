@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.arrow_texts import text_column
-from simdb.checks import shown
+from simdb.checks import one_of, shown
 from simdb.engine.search.couples import Couples
 from simdb.engine.state.state import State
 from simdb.errors import InputError, OptionError
@@ -155,12 +155,11 @@ def check_verification(verify: object, documents: object, name: str = "documents
 
     `name`: the argument `documents` of the verb.
     """
-    if verify is None or verify == ESTIMATE:
+    one_of("verify", ESTIMATE if verify is None else verify, VERIFICATIONS)
+    if verify != EXACT:
         if documents is not None:
             raise OptionError(f"{name}= is only for verify='exact'; give both, or neither")
         return False
-    if verify != EXACT:
-        raise OptionError(f"verify must be 'estimate' or 'exact', got {shown(verify)}")
     if not isinstance(documents, Mapping | ByOrdinal) and not callable(documents):
         raise OptionError(
             f"verify='exact' needs {name}=: a mapping from id to text, or a function that takes a"
