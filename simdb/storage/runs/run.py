@@ -162,8 +162,9 @@ class Run:
         """
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in chosen}
-        if source.is_larger_than_memory:
-            for array in filter(page_cache.is_mapped, columns.values()):
+        mapped = list(filter(page_cache.is_mapped, columns.values()))
+        if mapped and source.is_larger_than_memory:
+            for array in mapped:
                 page_cache.fetch(array)
         offsets = columns.get(layout.OFFSET)
         if offsets is not None and (offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any()):
