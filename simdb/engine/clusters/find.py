@@ -122,10 +122,12 @@ def _star_labels(
     first_equal = equal if places is None else _first_of_each(equal, places)
     left_out = with_deleted(left_out, every[first_equal != every], state.next_ordinal)
     distinct = state.without(left_out)
+    # Made first, so that a method that finds no single document's matches is refused at once.
+    plan = distinct.plan(criterion)
     components = kernel.Forest(state.next_ordinal)
     for _ in join_links(distinct, criterion, components, judge):
         pass
-    owners = find_stars(distinct, criterion, *grouped(components.labels(), places), judge)
+    owners = find_stars(distinct, criterion, plan, *grouped(components.labels(), places), judge)
     labels: U32 = owners[first_equal]
     return labels
 

@@ -36,18 +36,24 @@ U32 = npt.NDArray[np.uint32]
 
 
 def find_stars(
-    state: State, criterion: Criterion, offsets: I64, members: U32, judge: Judge | None = None
+    state: State,
+    criterion: Criterion,
+    plan: Plan,
+    offsets: I64,
+    members: U32,
+    judge: Judge | None = None,
 ) -> U32:
     """Return the representative of each ordinal, by default itself: uint32[next ordinal].
 
-    Component i has members[offsets[i]:offsets[i + 1]], in their order.  `judge` decides which pairs
-    match, if that is not the criterion alone.
+    Component i has members[offsets[i]:offsets[i + 1]], in their order.  `plan`: of single
+    documents, for the large components.  `judge` decides which pairs match, if that is not the
+    criterion alone.
     """
     owners = np.arange(state.next_ordinal, dtype=np.uint32)
     sizes = np.diff(offsets)
     for component in np.flatnonzero(sizes > COMPARED_MAX).tolist():
         ordered = members[offsets[component] : offsets[component + 1]]
-        owners[ordered] = _stars_of(state, criterion, ordered, judge)[ordered]
+        owners[ordered] = _stars_of(state, criterion, plan, ordered, judge)[ordered]
     small = np.flatnonzero(sizes <= COMPARED_MAX)
     portion = np.cumsum(sizes[small] * (sizes[small] - 1) // 2) // COMPARED_PAIRS
     for chosen in np.split(small, np.flatnonzero(np.diff(portion)) + 1):
@@ -73,9 +79,10 @@ def _claim_within(
             owners[member] = leader
 
 
-def _stars_of(state: State, criterion: Criterion, ordered: U32, judge: Judge | None) -> U32:
+def _stars_of(
+    state: State, criterion: Criterion, plan: Plan, ordered: U32, judge: Judge | None
+) -> U32:
     """Return the representatives of the documents `ordered`, in their order; see `find_stars`."""
-    plan = state.plan(criterion)
     owners = np.arange(state.next_ordinal, dtype=np.uint32)
     is_settled = np.ones(state.next_ordinal, np.bool_)
     is_settled[ordered] = False
