@@ -111,8 +111,16 @@ def test_a_closed_output_ends_the_program_silently():
     assert notes == b""
 
 
+@pytest.fixture
+def default_signals():
+    """Let programs be interrupted, also where the shell ignores the signal for its jobs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_run_and_nothing_is_stored(tmp_path, number, code):
+def test_a_signal_ends_a_run_and_nothing_is_stored(tmp_path, number, code, default_signals):
     record = json.dumps({"text": FOX}) + "\n"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     program = start("insert", "db", "-", **pipes)
