@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.snapshot import Snapshot
     from simdb.engine.transaction import WriteTransaction
+    from simdb.features import Features
     from simdb.functions import (
         distance,
         explain,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from simdb.text_sketch import TextSketch
     from simdb.tuning.advice import SketchAdvice
     from simdb.tuning.tune import tune
-    from simdb.values import Features, Fingerprint, Fingerprints, Match, Matches, Pair, PairArrays
+    from simdb.values import Fingerprint, Fingerprints, Match, Matches, Pair, PairArrays
     from simdb.verification import Verification
 else:
     # Each module is loaded when a program first uses one of its names.
@@ -80,6 +81,7 @@ else:
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
             "simdb.engine.transaction": ["WriteTransaction"],
+            "simdb.features": ["Features"],
             "simdb.functions": [
                 "distance",
                 "explain",
@@ -119,7 +121,6 @@ else:
             "simdb.tuning.advice": ["SketchAdvice"],
             "simdb.tuning.tune": ["tune"],
             "simdb.values": [
-                "Features",
                 "Fingerprint",
                 "Fingerprints",
                 "Match",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow
+from simdb import arrow, previews
 from simdb.values import Id
 from simdb.verification import Verification
 
@@ -36,6 +36,11 @@ class Cluster:
         """Give the members in order."""
         return iter(self.ids)
 
+    def __repr__(self) -> str:
+        """Return the number of members, and the first ones."""
+        size = previews.counted(len(self.ids), "document")
+        return f"<simdb.Cluster of {size}: {previews.first_of(self.ids, len(self.ids))}>"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clusters(Sequence[Cluster]):
@@ -61,6 +66,29 @@ class Clusters(Sequence[Cluster]):
             raise IndexError(f"cluster {position} of {len(self)}")
         position %= len(self)
         return Cluster(list(self.ids[self.offsets[position] : self.offsets[position + 1]]))
+
+    def __repr__(self) -> str:
+        """Return the numbers of clusters and documents, and the first representatives."""
+        first = previews.first_of(self.representatives[: previews.SHOWN_VALUES], len(self))
+        return f"<simdb.Clusters: {self._size}{': ' if len(self) else ''}{first}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first clusters, for notebooks."""
+        rows = (
+            (
+                cluster.representative,
+                len(cluster),
+                previews.first_of(cluster.ids[1:], len(cluster) - 1),
+            )
+            for cluster in self[: previews.SHOWN_ROWS]
+        )
+        columns = ("representative", "size", "other members")
+        return previews.table(self._size, columns, rows, len(self))
+
+    @property
+    def _size(self) -> str:
+        documents = previews.counted(len(self.ids), "document")
+        return f"{previews.counted(len(self), 'cluster')} of {documents}"
 
     def to_batches(self, *, ids: str = "auto") -> Any:
         """Give the members of all clusters as a pyarrow.RecordBatchReader.

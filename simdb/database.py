@@ -3,17 +3,18 @@
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from simdb import engine
+from simdb import engine, previews
 from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
 from simdb.engine.state.opening import open_store
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.writing import Writing
-from simdb.errors import ClosedError, OptionError, ReadOnlyError
+from simdb.errors import ClosedError, Error, OptionError, ReadOnlyError
 from simdb.options import Options
 from simdb.plan.calibration import Calibration
 from simdb.sketch.kinds import AnySketcher
@@ -239,8 +240,12 @@ class Database(Reading, Writing):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        """Return the path, and the mode or that it is closed."""
-        state = "closed" if self._store.is_closed else f"mode {self._mode!r}"
+        """Return the path, the mode or that it is closed, and the number of documents."""
+        state = "closed"
+        if not self._store.is_closed:
+            state = f"mode {self._mode!r}"
+            with suppress(Error, OSError):  # a description of a damaged database is one, too
+                state += f", {previews.counted(len(self), 'document')}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
     def _check_open(self) -> None:

@@ -22,7 +22,7 @@ FEATURE_BITS = (32, 64)
 USUAL_SIMILARITY = 0.8  # Jaccard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Minhash(TextSketch):
     """The options of a MinHash sketch: two signatures agree in as many minima as documents agree.
 

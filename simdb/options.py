@@ -14,7 +14,7 @@ from simdb.correction import least_rounded
 from simdb.errors import OptionError
 from simdb.idf import IdfTable
 from simdb.minhash import Minhash
-from simdb.text_sketch import TextSketch
+from simdb.text_sketch import TextSketch, differing_options, written
 from simdb.vector_form import width
 
 DIMENSIONS = (64, 128, 256)
@@ -44,7 +44,7 @@ BANDED = ("bands", "rows")
 UNCORRECTED = {USUAL_SIMILARITY: 0.88, TFIDF_SIMILARITY: 0.90}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Simhash(TextSketch):
     """The options of a fingerprint: 64 bits and a volatility vector.
 
@@ -122,7 +122,7 @@ class Simhash(TextSketch):
         return TFIDF_SIMILARITY if is_tfidf else USUAL_SIMILARITY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Options:
     """The options of a database.
 
@@ -195,6 +195,16 @@ class Options:
                 "keep_clusters='similarity' needs stored vectors: use"
                 " Simhash(store_volatility=True), or keep_clusters='distance'"
             )
+
+    def __repr__(self) -> str:
+        """Return the options that differ from the usual ones of this sketch."""
+        usual = Options(sketch=self.sketch, corrected=self.corrected)
+        differing = differing_options(self, usual)
+        if self.sketch != Simhash():
+            differing = {"sketch": self.sketch, **differing}
+        if not self.corrected:
+            differing["corrected"] = False
+        return written(self, differing)
 
     def compared(self, similarity: float) -> float:
         """Return the number that the kernel compares with to find matches of this similarity."""

@@ -3,7 +3,26 @@
 import math
 from dataclasses import dataclass, field
 
-from simdb.values import Probing
+import numpy as np
+import numpy.typing as npt
+
+from simdb import previews
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probing:
+    """The rule by which a query chooses the headers that it asks for, in `tables` tables.
+
+    A header is asked for if its flipped bits cost at most `theta` together; `costs` uint8[256]
+    gives the cost of a bit by its level.  At most `cap` headers of one table are asked for.  A
+    header has `header_bits` bits, or fewer if the directory of a run tells apart fewer.
+    """
+
+    tables: int
+    header_bits: int
+    theta: int
+    cap: int
+    costs: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +80,24 @@ class Plan:
     table_flips: tuple[int, ...] = ()
     choice: str = ""
     considered: tuple["Plan", ...] = field(default=(), repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return the method, what it finds and costs, and the plan in words."""
+        asked = previews.criterion(self.similarity, self.distance)
+        return (
+            f"<simdb.Plan: method {self.method!r}, {asked}, recall {self.recall:.3g},"
+            f" {self.cost_seconds:.2g} s a query: {previews.shortened(self.reason)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return all plans that were considered as a table, the best first, for notebooks."""
+        every = self.considered or (self,)
+        rows = (
+            (each.method, each.tables, each.flips, each.probes, each.recall, each.cost_seconds)
+            for each in every
+        )
+        columns = ("method", "tables", "flips", "probes", "recall", "seconds")
+        return previews.table(self.reason, columns, rows, len(every), most=len(every))
 
     @property
     def queries_per_second(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import previews
 from simdb.errors import ClosedError
 from simdb.values import Pair
 
@@ -30,6 +31,17 @@ class PairPositions:
         columns = (self.left.tolist(), self.right.tolist(), self.distance.tolist())
         for left, right, distance in zip(*columns, strict=True):
             yield Pair(left, right, distance)
+
+    def __repr__(self) -> str:
+        """Return the number of pairs, and the first ones."""
+        first = zip(
+            self.left[: previews.SHOWN_VALUES].tolist(),
+            self.right[: previews.SHOWN_VALUES].tolist(),
+            strict=True,
+        )
+        size = previews.counted(len(self), "pair")
+        shown = previews.first_of(first, len(self))
+        return f"<simdb.PairPositions: {size}{': ' if shown else ''}{shown}>"
 
 
 class ArrayPairs:
@@ -62,6 +74,12 @@ class ArrayPairs:
     def __len__(self) -> int:
         """Count the pairs, after gathering them."""
         return len(self._all())
+
+    def __repr__(self) -> str:
+        """Return the number of pairs if they are gathered; it reads none."""
+        if self._gathered is not None:
+            return repr(self._gathered).replace("PairPositions", "ArrayPairs", 1)
+        return f"<simdb.ArrayPairs, {'streamed' if self._stream is None else 'not read yet'}>"
 
     @property
     def left(self) -> I64:
@@ -112,6 +130,11 @@ class ArrayClusters(Sequence[I64]):
             raise IndexError(f"cluster {number} of {len(self)}")
         number %= len(self)
         return self.positions[self.offsets[number] : self.offsets[number + 1]]
+
+    def __repr__(self) -> str:
+        """Return the numbers of clusters and positions."""
+        positions = previews.counted(len(self.positions), "position")
+        return f"<simdb.ArrayClusters: {previews.counted(len(self), 'cluster')} of {positions}>"
 
     @property
     def sizes(self) -> I64:

@@ -1,8 +1,9 @@
 """Reports: statistics, findings, advice and explanations that a database gives about itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from simdb import previews
 from simdb.plans import Plan, Probe
 from simdb.values import Id
 
@@ -64,6 +65,25 @@ class Statistics:
     runs: tuple[RunStatistics, ...]
     readers: tuple[ReaderStatistics, ...]
     options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        """Return the path, and the most important numbers."""
+        counts = (
+            previews.counted(self.document_count, "document"),
+            f"{self.deleted_count:,} deleted",
+            f"{self.file_bytes:,} bytes on disk",
+            previews.counted(len(self.runs), "run"),
+            previews.counted(len(self.readers), "reader"),
+        )
+        return f"<simdb.Statistics of {self.path!r}: {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the numbers as a table, for notebooks."""
+        numbers = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        rows = [(name, f"{each:,}") for name, each in numbers if isinstance(each, int)]
+        sizes = [(f"{name}, bytes", f"{each:,}") for name, each in self.section_bytes.items()]
+        every = [*rows, ("runs", len(self.runs)), ("readers", len(self.readers)), *sizes]
+        return previews.table(self.path, ("", ""), every, len(every), most=len(every))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +229,15 @@ class Explanation:
     shared_count: int
     agreeing: int | None = None
     permutations: int | None = None
+
+    def __repr__(self) -> str:
+        """Return whether the documents match, how near they are, and the reason."""
+        ids = " and ".join(
+            "a document" if id is None else repr(id) for id in (self.left, self.right)
+        )
+        near = f"distance {self.distance}"
+        if self.similarity is not None:
+            near += f", similarity {previews.number(self.similarity)}"
+        match = "match" if self.is_match else "no match"
+        reason = previews.shortened(self.reason)
+        return f"<simdb.Explanation of {ids}: {match}, {near}: {reason}>"

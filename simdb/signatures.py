@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb import previews
 from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.values import describe
@@ -13,6 +14,7 @@ from simdb.vector_form import minimum_type
 
 # The probability that two independent minima of 8 bits are equal.
 CHANCE = 1 / 256
+_EMPTY = ", of an empty document"
 COUNTED_MAX = 255  # the largest distance that a match can hold
 
 
@@ -46,6 +48,11 @@ class Signature:
         """Hash the minima."""
         return hash(self.minima.tobytes())
 
+    def __repr__(self) -> str:
+        """Return the number of minima, and the first ones."""
+        minima = previews.first_of(self.minima.tolist(), len(self.minima))
+        return f"<simdb.Signature of {len(self.minima)} minima: {minima}{_EMPTY * self.is_empty}>"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signatures:
@@ -75,6 +82,11 @@ class Signatures:
     def __getitem__(self, position: int) -> Signature:
         """Give the signature at one position."""
         return Signature(self.minima[position], self.sketch, bool(self.is_empty[position]))
+
+    def __repr__(self) -> str:
+        """Return the number of signatures, and of their minima."""
+        size = previews.counted(len(self), "signature")
+        return f"<simdb.Signatures: {size} of {self.sketch.permutations} minima>"
 
 
 def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float32]:

@@ -1,6 +1,7 @@
 """Text sketches: the steps from a document to its features, which `Simhash` and `Minhash` share."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from simdb.checks import callable_name, flag, language, one_of, whole, words
@@ -19,7 +20,7 @@ FEATURE_OPTIONS = (
 SHINGLE_MAX = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TextSketch:
     """The options that say how texts and lists of tokens become features, and what features weigh.
 
@@ -63,6 +64,13 @@ class TextSketch:
     weighting: str = ""
     idf: IdfTable | None = None
     seed: int = 0
+
+    def __repr__(self) -> str:
+        """Return the options that differ from the defaults."""
+        differing = differing_options(self, type(self)())
+        if not self.by_character:  # it has no meaning for the unit
+            differing.pop("by_character", None)
+        return written(self, differing)
 
     @property
     def uses_idf(self) -> bool:
@@ -160,6 +168,19 @@ class TextSketch:
                 f"the IDF table was fitted with other options: {'; '.join(differing)}; fit one"
                 " with simdb.fit_idf(documents, sketch)"
             )
+
+
+def differing_options(options: Any, usual: Any) -> dict[str, Any]:
+    """Return the options, in order, that are not those of `usual`."""
+    names = (field.name for field in fields(options))
+    every = {name: getattr(options, name) for name in names}
+    return {name: each for name, each in every.items() if each != getattr(usual, name)}
+
+
+def written(options: Any, values: Mapping[str, Any]) -> str:
+    """Write the call that makes `options` of the `values` that differ from the defaults."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return f"{type(options).__name__}({arguments})"
 
 
 def threads_for(sketch: TextSketch, threads: int) -> int:

@@ -1,7 +1,7 @@
 """Values: fingerprints, matches and pairs as users get them, and sketches as pillars share them.
 
-They are plain, frozen, and hold arrays.  `Fingerprint`, `Fingerprints` and `Features` are also
-kinds of documents.  Every document becomes a row of `Sketches` before it is stored or searched.
+They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are also kinds of
+documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow
+from simdb import arrow, previews
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
@@ -25,6 +25,8 @@ EMPTY, BARE, WEIGHTED = 0, 1, 2
 ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
 for _states in ONE_STATE:
     _states.flags.writeable = False
+# So many ids are made only to show the first of them.
+PREVIEWED_IDS = 10_000
 # The most weights of a document.
 WEIGHTS_MAX = 4 * FINGERPRINT_BITS
 # Ordinals are uint32, and some room must stay for rounding up.
@@ -79,6 +81,12 @@ class Fingerprint:
         """Hash the bits."""
         return hash(self.bits)
 
+    def __repr__(self) -> str:
+        """Return the bits in hexadecimal digits, and the number of weights."""
+        weights = "no weights" if self.weights is None else f"{len(self.weights)} weights"
+        empty = ", of an empty document" if self.is_empty else ""
+        return f"<simdb.Fingerprint {self.bits:#018x}, {weights}{empty}>"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
@@ -110,54 +118,13 @@ class Fingerprints:
         is_empty = weights is not None and not weights.any()
         return Fingerprint(int(self.bits[position]), weights, is_empty)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Features:
-    """A document as feature hashes, uint64[f], and weights, float[f]; None means weights of 1."""
-
-    hashes: npt.NDArray[np.uint64]
-    weights: npt.NDArray[np.float32] | None = None
-
-    def __post_init__(self) -> None:
-        """Raise InputError for arrays of another type, not finite or of unequal lengths."""
-        hashes = self.hashes
-        if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
-            raise InputError(
-                f"hashes must be a uint64 array of one dimension, got {describe(hashes)}"
-            )
-        object.__setattr__(self, "hashes", aligned(hashes, np.uint64))
-        if self.weights is None:
-            return
-        try:
-            with np.errstate(over="ignore"):  # becomes infinity, which is refused below
-                weights = aligned(self.weights, np.float32)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"weights must be finite numbers, one for each hash, got {describe(self.weights)}"
-            ) from error
-        if weights.shape != hashes.shape or not np.isfinite(weights).all():
-            raise InputError(
-                f"weights must be {len(hashes)} finite numbers, one for each hash,"
-                f" got {describe(self.weights)}"
-            )
-        object.__setattr__(self, "weights", weights)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedFeatures:
-    """The distinct features of a document, each with its text.
-
-    `shingles`: the tokens of each feature as they are in the document; `hashes` uint64[f];
-    `weights` float64[f].
-    """
-
-    shingles: list[str]
-    hashes: npt.NDArray[np.uint64]
-    weights: npt.NDArray[np.float64]
-
-    def __len__(self) -> int:
-        """Count the features."""
-        return len(self.shingles)
+    def __repr__(self) -> str:
+        """Return the number of fingerprints and of their weights, and the first bits."""
+        weights = "no weights" if self.weights is None else f"{self.weights.shape[1]} weights each"
+        size = previews.counted(len(self), "fingerprint")
+        bits = ", ".join(f"{int(each):#018x}" for each in self.bits[: previews.SHOWN_VALUES])
+        more = ", ..." if len(self) > previews.SHOWN_VALUES else ""
+        return f"<simdb.Fingerprints: {size}, {weights}{': ' if bits else ''}{bits}{more}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,22 +150,6 @@ class Sketches:
         """Give some of the documents: `chosen` is a slice or positions."""
         levels = None if self.levels is None else self.levels[chosen]
         return Sketches(self.bits[chosen], self.vectors[chosen], self.states[chosen], levels)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Probing:
-    """The rule by which a query chooses the headers that it asks for, in `tables` tables.
-
-    A header is asked for if its flipped bits cost at most `theta` together; `costs` uint8[256]
-    gives the cost of a bit by its level.  At most `cap` headers of one table are asked for.  A
-    header has `header_bits` bits, or fewer if the directory of a run tells apart fewer.
-    """
-
-    tables: int
-    header_bits: int
-    theta: int
-    cap: int
-    costs: npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +219,10 @@ class Matches:
         """Count the queries."""
         return len(self.offsets) - 1
 
-    def __getitem__(self, position: int) -> list[Match]:
-        """Give the matches of one query."""
+    def __getitem__(self, position: Any) -> Any:
+        """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
         if not -len(self) <= position < len(self):
             raise IndexError(f"query {position} of {len(self)}")
         position %= len(self)
@@ -279,6 +232,34 @@ class Matches:
         """Give the matches of each query in turn."""
         for position in range(len(self)):
             yield self[position]
+
+    def __repr__(self) -> str:
+        """Return the numbers of queries and matches, and the first ids."""
+        size, count = self._size, len(self.distances)
+        if not count or not self._are_ids_cheap:
+            return f"<simdb.Matches of {size}>"
+        return f"<simdb.Matches of {size}: {previews.first_of(self.ids, count)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first matches, for notebooks."""
+        count = len(self.distances) if self._are_ids_cheap else 0
+        queries = np.searchsorted(self.offsets, np.arange(min(count, previews.SHOWN_ROWS)), "right")
+        rows = (
+            (int(query) - 1, match.id, match.distance, match.similarity)
+            for query, match in zip(queries, self._matches(0, len(queries)), strict=True)
+        )
+        columns = ("query", "id", "distance", "similarity")
+        return previews.table(self._size, columns, rows, count)
+
+    @property
+    def _size(self) -> str:
+        matches = previews.counted(len(self.distances), "match", "matches")
+        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}"
+
+    @property
+    def _are_ids_cheap(self) -> bool:
+        """Whether the ids were made already, or are few: a preview makes no more."""
+        return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
 
     def _matches(self, start: int, stop: int) -> list[Match]:
         ids = self.ids
@@ -320,6 +301,30 @@ class PairArrays:
             self.left, self.right, self.distance, self.similarity, strict=True
         ):
             yield Pair(left, right, int(distance), known(similarity))
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
+        left, right = self.left[position], self.right[position]
+        distance, similarity = self.distance[position], self.similarity[position]
+        if isinstance(position, slice):
+            return PairArrays(left, right, distance, similarity)
+        return Pair(left, right, int(distance), known(similarity))
+
+    def __repr__(self) -> str:
+        """Return the number of pairs, and the ids of the first."""
+        size = previews.counted(len(self), "pair")
+        pairs = [(pair.left, pair.right) for pair in self[: previews.SHOWN_VALUES]]
+        first = previews.first_of(pairs, len(self))
+        return f"<simdb.PairArrays: {size}{': ' if pairs else ''}{first}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first pairs, for notebooks."""
+        rows = (
+            (pair.left, pair.right, pair.distance, pair.similarity)
+            for pair in self[: previews.SHOWN_ROWS]
+        )
+        columns = ("left", "right", "distance", "similarity")
+        return previews.table(previews.counted(len(self), "pair"), columns, rows, len(self))
 
 
 def check_bits(bits: object) -> None:

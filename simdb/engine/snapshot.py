@@ -8,6 +8,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import NoReturn
 
+from simdb import previews
 from simdb.engine.reading import Reading
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -57,6 +58,16 @@ class Snapshot(Reading):
         if kind is not None:
             self._gate.forgive(self._outer)
         self.close()
+
+    def __repr__(self) -> str:
+        """Return the path, and the number of documents or that it is closed."""
+        environment = self._store.environment
+        state = previews.counted(self._base.counts.document_count, "document")
+        if environment.is_foreign:
+            state = "of another process"
+        elif self._is_closed or self._base.source.holder is None:
+            state = "closed"
+        return f"<simdb.Snapshot of {environment.path!r}, {state}>"
 
     def abandon(self) -> None:
         """End the snapshot after an exception in one of its verbs; it has no other user."""

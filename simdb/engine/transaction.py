@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import kernel
+from simdb import kernel, previews
 from simdb.arrow_texts import text_column
 from simdb.checks import is_one_of
 from simdb.engine import search, write
@@ -364,6 +364,16 @@ class WriteTransaction(Reading):
         if len(ordinals):
             states = self._writing.current().column(layout.STATE, ordinals)
             self._writing.staging.delete(ordinals, states)
+
+    def __repr__(self) -> str:
+        """Return the path, and the number of documents that it sees or that it has ended."""
+        environment = self._store.environment
+        state = previews.counted(self._writing.staging.document_count, "document")
+        if environment.is_foreign:
+            state = "of another process"
+        elif self._writing.is_ended:
+            state = "ended"
+        return f"<simdb.WriteTransaction on {environment.path!r}, {state}>"
 
     def _state(self) -> State:
         return self._writing.state()

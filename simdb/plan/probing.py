@@ -30,8 +30,7 @@ from simdb.plan.paging import distinct_bits
 from simdb.plan.problem import Criterion, Population
 from simdb.plan.volatility import COST_UNIT
 from simdb.plan.way import Problem, candidate_distances
-from simdb.plans import Plan
-from simdb.values import Probing
+from simdb.plans import Plan, Probing
 
 METHODS = PROBING_METHODS
 # A query that needs more probes than this in one table is better compared with all documents.

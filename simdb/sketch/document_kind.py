@@ -7,9 +7,10 @@ import numpy as np
 from simdb.bits import ALL_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
+from simdb.features import Features
 from simdb.sketch.vectors import Vectors, is_vector
 from simdb.text_column import TextColumn
-from simdb.values import Features, Fingerprint, describe
+from simdb.values import Fingerprint, describe
 
 KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"

@@ -17,6 +17,7 @@ from simdb import kernel
 from simdb.arrow_texts import text_column
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
+from simdb.features import Features, NamedFeatures
 from simdb.minhash import BAG, SET, Minhash
 from simdb.numpy_kernel import bags
 from simdb.numpy_kernel.minima import narrowed
@@ -29,7 +30,7 @@ from simdb.sketch.pipeline import Pipeline
 from simdb.text_column import TextColumn
 from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of
-from simdb.values import Features, NamedFeatures, describe, is_many, offsets_of
+from simdb.values import describe, is_many, offsets_of
 from simdb.vector_form import minimum_type
 
 ERRORS = ("strict", "replace")

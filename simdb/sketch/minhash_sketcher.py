@@ -12,11 +12,12 @@ import numpy as np
 from simdb import kernel
 from simdb.arrow_texts import text_column
 from simdb.errors import InputError
+from simdb.features import NamedFeatures
 from simdb.minhash import Minhash
 from simdb.resources import Resources
 from simdb.signatures import Signatures
 from simdb.sketch.minhash_signer import NO_RESOURCES, MinHashSigner
-from simdb.values import EMPTY, ONE_STATE, WEIGHTED, NamedFeatures, Sketches, aligned, describe
+from simdb.values import EMPTY, ONE_STATE, WEIGHTED, Sketches, aligned, describe
 from simdb.vector_form import pack_minima
 
 TEXTS = (str, bytes)

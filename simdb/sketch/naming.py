@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.features import Features, NamedFeatures
 from simdb.numpy_kernel import bags, moz
 from simdb.text_sketch import TextSketch
-from simdb.values import Features, NamedFeatures
 
 
 def name_features(tokens: Sequence[bytes], options: TextSketch, vocabulary: Any) -> NamedFeatures:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb import sketch as room
 from simdb.errors import InputError, OptionError
+from simdb.features import NamedFeatures
 from simdb.numpy_kernel.text import code_points, contents_of, cut
 from simdb.resources import Resources
 from simdb.sketch.encoding import decoded
@@ -25,7 +26,6 @@ from simdb.sketch.normalisation import normalised
 from simdb.sketch.tokeniser import Tokeniser
 from simdb.sketch.vocabulary import make_vocabulary
 from simdb.text_sketch import TextSketch
-from simdb.values import NamedFeatures
 
 if TYPE_CHECKING:
     from simdb.numpy_kernel.minima import Family

@@ -19,6 +19,7 @@ from simdb.arrow_texts import text_column
 from simdb.bits import FINGERPRINT_BITS
 from simdb.checks import is_one_of, shown
 from simdb.errors import InputError
+from simdb.features import Features, NamedFeatures
 from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.document_kind import kind_of, kind_of_all
@@ -33,10 +34,8 @@ from simdb.values import (
     EMPTY,
     ONE_STATE,
     WEIGHTED,
-    Features,
     Fingerprint,
     Fingerprints,
-    NamedFeatures,
     Sketches,
     aligned,
     describe,

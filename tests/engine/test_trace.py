@@ -6,8 +6,7 @@ import pytest
 import simdb
 from simdb.bits import header_mask, leading_masks, set_bits
 from simdb.engine.search.methods.probing import probe_of
-from simdb.plans import Plan
-from simdb.values import Probing
+from simdb.plans import Plan, Probing
 
 STORED = 300
 WAYS = (

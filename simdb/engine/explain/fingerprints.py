@@ -17,12 +17,13 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.fingerprint_kind import fingerprint_of
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
+from simdb.features import NamedFeatures
 from simdb.options import EXHAUSTIVE, Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.reports import DifferingBit, Explanation, FeatureDifference
 from simdb.sketch.sketcher import Sketcher
-from simdb.values import Id, NamedFeatures
+from simdb.values import Id
 
 # The number of features listed with each differing bit; the explanation has them all.
 BIT_FEATURES = 5

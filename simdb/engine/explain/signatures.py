@@ -13,13 +13,14 @@ from simdb.engine.search.question import Question
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
+from simdb.features import NamedFeatures
 from simdb.index.bands import Bands, bands_of
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.reports import Explanation
 from simdb.signatures import differing, estimates
 from simdb.sketch.minhash_sketcher import MinHashSketcher
-from simdb.values import EMPTY, Id, NamedFeatures, Sketches
+from simdb.values import EMPTY, Id, Sketches
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow
+from simdb import arrow, previews
 from simdb.engine.search.couples import as_pairs
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import find_couples
@@ -131,6 +131,28 @@ class Pairs:
     def __len__(self) -> int:
         """Number of pairs; gathers all of them."""
         return len(self._all())
+
+    def __getitem__(self, position: Any) -> Any:
+        """Return one `Pair`; for a slice, a `PairArrays`.  Gathers all pairs."""
+        return self._all()[position]
+
+    def __repr__(self) -> str:
+        """Return what is asked and how far it is read, and the first pairs if they are gathered."""
+        if self._gathered is not None:
+            return repr(self._gathered).replace("PairArrays", "Pairs", 1)
+        return f"<simdb.Pairs {self._progress}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first pairs if they are gathered, for notebooks."""
+        if self._gathered is not None:
+            return self._gathered._repr_html_()
+        return previews.paragraph(f"simdb.Pairs {self._progress}")
+
+    @property
+    def _progress(self) -> str:
+        asked = previews.criterion(self.plan.similarity, self.plan.distance)
+        state = "streamed" if self._stream is None else "not read yet"
+        return f"of {asked}, method {self.plan.method!r}, {state}"
 
     @property
     def left(self) -> npt.NDArray[np.object_]:

@@ -19,10 +19,10 @@ from simdb.engine.state.state import State
 from simdb.plan.probing import count_sets
 from simdb.plan.problem import Criterion
 from simdb.plan.recall import UNREACHABLE, SampledPairs, needs
-from simdb.plans import Plan, Probe
+from simdb.plans import Plan, Probe, Probing
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Match, Probing, Sketches
+from simdb.values import Match, Sketches
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

@@ -1,0 +1,235 @@
+"""What objects show of themselves: a line or two, and small tables in notebooks."""
+
+import numpy as np
+import pytest
+
+import simdb
+
+TEXT = " ".join(f"word{number}" for number in range(60))
+NEAR = [f"{TEXT} tail{number}" for number in range(4)]
+PAIRS = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")]
+
+
+@pytest.fixture
+def filled(database):
+    database.insert_many(["a", "b", "c", "d"], NEAR)
+    return database
+
+
+def test_a_database_shows_its_path_mode_and_size(filled):
+    shown = repr(filled)
+    filled.insert("e", "another text of a few words")
+
+    assert shown == f"<simdb.Database {filled.path!r}, mode 'c', 4 documents>"
+    assert repr(filled) == f"<simdb.Database {filled.path!r}, mode 'c', 5 documents>"
+
+
+def test_a_closed_database_says_so(open_database):
+    database = open_database()
+    database.close()
+
+    assert repr(database) == f"<simdb.Database {database.path!r}, closed>"
+
+
+def test_a_database_that_cannot_be_read_still_describes_itself(filled, monkeypatch):
+    def refuse(self):
+        raise simdb.CorruptError("page 7 is damaged")
+
+    monkeypatch.setattr(simdb.Database, "__len__", refuse)
+
+    assert repr(filled) == f"<simdb.Database {filled.path!r}, mode 'c'>"
+
+
+def test_transactions_show_what_they_see_and_that_they_have_ended(filled):
+    with filled.read() as snapshot, filled.write() as transaction:
+        transaction.delete("a")
+
+        assert repr(snapshot) == f"<simdb.Snapshot of {filled.path!r}, 4 documents>"
+        assert repr(transaction) == f"<simdb.WriteTransaction on {filled.path!r}, 3 documents>"
+
+    assert repr(snapshot) == f"<simdb.Snapshot of {filled.path!r}, closed>"
+    assert repr(transaction) == f"<simdb.WriteTransaction on {filled.path!r}, ended>"
+
+
+def test_pairs_show_themselves_without_a_search(filled):
+    pairs = filled.find_all(similarity=0.9)
+
+    shown = repr(pairs)
+
+    assert shown.startswith("<simdb.Pairs of similarity >= 0.9, method '")
+    assert shown.endswith("', not read yet>")
+    assert pairs._repr_html_().startswith("<p>simdb.Pairs of similarity &gt;= 0.9, method ")
+    assert [(pair.left, pair.right) for pair in pairs.chunks().__next__()] == PAIRS
+    assert repr(pairs).endswith("', streamed>")
+
+
+def test_pairs_by_distance_say_so(filled):
+    assert repr(filled.find_all(distance=2)).startswith("<simdb.Pairs of distance <= 2, method '")
+
+
+def test_gathered_pairs_show_the_first_ids_and_can_be_indexed(filled):
+    pairs = filled.find_all(similarity=0.9)
+
+    first, last, middle = pairs[0], pairs[-1], pairs[1:3]
+
+    assert repr(pairs) == ("<simdb.Pairs: 6 pairs: ('a', 'b'), ('a', 'c'), ('a', 'd'), ...>")
+    assert (first.left, first.right) == ("a", "b")
+    assert (last.left, last.right) == ("c", "d")
+    assert first.similarity == float(pairs.similarity[0])
+    assert [(pair.left, pair.right) for pair in middle] == PAIRS[1:3]
+    assert repr(middle) == "<simdb.PairArrays: 2 pairs: ('a', 'c'), ('a', 'd')>"
+    with pytest.raises(IndexError):
+        pairs[6]
+    assert "<td>c</td><td>d</td>" in pairs._repr_html_()
+
+
+def test_no_pairs_are_shown_as_none(filled):
+    pairs = filled.find_all(distance=0)
+
+    assert len(pairs) == 0
+    assert repr(pairs) == "<simdb.Pairs: 0 pairs>"
+
+
+def test_matches_show_their_first_ids_and_can_be_sliced(filled):
+    matches = filled.query_many([NEAR[0], "something else", NEAR[1]], similarity=0.9)
+
+    assert repr(matches) == "<simdb.Matches of 3 queries, 8 matches: 'a', 'b', 'c', ...>"
+    assert matches[1:] == [matches[1], matches[2]]
+    assert matches[::-1] == [matches[2], [], matches[0]]
+    assert matches[1:1] == []
+
+
+def test_many_matches_make_no_ids_to_show_themselves(filled, monkeypatch):
+    monkeypatch.setattr("simdb.values.PREVIEWED_IDS", 3)
+    matches = filled.query_many([NEAR[0]], similarity=0.9)
+
+    assert repr(matches) == "<simdb.Matches of 1 query, 4 matches>"
+    assert "<td>" not in matches._repr_html_()
+    assert len(matches.ids) == 4
+    assert repr(matches).startswith("<simdb.Matches of 1 query, 4 matches: 'a'")
+
+
+def test_a_table_of_matches_names_the_query_of_each(filled):
+    matches = filled.query_many(["something else", NEAR[0], NEAR[1]], similarity=0.9, limit=1)
+
+    assert matches._repr_html_() == (
+        "<table><caption>3 queries, 2 matches</caption><thead><tr><th>query</th><th>id</th>"
+        "<th>distance</th><th>similarity</th></tr></thead><tbody>"
+        "<tr><td>1</td><td>a</td><td>0</td><td>1</td></tr>"
+        "<tr><td>2</td><td>b</td><td>0</td><td>1</td></tr></tbody></table>"
+    )
+
+
+def test_clusters_show_representatives_and_sizes(filled):
+    filled.insert_many(["x", "y"], ["entirely other words than in the rest"] * 2)
+    clusters = filled.find_clusters(similarity=0.9)
+
+    assert repr(clusters) == "<simdb.Clusters: 2 clusters of 6 documents: 'a', 'x'>"
+    assert repr(clusters[0]) == "<simdb.Cluster of 4 documents: 'a', 'b', 'c', ...>"
+    html = clusters._repr_html_()
+    assert "<caption>2 clusters of 6 documents</caption>" in html
+    assert "<tr><td>a</td><td>4</td><td>&#x27;b&#x27;, &#x27;c&#x27;, &#x27;d&#x27;</td>" in html
+
+
+def test_markup_in_an_id_is_escaped_and_a_long_id_is_cut(database):
+    database.insert_many(["<script>alert(1)</script>", "x" * 1000], [NEAR[0]] * 2)
+    pairs = database.find_all()
+    clusters = database.find_clusters()
+    matches = database.query_many([NEAR[0]])
+    pairs.left  # noqa: B018
+
+    for each in (pairs, clusters, matches):
+        html = each._repr_html_()
+        assert "<script>" not in html
+        assert "&lt;script&gt;" in html
+        assert "x" * 300 not in html
+        assert len(html) < 1500
+        assert len(repr(each)) < 300
+
+
+def test_a_table_is_short_however_long_the_object_is(database):
+    database.insert_many(range(200), [NEAR[0]] * 200)
+    clusters, matches = database.find_clusters(), database.query_many([NEAR[0]] * 50)
+    pairs = database.find_all()
+    count = len(pairs)
+
+    assert count == 200 * 199 // 2
+    assert "19,900 pairs, the first 10<" in pairs._repr_html_()
+    assert pairs._repr_html_().count("<tr>") == 11
+    assert matches._repr_html_().count("<tr>") == 11
+    assert clusters._repr_html_().count("<tr>") == 2
+    assert max(len(repr(each)) for each in (pairs, matches, clusters, clusters[0])) < 200
+
+
+def test_sketches_show_their_size_and_not_their_arrays():
+    bits = np.array([1, 2, 3, 4], np.uint64)
+
+    assert repr(simdb.Fingerprint(255)) == "<simdb.Fingerprint 0x00000000000000ff, no weights>"
+    assert repr(simdb.Fingerprints(bits[:1])) == (
+        "<simdb.Fingerprints: 1 fingerprint, no weights: 0x0000000000000001>"
+    )
+    assert repr(simdb.Fingerprints(bits)).endswith("0x0000000000000003, ...>")
+    assert "128 weights>" in repr(simdb.fingerprint(TEXT))
+    assert "of an empty document" in repr(simdb.fingerprint(""))
+    assert repr(simdb.signatures([TEXT])) == "<simdb.Signatures: 1 signature of 128 minima>"
+    assert repr(simdb.signature(TEXT)).startswith("<simdb.Signature of 128 minima: ")
+    assert repr(simdb.signature("")).endswith(", of an empty document>")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        simdb.Options(),
+        simdb.Options(polytopes=4, similarity=0.95, recall=0.9),
+        simdb.Options(corrected=False),
+        simdb.Options(corrected=False, sketch=simdb.Simhash(shingle=1), blocks=6, leading=3),
+        simdb.Options(sketch=simdb.Simhash.moz()),
+        simdb.Options(sketch=simdb.Simhash(unit="characters", shingle=8)),
+        simdb.Options(sketch=simdb.Simhash(by_character="cjk", stop_words=("a", "the"))),
+        simdb.Options(sketch=simdb.Minhash(permutations=64, weighting="bag")),
+        simdb.Options(sketch=simdb.Minhash(), bands=20, rows=5, keep_clusters="similarity"),
+    ],
+    ids=repr,
+)
+def test_options_show_the_call_that_makes_them(options):
+    names = {name: getattr(simdb, name) for name in ("Options", "Simhash", "Minhash")}
+
+    assert eval(repr(options), names) == options
+    assert len(repr(options)) < 120
+
+
+def test_options_leave_out_what_is_usual():
+    assert repr(simdb.Options()) == "Options()"
+    assert repr(simdb.Simhash(shingle=2)) == "Simhash(shingle=2)"
+    assert repr(simdb.Options(sketch=simdb.Minhash(permutations=64))) == (
+        "Options(sketch=Minhash(permutations=64))"
+    )
+
+
+def test_reports_show_a_summary(filled):
+    statistics, plan = filled.stats(), filled.plan(similarity=0.9)
+    explanation = filled.explain("a", "b", similarity=0.9)
+
+    assert repr(statistics) == (
+        f"<simdb.Statistics of {filled.path!r}: 4 documents, 0 deleted,"
+        f" {statistics.file_bytes:,} bytes on disk, {len(statistics.runs)} runs,"
+        f" {len(statistics.readers)} reader>"
+    )
+    assert "<tr><td>document_count</td><td>4</td></tr>" in statistics._repr_html_()
+    assert repr(plan).startswith(f"<simdb.Plan: method {plan.method!r}, similarity >= 0.9, recall ")
+    assert len(repr(plan)) < 350
+    assert plan._repr_html_().count("<tr>") == 1 + len(plan.considered)
+    assert repr(explanation).startswith("<simdb.Explanation of 'a' and 'b': match, distance ")
+    assert len(repr(explanation)) < 350
+
+
+def test_positions_show_their_number(database):
+    bits = np.array([0, 1, 3, 0xFFFF << 40], np.uint64)
+    pairs = simdb.find_all(bits, 4, 1)
+
+    assert repr(pairs) == "<simdb.ArrayPairs, not read yet>"
+    assert len(pairs) == 2
+    assert repr(pairs) == "<simdb.ArrayPairs: 2 pairs: (0, 1), (1, 2)>"
+    assert (
+        repr(simdb.find_clusters(bits, 4, 1)) == "<simdb.ArrayClusters: 1 cluster of 3 positions>"
+    )
