@@ -95,6 +95,15 @@ def checked_arrow(ids: str) -> Any:
     return load_arrow("an Arrow table")
 
 
+def stream(table: Any, requested_schema: Any) -> Any:
+    """Return the capsule by which other libraries read a table of pyarrow.
+
+    A class with `__arrow_c_stream__` hands its table out with this function.  `requested_schema`:
+    the capsule that such a library passes, or None.
+    """
+    return table.__arrow_c_stream__(requested_schema)
+
+
 def id_text(id: Any) -> str:
     """Write an id as text: numbers in decimal, bytes in hexadecimal digits."""
     return id.hex() if isinstance(id, bytes) else str(id)

@@ -1,8 +1,8 @@
 """Clusters: groups of matching documents as users get them, ids in one array."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -43,9 +43,10 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clusters(Sequence[Cluster]):
+class Clusters:
     """Clusters of two or more documents, in the order of their representatives.
 
+    They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
     Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
     `verification`: what texts have decided, with verify="exact"; otherwise None.
     """
@@ -58,7 +59,18 @@ class Clusters(Sequence[Cluster]):
         """Count the clusters."""
         return len(self.offsets) - 1
 
-    def __getitem__(self, position: Any) -> Any:
+    def __iter__(self) -> Iterator[Cluster]:
+        """Give one cluster at a time."""
+        for position in range(len(self)):
+            yield self[position]
+
+    @overload
+    def __getitem__(self, position: int) -> Cluster: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[Cluster]: ...
+
+    def __getitem__(self, position: int | slice) -> Cluster | list[Cluster]:
         """Give one cluster; for a slice, a list of clusters."""
         if isinstance(position, slice):
             return [self[each] for each in range(*position.indices(len(self)))]
@@ -106,6 +118,10 @@ class Clusters(Sequence[Cluster]):
     def to_arrow(self, *, ids: str = "auto") -> Any:
         """Give the members of all clusters as a pyarrow.Table; see `to_batches`."""
         return self.to_batches(ids=ids).read_all()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the members to libraries that read Arrow tables; see `to_batches`."""
+        return arrow.stream(self.to_arrow(), requested_schema)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Give the members in parts: id and representative object[k], cluster int64[k]."""

@@ -6,7 +6,7 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -215,9 +215,19 @@ class Matches:
         }
         return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
+        return arrow.stream(self.to_arrow(), requested_schema)
+
     def __len__(self) -> int:
         """Count the queries."""
         return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, position: int) -> list[Match]: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[list[Match]]: ...
 
     def __getitem__(self, position: Any) -> Any:
         """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import simdb
+
 RECIPES = Path(__file__).parent.parent / "docs" / "RECIPES.md"
 IMAGES = 12
 
@@ -88,3 +90,18 @@ def test_the_bits_of_an_image_are_those_of_its_hash(recipe, originals, name):
 
     flags = found.hash.reshape(-1)
     assert number == sum(1 << 63 - place for place in range(64) if flags[place])
+
+
+def test_results_become_tables_of_pyarrow(tmp_path):
+    pytest.importorskip("pyarrow")
+    recipe = RECIPES.read_text(encoding="utf-8").partition("## Data frames, Arrow and SQL")[2]
+    texts = ["the cat sat on the mat today", "the cat sat on the mat today", "quite another text"]
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(["a", "b", "c"], texts)
+        names = {"database": database, "texts": texts}
+
+        exec(re.search("```python\n(.*?)```", recipe, re.DOTALL)[1], names)
+
+    assert names["matches"]["id"].to_pylist() == ["a", "b", "a", "b", "c"]
+    assert names["members"]["representative"].to_pylist() == ["a", "a"]
+    assert names["table"].select(["left", "right"]).to_pylist() == [{"left": "a", "right": "b"}]

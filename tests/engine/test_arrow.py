@@ -83,3 +83,76 @@ def test_what_is_wrong_is_said_before_anything_is_read(tmp_path, monkeypatch):
         with pytest.raises(simdb.OptionError, match="pip install"):
             pairs.to_arrow()
         assert len(pairs) == 1
+
+
+RESULTS = {
+    "pairs": lambda database: database.find_all(distance=1),
+    "matches": lambda database: database.query_many([3, 5], distance=1),
+    "clusters": lambda database: database.find_clusters(distance=1),
+}
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_a_library_that_reads_arrow_takes_a_result_any_number_of_times(tmp_path, make):
+    with made(tmp_path, ["a", "b", "c"]) as database:
+        result, wanted = make(database), make(database).to_arrow()
+
+        assert pyarrow.table(result) == wanted
+        assert pyarrow.table(result) == wanted
+        assert pyarrow.RecordBatchReader.from_stream(result).read_all() == wanted
+        assert wanted.num_rows > 0
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_a_library_that_reads_arrow_may_ask_for_types(tmp_path, make):
+    with made(tmp_path, ["a", "b", "c"]) as database:
+        wanted = make(database).to_arrow()
+        fields = [
+            pyarrow.field(each.name, pyarrow.large_string())
+            if each.type == pyarrow.string()
+            else each
+            for each in wanted.schema
+        ]
+        asked = pyarrow.schema(fields)
+
+        assert pyarrow.RecordBatchReader.from_stream(make(database), asked).schema == asked
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_without_pyarrow_the_error_names_what_to_install(tmp_path, monkeypatch, make):
+    with made(tmp_path, ["a", "b", "c"]) as database:
+        result = make(database)
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+        with pytest.raises(simdb.OptionError, match=r"needs pyarrow: pip install 'simdb\[arrow\]'"):
+            result.__arrow_c_stream__()
+
+
+def test_ids_of_several_kinds_leave_the_pairs_as_they_were(tmp_path):
+    with made(tmp_path, ["a", 1, 2]) as database:
+        pairs = database.find_all(distance=1)
+        with pytest.raises(simdb.InputError, match="ids='text'"):
+            pyarrow.table(pairs)
+
+        assert pairs.to_arrow(ids="text").to_pylist() == [
+            {"left": "a", "right": "1", "distance": 1, "similarity": None}
+        ]
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_polars_makes_a_frame_of_a_result(tmp_path, make):
+    polars = pytest.importorskip("polars")
+    with made(tmp_path, ["a", "b", "c"]) as database:
+        frame = polars.DataFrame(make(database))
+
+        assert frame.to_dicts() == make(database).to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_duckdb_reads_a_result_by_its_name(tmp_path, make):
+    duckdb = pytest.importorskip("duckdb")
+    with made(tmp_path, ["a", "b", "c"]) as database:
+        result = make(database)  # noqa: F841 - found by its name
+        rows = duckdb.sql("from result").fetchall()
+
+        assert rows == [tuple(row.values()) for row in make(database).to_arrow().to_pylist()]

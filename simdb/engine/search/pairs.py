@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -128,13 +128,30 @@ class Pairs:
         """Return all pairs as a pyarrow.Table; see `to_batches`."""
         return self.to_batches(ids=ids).read_all()
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give all pairs to libraries that read Arrow tables; gathers all pairs.
+
+        It lets `polars.DataFrame(pairs)`, `pyarrow.table(pairs)` and `from pairs` in DuckDB work,
+        any number of times.  See `to_batches`, which streams, for the columns and the exceptions.
+        """
+        arrow.checked_arrow("auto")  # before the pairs are gathered
+        self._all()
+        return arrow.stream(self.to_arrow(), requested_schema)
+
     def __len__(self) -> int:
         """Number of pairs; gathers all of them."""
         return len(self._all())
 
-    def __getitem__(self, position: Any) -> Any:
+    @overload
+    def __getitem__(self, position: int) -> Pair: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> PairArrays: ...
+
+    def __getitem__(self, position: int | slice) -> Pair | PairArrays:
         """Return one `Pair`; for a slice, a `PairArrays`.  Gathers all pairs."""
-        return self._all()[position]
+        found: Pair | PairArrays = self._all()[position]
+        return found
 
     def __repr__(self) -> str:
         """Return what is asked and how far it is read, and the first pairs if they are gathered."""
