@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from simdb import engine, previews
+from simdb.choices import DurabilityName, ErrorsName, ModeName
 from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
 from simdb.engine.state.opening import open_store
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class Database(Reading, Writing):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it."""
 
-    def __init__(self, store: Store, path: str, mode: str, durability: str) -> None:
+    def __init__(self, store: Store, path: str, mode: ModeName, durability: DurabilityName) -> None:
         """Use `simdb.open` instead."""
         self._store = store
         self._path = path
@@ -91,7 +92,7 @@ class Database(Reading, Writing):
         documents: Iterable[Any],
         *,
         features_max: int | None = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
     ) -> "IdfTable":
         """Fit an IDF table to documents, with the options of the database, and set it.
@@ -114,7 +115,7 @@ class Database(Reading, Writing):
         write.idf.set_idf(self._store, table)
 
     def fingerprints(
-        self, documents: Iterable[Any], *, errors: str = "strict", threads: int | None = None
+        self, documents: Iterable[Any], *, errors: ErrorsName = "strict", threads: int | None = None
     ) -> Fingerprints:
         """Return the fingerprints of many documents of one kind, as this database makes them.
 
@@ -127,7 +128,7 @@ class Database(Reading, Writing):
         return sketcher.fingerprints(documents, errors=errors, threads=thread_count(threads))
 
     def signatures(
-        self, documents: Iterable[Any], *, errors: str = "strict", threads: int | None = None
+        self, documents: Iterable[Any], *, errors: ErrorsName = "strict", threads: int | None = None
     ) -> "Signatures":
         """Return the MinHash signatures of many documents; see `fingerprints`."""
         sketcher = self.sketcher
@@ -159,7 +160,7 @@ class Database(Reading, Writing):
         return maintenance.advice.advice(self._store)
 
     def calibrate(
-        self, sample: Any = None, *, seed: int = 0, errors: str = "strict"
+        self, sample: Any = None, *, seed: int = 0, errors: ErrorsName = "strict"
     ) -> Calibration:
         """Learn how similar documents differ here, so that queries probe no more than necessary.
 
@@ -271,10 +272,10 @@ class Database(Reading, Writing):
 
 def open(
     path: str | os.PathLike[str],
-    mode: str = "c",
+    mode: ModeName = "c",
     *,
     options: Options | None = None,
-    durability: str = "full",
+    durability: DurabilityName = "full",
     map_size: int | None = None,
     timeout: float | None = None,
     allow: Collection[str] = (),
@@ -301,6 +302,10 @@ def open(
 
 
 def _reopen(
-    path: str, mode: str, durability: str, timeout: float | None, allowed: frozenset[str]
+    path: str,
+    mode: ModeName,
+    durability: DurabilityName,
+    timeout: float | None,
+    allowed: frozenset[str],
 ) -> Database:
     return open(path, mode, durability=durability, timeout=timeout, allow=allowed)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.checks import flag, instance
+from simdb.choices import ErrorsName, MethodName
 from simdb.correction import corrected
 from simdb.engine import explain as explaining
 from simdb.engine import maintenance
@@ -47,7 +48,7 @@ _latest: tuple[Simhash | None, Sketcher] | None = None
 
 
 def fingerprint(
-    document: Any, sketch: Simhash | None = None, *, errors: str = "strict"
+    document: Any, sketch: Simhash | None = None, *, errors: ErrorsName = "strict"
 ) -> Fingerprint:
     """Make the fingerprint, with weights, of one text, list of tokens, `Features` or vector."""
     return _sketcher_of(sketch).fingerprint(document, errors=errors)
@@ -57,7 +58,7 @@ def fingerprints(
     documents: Iterable[Any],
     sketch: Simhash | None = None,
     *,
-    errors: str = "strict",
+    errors: ErrorsName = "strict",
     threads: int | None = None,
 ) -> Fingerprints:
     """Make the fingerprints of many documents: `.bits` uint64[n], `.weights` float32[n, d].
@@ -70,7 +71,9 @@ def fingerprints(
     return _sketcher_of(sketch).fingerprints(documents, errors=errors, threads=count)
 
 
-def signature(document: Any, sketch: Minhash | None = None, *, errors: str = "strict") -> Signature:
+def signature(
+    document: Any, sketch: Minhash | None = None, *, errors: ErrorsName = "strict"
+) -> Signature:
     """Make the MinHash signature of one text, list of tokens or `Features`."""
     return signatures([document], sketch, errors=errors)[0]
 
@@ -79,7 +82,7 @@ def signatures(
     documents: Iterable[Any],
     sketch: Minhash | None = None,
     *,
-    errors: str = "strict",
+    errors: ErrorsName = "strict",
     threads: int | None = None,
 ) -> Signatures:
     """Make the MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
@@ -97,7 +100,7 @@ def fit_idf(
     sketch: TextSketch | None = None,
     *,
     features_max: int | None = None,
-    errors: str = "strict",
+    errors: ErrorsName = "strict",
     progress: Callable[[int], None] | None = None,
 ) -> IdfTable:
     """Fit an IDF table, which gives each feature its weight, to many texts or lists of tokens.
@@ -243,7 +246,7 @@ def explain(
     *,
     similarity: float | None = None,
     distance: int | None = None,
-    errors: str = "strict",
+    errors: ErrorsName = "strict",
 ) -> "Explanation":
     """Explain why two documents match or do not, and which features moved which bits.
 
@@ -277,7 +280,7 @@ def plan(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    method: str | None = None,
+    method: MethodName | None = None,
     has_weights: bool = True,
 ) -> Plan:
     """Plan how a database of `documents` documents would answer a query, without such a database.

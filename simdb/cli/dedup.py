@@ -4,6 +4,7 @@ Result rows wait in a spool, and the lines for --keep in a partial file, until a
 texts wait in a spool, too: candidates that sketches find are decided by their texts.
 """
 
+from simdb.choices import PolicyName
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
 from simdb.cli.duplicates.work import Outcome, Work, check_max_share
@@ -84,7 +85,9 @@ def dedup(
         raise Exit(FINDINGS)
 
 
-def _check(db: str | None, texts: list[str] | None, policy: str, max_share: float | None) -> None:
+def _check(
+    db: str | None, texts: list[str] | None, policy: PolicyName, max_share: float | None
+) -> None:
     """Raise OptionError for arguments that are invalid or do not go together."""
     check_policy(policy)
     check_max_share(max_share)

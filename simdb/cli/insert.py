@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import simdb
+from simdb.choices import MatchName
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.match_options import MatchOptions
@@ -28,7 +29,7 @@ SIZE = re.compile("([0-9]{1,12})([KMGT]?)B?")
 class Matching:
     """The look-up of --match: `first` or `all` matches, a memory limit, and the match options."""
 
-    match: str
+    match: MatchName
     memory_bytes: int | None
     options: MatchOptions
 
@@ -168,7 +169,7 @@ def _inserted_note(intake: Intake) -> str:
 
 
 def _checked_matching(
-    match: str | None, options: MatchOptions, memory_limit: str | None, replace: bool
+    match: MatchName | None, options: MatchOptions, memory_limit: str | None, replace: bool
 ) -> Matching | None:
     """Return the look-up that the options describe; None without --match.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.choices import DurabilityName, ModeName
 from simdb.compat.band_choice import chosen_bands, new_options
 from simdb.compat.database_rows import DatabaseRows
 from simdb.compat.row_form import RowForm, form_of, kind_of
@@ -45,8 +46,8 @@ class MinHashLSH:
         path: str | os.PathLike[str] | None = None,
         scheme: str | None = None,
         seed: int | None = None,
-        mode: str = "c",
-        durability: str = "full",
+        mode: ModeName = "c",
+        durability: DurabilityName = "full",
     ) -> None:
         """Make a temporary index, or open or create the index at `path`.
 

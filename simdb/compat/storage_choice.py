@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from simdb import database
+from simdb.choices import DurabilityName, ModeName
 from simdb.errors import NotFoundError, OptionError
 from simdb.options import Options
 from simdb.values import describe
@@ -26,7 +27,7 @@ def check_storage(storage_config: Any, hashfunc: Any) -> None:
 
 
 def opened_at(
-    path: str | os.PathLike[str], mode: str, durability: str, options: Options
+    path: str | os.PathLike[str], mode: ModeName, durability: DurabilityName, options: Options
 ) -> database.Database:
     """Open the database with its own options, or create a new one with `options`."""
     if mode != "x":

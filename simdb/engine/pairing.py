@@ -1,8 +1,9 @@
 """The reading verbs about pairs and groups of stored documents."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from simdb.choices import MethodName, PolicyName, VerifyName
 from simdb.engine import clusters, search
 from simdb.engine import state as states
 from simdb.engine.search.question import Question, bounded, is_maintained, of_pairs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.pairs import Pairs
 
 
-ESTIMATE = "estimate"
+ESTIMATE: Final = "estimate"
 
 
 class Pairing(Protocol):
@@ -44,9 +45,9 @@ class Pairing(Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         rotations: int | None = None,
-        verify: str = ESTIMATE,
+        verify: VerifyName = ESTIMATE,
         documents: "Documents | None" = None,
         threads: int | None = None,
     ) -> "Pairs":
@@ -90,11 +91,11 @@ class Pairing(Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         rotations: int | None = None,
-        policy: str = "connected",
+        policy: PolicyName = "connected",
         representative: str = "first",
-        verify: str = ESTIMATE,
+        verify: VerifyName = ESTIMATE,
         documents: "Documents | None" = None,
         threads: int | None = None,
     ) -> "Clusters":
@@ -168,7 +169,7 @@ class Pairing(Protocol):
         left: Iterable[Id],
         right: Iterable[Id],
         *,
-        verify: str = ESTIMATE,
+        verify: VerifyName = ESTIMATE,
         documents: "Documents | None" = None,
         threads: int | None = None,
     ) -> PairArrays:

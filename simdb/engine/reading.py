@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb.choices import ErrorsName, MethodName
 from simdb.documents import Document
 from simdb.engine import explain, search
 from simdb.engine import state as states
@@ -47,10 +48,10 @@ class Reading(Pairing, Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         limit: int | None = None,
         verify: "Verify | None" = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
     ) -> list[Match]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
 
@@ -88,9 +89,9 @@ class Reading(Pairing, Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         verify: "Verify | None" = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
     ) -> Match | None:
         """Find any one match, as fast as possible; None if no document matches.  See `query`."""
         given = similarity, distance, recall, method
@@ -110,12 +111,12 @@ class Reading(Pairing, Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         limit: int | None = None,
         first: bool = False,
         memory_limit: int | None = None,
         verify: "VerifyMany | None" = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches:
         """Find the matches of many documents at once, as arrays; see `query`.
@@ -164,7 +165,7 @@ class Reading(Pairing, Protocol):
         *,
         id: Id | None = None,
         recall: float | None = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
     ) -> list[Match]:
         """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
 
@@ -193,7 +194,7 @@ class Reading(Pairing, Protocol):
         *,
         ids: Iterable[Id] | None = None,
         recall: float | None = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         threads: int | None = None,
     ) -> Matches:
         """Find the `k` stored documents nearest to each of many documents; see `nearest`.
@@ -268,8 +269,8 @@ class Reading(Pairing, Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
+        method: MethodName | None = None,
+        errors: ErrorsName = "strict",
     ) -> "Explanation":
         """Explain why the stored document `id` matches a second document, or does not; see `query`.
 
@@ -292,7 +293,7 @@ class Reading(Pairing, Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         pairs: bool = False,
         rotations: int | None = None,
     ) -> Plan:
@@ -344,7 +345,7 @@ class Reading(Pairing, Protocol):
         id: Id | None,
         given: one.Given,
         limit: int | None,
-        errors: str,
+        errors: ErrorsName,
         *,
         first: bool,
     ) -> list[Match]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from simdb import kernel, previews
 from simdb.arrow_texts import text_column
 from simdb.checks import is_one_of
+from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine import search, write
 from simdb.engine.pairing import ESTIMATE
 from simdb.engine.reading import Reading
@@ -56,7 +57,7 @@ class WriteTransaction(Reading):
         metadata: Any = None,
         *,
         replace: bool = False,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
     ) -> None:
         """Store one document; see `insert_many`.
 
@@ -79,7 +80,7 @@ class WriteTransaction(Reading):
         metadata: Any = None,
         *,
         replace: bool = False,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         progress: Progress | None = None,
         threads: int | None = None,
     ) -> int:
@@ -111,8 +112,8 @@ class WriteTransaction(Reading):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
+        method: MethodName | None = None,
+        errors: ErrorsName = "strict",
     ) -> Match | None:
         """Store a document, unless a stored document matches it.
 
@@ -139,9 +140,9 @@ class WriteTransaction(Reading):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
-        verify: str = ESTIMATE,
+        method: MethodName | None = None,
+        errors: ErrorsName = "strict",
+        verify: VerifyName = ESTIMATE,
         texts: "Documents | None" = None,
         progress: Progress | None = None,
         threads: int | None = None,
@@ -173,13 +174,13 @@ class WriteTransaction(Reading):
         documents: Any,
         metadata: Any = None,
         *,
-        match: str = "all",
+        match: MatchName = "all",
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         memory_limit: int | None = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         progress: Progress | None = None,
         threads: int | None = None,
     ) -> Matches:
@@ -280,7 +281,7 @@ class WriteTransaction(Reading):
         metadata: Any,
         *,
         replace: bool,
-        errors: str,
+        errors: ErrorsName,
         threads: int,
         progress: Progress | None = None,
     ) -> int:
@@ -311,7 +312,7 @@ class WriteTransaction(Reading):
         metadata: Any,
         question: Question,
         *,
-        errors: str,
+        errors: ErrorsName,
         threads: int,
         progress: Progress | None,
         texts: "Documents | None",

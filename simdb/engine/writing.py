@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine.pairing import ESTIMATE
 from simdb.values import Id, Match, Matches
 
@@ -25,7 +26,7 @@ class Writing(Protocol):
         metadata: Any = None,
         *,
         replace: bool = False,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
     ) -> None:
         """Store one document and commit; see `WriteTransaction.insert`."""
         with self.write() as transaction:
@@ -38,7 +39,7 @@ class Writing(Protocol):
         metadata: Any = None,
         *,
         replace: bool = False,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> int:
@@ -58,8 +59,8 @@ class Writing(Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
+        method: MethodName | None = None,
+        errors: ErrorsName = "strict",
     ) -> Match | None:
         """Store a document and commit, unless a stored document matches it.
 
@@ -81,9 +82,9 @@ class Writing(Protocol):
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
-        errors: str = "strict",
-        verify: str = ESTIMATE,
+        method: MethodName | None = None,
+        errors: ErrorsName = "strict",
+        verify: VerifyName = ESTIMATE,
         texts: "Documents | None" = None,
         progress: "Progress | None" = None,
         threads: int | None = None,
@@ -102,13 +103,13 @@ class Writing(Protocol):
         documents: Any,
         metadata: Any = None,
         *,
-        match: str = "all",
+        match: MatchName = "all",
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        method: str | None = None,
+        method: MethodName | None = None,
         memory_limit: int | None = None,
-        errors: str = "strict",
+        errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches:

@@ -33,6 +33,7 @@ BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `compare`"
 # Modules that users import by name.
 MODULES = [
+    "simdb.choices",
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
     "simdb.compat.minwise",

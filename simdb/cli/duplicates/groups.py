@@ -6,6 +6,7 @@ from itertools import islice
 from tempfile import TemporaryDirectory
 
 import simdb
+from simdb.choices import PolicyName, VerifyName
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
 from simdb.cli.output.line_spool import LineSpool
@@ -33,7 +34,7 @@ def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
         yield database
 
 
-def find_groups(work: Work, given: Given, policy: str) -> Outcome:
+def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
     """Put the groups of documents into the rows, and write all other documents to the survivors.
 
     The first document of each group survives, too.  `given` are the sketch options.
@@ -106,7 +107,7 @@ def group_rows(
 
     `documents`: the texts by which documents are compared; None to compare by estimate.
     """
-    verify = ESTIMATE if documents is None else EXACT
+    verify: VerifyName = ESTIMATE if documents is None else EXACT
     with database.read() as snapshot:
         for some in _portions(clusters):
             firsts = [cluster.representative for cluster in some for _ in cluster.ids[1:]]

@@ -10,6 +10,12 @@ from simdb.errors import OptionError
 from simdb.options import METHODS, MINHASH_METHODS
 
 if TYPE_CHECKING:
+    from simdb.choices import ErrorsName, MatchName, MethodName, PolicyName
+else:
+    # The type of the value that click gives; the command checks the word.
+    ErrorsName = MatchName = MethodName = PolicyName = str
+
+if TYPE_CHECKING:
     from simdb.cli.reading.batch import Batch
     from simdb.cli.reading.records import InputId, Reading
 
@@ -47,7 +53,7 @@ Recall = Annotated[
     float | None, Option(help="Share of the matches that the search must find; 1 finds all.")
 ]
 Matched = Annotated[
-    str | None,
+    MatchName | None,
     Option(help="Show earlier stored documents that match each document: first or all."),
 ]
 MemoryLimit = Annotated[
@@ -55,7 +61,7 @@ MemoryLimit = Annotated[
     Option(metavar="SIZE", help="Memory limit for the look-up, for example 512M; default: chosen."),
 ]
 Method = Annotated[
-    str | None,
+    MethodName | None,
     Option(
         help=f"Search: {', '.join(METHODS)} (only for pairs)."
         f" With MinHash: {', '.join(MINHASH_METHODS)}.",
@@ -89,7 +95,7 @@ TextIds = Annotated[
     bool, Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
 ]
 Policy = Annotated[
-    str,
+    PolicyName,
     Option(help="connected: chains of matches form a group; star: all match the representative."),
 ]
 
@@ -117,7 +123,7 @@ MaxShare = Annotated[
 Keep = Annotated[str | None, Option(metavar="FILE", help="Write the input without duplicates.")]
 Groups = Annotated[str | None, Option(metavar="FILE", help="Also write the rows, as JSON lines.")]
 KeptPolicy = Annotated[
-    str | None,
+    PolicyName | None,
     Option(
         help="connected: chains of matches form a group; star: all match the representative. star"
         " with --keep, else connected, if not given."
@@ -128,7 +134,7 @@ IdField = Annotated[str, Option(help="The field of a record with its id.")]
 TextField = Annotated[str, Option(help="The field of a record with its text.")]
 Encoding = Annotated[str, Option(help="The text encoding of the input, for example latin-1.")]
 Errors = Annotated[
-    str,
+    ErrorsName,
     Option(help="For undecodable bytes: strict skips the document, replace inserts U+FFFD."),
 ]
 

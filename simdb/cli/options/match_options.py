@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from simdb.choices import MethodName
+
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
@@ -10,4 +12,4 @@ class MatchOptions:
     similarity: float | None
     distance: int | None
     recall: float | None
-    method: str | None
+    method: MethodName | None

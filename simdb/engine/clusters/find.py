@@ -6,7 +6,7 @@ wanted, documents that are connected already are not compared.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from simdb.plan.problem import Criterion
 from simdb.storage.records.tombstones import Bitmap, with_deleted
 from simdb.values import object_array
 
-POLICIES = CONNECTED, STAR = ("connected", "star")
+CONNECTED: Final = "connected"
+STAR: Final = "star"
+POLICIES = (CONNECTED, STAR)
 
 U32 = npt.NDArray[np.uint32]
 

@@ -8,7 +8,7 @@ them for the candidates only, some at a time.  Where a text is missing, the esti
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,9 @@ from simdb.threads import mapped
 from simdb.values import Id
 from simdb.verification import Verification
 
-VERIFICATIONS = ESTIMATE, EXACT = ("estimate", "exact")
+ESTIMATE: Final = "estimate"
+EXACT: Final = "exact"
+VERIFICATIONS = (ESTIMATE, EXACT)
 # Tables are searched for candidates this many standard deviations of an estimate below the
 # threshold, and a candidate that is found counts down to the second number of them.
 SEARCHED_DEVIATIONS, KEPT_DEVIATIONS = 0.5, 3.0

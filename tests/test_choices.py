@@ -1,0 +1,88 @@
+"""The types of `method=` and the like have the words that are accepted; type checkers see them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import simdb
+from simdb import choices
+from simdb.engine.clusters.find import POLICIES
+from simdb.engine.search.judge import VERIFICATIONS
+from simdb.engine.search.many import MATCHED
+from simdb.engine.state.opening import MODES
+from simdb.options import METHODS, MINHASH_METHODS
+from simdb.sketch.sketcher import ERRORS
+from simdb.storage.files.location import DURABILITIES
+
+SNIPPET = """\
+import simdb
+
+database = simdb.open("path", "c", durability="full")
+database.query("text", method="psm", errors="replace")
+database.find_clusters(policy="star", verify="exact")
+database.insert_batch([1], ["text"], match="first")
+database.add_if_new(1, "text", method="multiprobe")
+"""
+# What is written in the snippet, and what a hasty user writes.
+SLIPS = [
+    ('"psm"', '"pms"'),
+    ('"replace"', '"ignore"'),
+    ('"star"', '"strar"'),
+    ('"exact"', '"exakt"'),
+    ('"first"', '"frist"'),
+    ('"c"', '"rw"'),
+    ('"full"', '"ful"'),
+    ('"multiprobe"', '"multi-probe"'),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [
+        (choices.MethodName, {*METHODS, *MINHASH_METHODS}),
+        (choices.PolicyName, set(POLICIES)),
+        (choices.MatchName, set(MATCHED)),
+        (choices.VerifyName, set(VERIFICATIONS)),
+        (choices.ErrorsName, set(ERRORS)),
+        (choices.ModeName, set(MODES)),
+        (choices.DurabilityName, set(DURABILITIES)),
+    ],
+)
+def test_a_type_has_the_words_that_are_accepted(name, accepted):
+    assert set(get_args(name)) == accepted
+    assert all(f'"{word}"' in choices.__doc__ for word in accepted)
+
+
+def checked(tmp_path, code):
+    """Return the lines of mypy about a program of a user, and the number of the errors."""
+    program = tmp_path / "program.py"
+    program.write_text(code, encoding="utf-8")
+    command = [
+        sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
+        "--cache-dir", str(tmp_path / "cache"), "--config-file", "", str(program),
+    ]  # fmt: skip
+    environment = os.environ | {"MYPYPATH": str(Path(simdb.__file__).parent.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return done.stdout.splitlines()
+
+
+def test_a_type_checker_finds_every_misspelt_word_and_nothing_else(tmp_path):
+    pytest.importorskip("mypy", reason="mypy is in the extra 'lint'")
+    wrong = SNIPPET
+    for right, slip in SLIPS:
+        wrong = wrong.replace(right, slip)
+
+    errors = checked(tmp_path, SNIPPET + wrong)
+
+    assert len(errors) == len(SLIPS)
+    for _, slip in SLIPS:
+        assert sum(f"Literal[{slip[1:-1]!r}]" in line for line in errors) == 1
+
+
+def test_at_run_time_the_same_words_are_refused(database):
+    with pytest.raises(simdb.OptionError, match="'pms'"):
+        database.query("text", method="pms")
