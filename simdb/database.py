@@ -1,7 +1,6 @@
 """The database: `open`, and each verb in a transaction of its own."""
 
 import os
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
@@ -11,6 +10,7 @@ from simdb import engine, previews
 from simdb.choices import DurabilityName, ErrorsName, ModeName
 from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
+from simdb.engine.state.handle import Handle
 from simdb.engine.state.opening import open_store
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
@@ -37,11 +37,10 @@ class Database(Reading, Writing):
 
     def __init__(self, store: Store, path: str, mode: ModeName, durability: DurabilityName) -> None:
         """Use `simdb.open` instead."""
-        self._store = store
+        self._handle = Handle(store, durability)
         self._path = path
         self._mode = mode
         self._durability = durability
-        self._closing = threading.Lock()
 
     @property
     def path(self) -> str:
@@ -62,7 +61,7 @@ class Database(Reading, Writing):
     @property
     def is_closed(self) -> bool:
         """Whether the database was closed."""
-        return self._store.is_closed
+        return self._handle.latest.is_closed
 
     def close(self) -> None:
         """Close the database; closing it again does nothing.
@@ -71,8 +70,7 @@ class Database(Reading, Writing):
         FullError if the disk could not take what durability="process" had left to write; the
         database is closed then.
         """
-        with self._closing:
-            self._store.close()
+        self._handle.close()
 
     def read(self) -> "Snapshot":
         """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
@@ -235,7 +233,7 @@ class Database(Reading, Writing):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path and the mode; unpickling opens the same directory at once."""
         mode = "r" if self._mode == "r" else "w"
-        store = self._store
+        store = self._handle.latest
         return _reopen, (
             store.environment.path, mode, self._durability, store.timeout, store.allowed,
         )  # fmt: skip
@@ -243,20 +241,27 @@ class Database(Reading, Writing):
     def __repr__(self) -> str:
         """Return the path, the mode or that it is closed, and the number of documents."""
         state = "closed"
-        if not self._store.is_closed:
+        if not self.is_closed:
             state = f"mode {self._mode!r}"
+            if self._handle.is_inherited:
+                state += " of the parent process"
             with suppress(Error, OSError):  # a description of a damaged database is one, too
                 state += f", {previews.counted(len(self), 'document')}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
+    @property
+    def _store(self) -> Store:  # type: ignore[override]  # the one of this process
+        return self._handle.store
+
     def _check_open(self) -> None:
-        if self._store.is_closed:
+        if self.is_closed:
             raise ClosedError(f"{self._path} is closed")
 
     def _check_writable(self) -> None:
         self._check_open()
         if self._mode == "r":
             raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
+        self._handle.check_own()
 
     def _state(self) -> State:
         return self._store.state()

@@ -46,7 +46,7 @@ class BusyError(Error, TimeoutError):
 
 
 class ForkedError(Error):
-    """The database was opened by the parent process; open it again in this process."""
+    """The parent process began this or opened it to write; do that again in this process."""
 
 
 class ReplacedError(Error, RuntimeError):

@@ -1,7 +1,9 @@
-"""The recipe for images in docs/RECIPES.md, run on generated images."""
+"""The recipes of docs/RECIPES.md, run: images, tables, and several processes."""
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -105,3 +107,21 @@ def test_results_become_tables_of_pyarrow(tmp_path):
     assert names["matches"]["id"].to_pylist() == ["a", "b", "a", "b", "c"]
     assert names["members"]["representative"].to_pylist() == ["a", "a"]
     assert names["table"].select(["left", "right"]).to_pylist() == [{"left": "a", "right": "b"}]
+
+
+def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
+    recipe = RECIPES.read_text(encoding="utf-8").partition("## Several processes")[2]
+    block = re.search("```python\n(.*?)```", recipe, re.DOTALL)[1]
+    texts = ["the cat sat on the mat today", "quite another text about dogs", "the third of them"]
+    with simdb.open(tmp_path / "pages.simdb") as database:
+        database.insert("a", texts[0])
+    # A pool sends a function to its workers by its name in a module.
+    module = ModuleType("recipe_of_processes")
+    module.texts = texts
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.chdir(tmp_path)
+
+    exec(block, vars(module))
+
+    module.database.close()
+    assert module.new == [False, True, True]

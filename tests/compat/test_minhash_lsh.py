@@ -379,3 +379,23 @@ def test_every_scheme_is_kept_at_a_path(tmp_path, scheme) -> None:
             assert key not in again
             with pytest.raises(simdb.InputError, match=r"for example str\(key\)"):
                 again.insert(key, made[0])
+
+
+def test_a_forked_child_queries_the_index_of_its_parent():
+    minhashes = many(20)
+    index = MinHashLSH(params=(4, 3), num_perm=16)
+    for key, each in enumerate(minhashes):
+        index.insert(key, each)
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(sending, pickle.dumps(answers(index, minhashes)))
+        finally:
+            os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe:
+        found = pickle.load(pipe)
+    os.waitpid(child, 0)
+
+    assert found == expected(dict(enumerate(minhashes)), minhashes, 4, 3)

@@ -1,20 +1,30 @@
-"""After a fork the database belongs to the parent; the child gets errors, and may open its own."""
+"""After a fork the child reads with the parent's database; to write, it opens its own."""
 
 import gc
+import multiprocessing
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import simdb
+from simdb.engine.state import handle
+from simdb.engine.state.opening import open_store
 from simdb.errors import ForkedError
 
 
-def in_child(action):
-    """What `action` returns in a forked child; the child ends without cleaning up."""
+def in_child(action, meanwhile=lambda: None):
+    """What `action` returns in a forked child; the child ends without cleaning up.
+
+    The parent runs `meanwhile`.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -25,35 +35,238 @@ def in_child(action):
         os.write(writing, pickle.dumps(result))
         os._exit(0)
     os.close(writing)
+    meanwhile()
     with os.fdopen(reading, "rb") as pipe:
         content = pipe.read()
     os.waitpid(child, 0)
     return pickle.loads(content)
 
 
-def test_every_verb_of_the_parents_database_is_refused_in_a_child(database):
-    database.insert(1, 1)
-    for verb in (
-        lambda: database.query(1),
-        lambda: database.query_many([1]),
-        lambda: database.insert(2, 2),
-        lambda: database.delete(1),
-        lambda: database.get(1),
-        lambda: len(database),
-        lambda: list(database),
-        lambda: list(database.check()),
-        database.stats,
-        database.read,
-        database.write,
-        database.compact,
-        database.find_all,
-        lambda: database.copy(database.path + ".copy"),
-    ):
-        error = in_child(verb)
+def other_process(database, code):
+    """What another process prints that opens the database and runs `code`, or its error's name."""
+    script = (
+        "import sys, simdb\n"
+        "try:\n"
+        f"    with simdb.open(sys.argv[1], 'w', timeout=0.05) as database: {code}\n"
+        "except simdb.Error as error: print(type(error).__name__)\n"
+    )
+    command = [sys.executable, "-c", script, database.path]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+READING = {
+    "query": lambda database: database.query(1, distance=3),
+    "first": lambda database: database.first(1),
+    "query_many": lambda database: database.query_many([1])[0],
+    "nearest": lambda database: database.nearest(2, 2),
+    "get": lambda database: database.get(1).fingerprint,
+    "in": lambda database: [1 in database, 7 in database],
+    "len": len,
+    "list": list,
+    "find_all": lambda database: [(pair.left, pair.right) for pair in database.find_all()],
+    "find_clusters": lambda database: [each.ids for each in database.find_clusters()],
+    "plan": lambda database: database.plan().method,
+    "options": lambda database: database.options,
+    "check": lambda database: list(database.check(deep=True)),
+    "stats": lambda database: database.stats().document_count,
+    "read": lambda database: list(database.read()),
+}
+WRITING = {
+    "insert": lambda database: database.insert(9, 9),
+    "insert_many": lambda database: database.insert_many([9], [9]),
+    "add_if_new": lambda database: database.add_if_new(9, 9),
+    "delete": lambda database: database.delete(1),
+    "write": lambda database: database.write(),
+    "calibrate": lambda database: database.calibrate(),
+    "compact": lambda database: database.compact(),
+    "rebuild": lambda database: database.rebuild(),
+}
+
+
+@pytest.fixture
+def filled(database):
+    database.insert_many([1, 2, 3, 4], [1, 3, 2**40, 2**63])
+    return database
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_a_reading_verb_of_the_parents_database_answers_in_a_child(filled, verb):
+    expected = READING[verb](filled)
+
+    assert in_child(lambda: READING[verb](filled)) == expected
+    assert READING[verb](filled) == expected
+
+
+@pytest.mark.parametrize("verb", WRITING)
+def test_a_writing_verb_of_the_parents_database_is_refused_in_a_child(filled, verb):
+    def read_and_write():
+        assert len(filled) == 4
+        return WRITING[verb](filled)
+
+    for action in (lambda: WRITING[verb](filled), read_and_write):
+        error = in_child(action)
 
         assert isinstance(error, ForkedError), error
-        assert "open it again in this process" in str(error)
-    assert list(database) == [1]
+        assert f"simdb.open({filled.path!r}, 'w')" in str(error)
+        assert str(os.getpid()) in str(error)
+    assert list(filled) == [1, 2, 3, 4]
+
+
+def test_a_database_opened_for_reading_says_so_in_a_child_too(filled):
+    with simdb.open(filled.path, "r") as reading:
+        assert in_child(lambda: list(reading)) == [1, 2, 3, 4]
+        assert isinstance(in_child(lambda: reading.insert(9, 9)), simdb.ReadOnlyError)
+
+
+def test_a_child_sees_what_the_parent_commits_later(filled):
+    ask, told = multiprocessing.get_context("fork").Pipe()
+
+    def child():
+        before = list(filled)
+        ask.recv()
+        return before, list(filled)
+
+    def commit():
+        filled.insert(5, 5)
+        told.send("go")
+
+    assert in_child(child, meanwhile=commit) == ([1, 2, 3, 4], [1, 2, 3, 4, 5])
+
+
+def test_a_childs_reading_leaves_locks_readers_and_transactions_to_the_parent(filled):
+    # Closing the parent's LMDB environment in the child would free its reader slots; releasing its
+    # locks would let a second writer in, and let another process replace the data file.
+    with filled.read() as snapshot, filled.write() as transaction:
+        transaction.insert(5, 5)
+        slots = len(filled.stats().readers)
+
+        def read_and_close():
+            seen = list(filled), len(filled.stats().readers) >= slots
+            filled.close()
+            gc.collect()
+            return seen
+
+        assert in_child(read_and_close) == ([1, 2, 3, 4], True)
+
+        assert len(filled.stats().readers) == slots
+        assert other_process(filled, "database.insert(6, 6)") == "BusyError"
+        transaction.insert(7, 7)
+        assert list(snapshot) == [1, 2, 3, 4]
+    note = other_process(filled, "print(database.compact().note)")
+    assert "other processes have the database open" in note
+    assert list(filled) == [1, 2, 3, 4, 5, 7]
+
+
+def test_a_child_of_a_child_reads_too(filled):
+    def child():
+        return len(filled), in_child(lambda: list(filled)), len(filled)
+
+    assert in_child(child) == (4, [1, 2, 3, 4], 4)
+
+
+def test_threads_of_a_child_open_the_database_once(filled, monkeypatch):
+    opened = []
+
+    def open_slowly(*arguments, **options):
+        opened.append(arguments)
+        time.sleep(0.05)
+        return open_store(*arguments, **options)
+
+    monkeypatch.setattr(handle, "open_store", open_slowly)
+
+    def child():
+        with ThreadPoolExecutor(8) as threads:
+            return list(threads.map(lambda _: list(filled), range(32))), len(opened)
+
+    assert in_child(child) == ([[1, 2, 3, 4]] * 32, 1)
+
+
+def test_a_child_that_read_may_also_open_the_database_to_write(filled):
+    def child():
+        assert len(filled) == 4
+        with simdb.open(filled.path, "w") as own:
+            own.insert(5, 5)
+        return list(filled), repr(filled)
+
+    ids, description = in_child(child)
+
+    assert ids == list(filled) == [1, 2, 3, 4, 5]
+    assert "of the parent process, 5 documents" in description
+
+
+def test_a_closed_database_stays_closed_in_a_child(filled):
+    filled.close()
+
+    assert isinstance(in_child(lambda: list(filled)), simdb.ClosedError)
+
+
+def test_a_child_that_closed_the_database_has_it_closed(filled):
+    def child():
+        filled.close()
+        return filled.is_closed, len(filled)
+
+    assert isinstance(in_child(child), simdb.ClosedError)
+    assert not filled.is_closed
+
+
+def test_a_database_that_is_gone_is_named_in_a_child(filled):
+    shutil.move(filled.path, filled.path + ".moved")
+
+    error = in_child(lambda: list(filled))
+
+    assert isinstance(error, simdb.NotFoundError)
+    assert filled.path in str(error)
+    shutil.move(filled.path + ".moved", filled.path)
+
+
+DATABASE = None
+
+
+def matches_of(bits):
+    """What a worker of a pool does, with a database that its parent has opened."""
+    return [match.id for match in DATABASE.query(bits, distance=1)]
+
+
+def test_a_pool_of_forked_workers_queries_the_parents_database(filled):
+    global DATABASE
+    DATABASE = filled
+    try:
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            found = pool.map(matches_of, [1, 3, 2**40, 5] * 25, chunksize=5)
+    finally:
+        DATABASE = None
+
+    assert found == [[1, 2], [2, 1], [3], [1]] * 25
+    filled.insert(5, 5)
+    assert list(filled) == [1, 2, 3, 4, 5]
+
+
+def is_new(row):
+    """What `datasets` asks of a row, in a worker."""
+    return DATABASE.first(row["bits"]) is None
+
+
+def claim(row, database):
+    """What `datasets` does with a row, with a database that was pickled for the worker."""
+    return database.add_if_new(f"row {row['bits']}", row["bits"]) is None
+
+
+def test_two_processes_of_datasets_filter_by_the_parents_database(filled, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    datasets = pytest.importorskip("datasets")
+    global DATABASE
+    DATABASE = filled
+    bits = [int(each) for each in np.random.default_rng(1).integers(0, 2**62, 50)]
+    rows = datasets.Dataset.from_dict({"bits": [1, 3, 2**40, *bits]})
+    try:
+        new = rows.filter(is_new, num_proc=2)["bits"]
+    finally:
+        DATABASE = None
+
+    claimed = rows.filter(claim, fn_kwargs={"database": filled}, num_proc=2)["bits"]
+
+    assert list(new) == list(claimed) == bits
+    assert set(filled) == {1, 2, 3, 4, *(f"row {each}" for each in bits)}
 
 
 def test_a_child_can_open_the_database_again_and_both_write(database):

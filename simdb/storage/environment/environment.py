@@ -5,7 +5,7 @@ A process opens the LMDB environment of a directory once, however many databases
 the environment or growing its map waits until the gate is empty.
 
 In a forked child LMDB's transactions seem to work, but corrupt those of the parent; here the child
-gets ForkedError.
+gets ForkedError.  A database opens an environment of its own in the child, to read.
 """
 
 import os
@@ -371,7 +371,8 @@ class Environment:
         """Raise ForkedError in a child of the process that opened it, ClosedError after `close`."""
         if self._pid != os.getpid():
             raise ForkedError(
-                f"{self.path} was opened by process {self._pid}; open it again in this process"
+                f"this was begun by process {self._pid}, which opened {self.path}; begin it again"
+                " in this process with the database, or open it again in this process to write"
             )
         if self._lmdb is None:
             raise ClosedError(f"{self.path} is closed")
