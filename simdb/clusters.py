@@ -2,29 +2,29 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Generic, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import arrow, previews
-from simdb.values import Id
+from simdb.ids import IdT
 from simdb.verification import Verification
 
 CHUNK_MEMBERS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Generic[IdT]):
     """A group of documents that match: `ids[0]` is the representative, the other members follow.
 
     Members are in order of insertion, or of the metadata field given to `find_clusters`.
     """
 
-    ids: list[Id]
+    ids: list[IdT]
 
     @property
-    def representative(self) -> Id:
+    def representative(self) -> IdT:
         """The first member; with policy="star", every other member matches it."""
         return self.ids[0]
 
@@ -32,7 +32,7 @@ class Cluster:
         """Count the members."""
         return len(self.ids)
 
-    def __iter__(self) -> Iterator[Id]:
+    def __iter__(self) -> Iterator[IdT]:
         """Give the members in order."""
         return iter(self.ids)
 
@@ -43,7 +43,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clusters:
+class Clusters(Generic[IdT]):
     """Clusters of two or more documents, in the order of their representatives.
 
     They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
@@ -59,18 +59,18 @@ class Clusters:
         """Count the clusters."""
         return len(self.offsets) - 1
 
-    def __iter__(self) -> Iterator[Cluster]:
+    def __iter__(self) -> Iterator[Cluster[IdT]]:
         """Give one cluster at a time."""
         for position in range(len(self)):
             yield self[position]
 
     @overload
-    def __getitem__(self, position: int) -> Cluster: ...
+    def __getitem__(self, position: int) -> Cluster[IdT]: ...
 
     @overload
-    def __getitem__(self, position: slice) -> list[Cluster]: ...
+    def __getitem__(self, position: slice) -> list[Cluster[IdT]]: ...
 
-    def __getitem__(self, position: int | slice) -> Cluster | list[Cluster]:
+    def __getitem__(self, position: int | slice) -> Cluster[IdT] | list[Cluster[IdT]]:
         """Give one cluster; for a slice, a list of clusters."""
         if isinstance(position, slice):
             return [self[each] for each in range(*position.indices(len(self)))]

@@ -16,6 +16,7 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.writing import Writing
 from simdb.errors import ClosedError, Error, OptionError, ReadOnlyError
+from simdb.ids import IdT
 from simdb.options import Options
 from simdb.plan.calibration import Calibration
 from simdb.sketch.kinds import AnySketcher
@@ -32,8 +33,12 @@ if TYPE_CHECKING:
     from simdb.signatures import Signatures
 
 
-class Database(Reading, Writing):
-    """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it."""
+class Database(Reading[IdT], Writing[IdT]):
+    """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
+
+    For type checkers, `database: simdb.Database[str] = simdb.open(path)` says that all ids are str;
+    the ids in its answers are then str, too, and Any otherwise.
+    """
 
     def __init__(self, store: Store, path: str, mode: ModeName, durability: DurabilityName) -> None:
         """Use `simdb.open` instead."""
@@ -72,11 +77,11 @@ class Database(Reading, Writing):
         """
         self._handle.close()
 
-    def read(self) -> "Snapshot":
+    def read(self) -> "Snapshot[IdT]":
         """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
         return engine.snapshot.Snapshot(self._store)
 
-    def write(self) -> "WriteTransaction":
+    def write(self) -> "WriteTransaction[IdT]":
         """Begin a write transaction: all verbs, and one commit at the end.  Use it with `with`.
 
         Waits for other writers.  Raises BusyError after the timeout given to `open`, or at once if
@@ -217,7 +222,7 @@ class Database(Reading, Writing):
         self._check_open()
         return maintenance.dump.dump(self._store, target, progress)
 
-    def __enter__(self) -> "Database":
+    def __enter__(self) -> "Database[IdT]":
         """Return the database itself."""
         return self
 
@@ -269,7 +274,7 @@ class Database(Reading, Writing):
     def _hold(self) -> State:
         return self._store.state()
 
-    def _lasting(self) -> tuple[Reading, Callable[[], None]]:
+    def _lasting(self) -> tuple[Reading[IdT], Callable[[], None]]:
         snapshot = engine.snapshot.Snapshot(self._store)
         self._store.keep_track(snapshot)
         return snapshot, snapshot.abandon

@@ -1,16 +1,17 @@
 """Document: one stored document, as users get it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from simdb.values import Fingerprint, Id
+from simdb.ids import IdT_co
+from simdb.values import Fingerprint
 
 if TYPE_CHECKING:
     from simdb.signatures import Signature
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Generic[IdT_co]):
     """A stored document: the user's id, its fingerprint and the metadata given with it.
 
     The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
@@ -18,7 +19,7 @@ class Document:
     the signature, so equal signatures have equal fingerprints.
     """
 
-    id: Id
+    id: IdT_co
     fingerprint: Fingerprint
     metadata: Any = None
     signature: "Signature | None" = None

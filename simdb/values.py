@@ -6,19 +6,20 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Generic, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow, previews
+from simdb import arrow, ids, previews
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
+from simdb.ids import IdT, IdT_co
+from simdb.records import Record
 from simdb.verification import Verification
 
-Id = str | bytes | int
-
+Id: TypeAlias = ids.Id
 # The state of a stored document: no features, a fingerprint without weights, or with weights.
 EMPTY, BARE, WEIGHTED = 0, 1, 2
 # The states of a single document, for each state; shared, so they cannot be changed.
@@ -153,18 +154,18 @@ class Sketches:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Match(Record, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
-    `similarity` is None if the query or the stored document has no weights.
+    `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
     """
 
-    id: Id
+    id: IdT_co
     distance: int
     similarity: float | None = None
 
 
-class Matches:
+class Matches(Generic[IdT]):
     """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
 
     `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
@@ -224,10 +225,10 @@ class Matches:
         return len(self.offsets) - 1
 
     @overload
-    def __getitem__(self, position: int) -> list[Match]: ...
+    def __getitem__(self, position: int) -> list[Match[IdT]]: ...
 
     @overload
-    def __getitem__(self, position: slice) -> list[list[Match]]: ...
+    def __getitem__(self, position: slice) -> list[list[Match[IdT]]]: ...
 
     def __getitem__(self, position: Any) -> Any:
         """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""
@@ -238,7 +239,7 @@ class Matches:
         position %= len(self)
         return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
 
-    def __iter__(self) -> Iterator[list[Match]]:
+    def __iter__(self) -> Iterator[list[Match[IdT]]]:
         """Give the matches of each query in turn."""
         for position in range(len(self)):
             yield self[position]
@@ -271,7 +272,7 @@ class Matches:
         """Whether the ids were made already, or are few: a preview makes no more."""
         return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
 
-    def _matches(self, start: int, stop: int) -> list[Match]:
+    def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
         ids = self.ids
         return [
             Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
@@ -280,17 +281,17 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Record, Generic[IdT_co]):
     """Two stored documents that match; `left` was inserted before `right`."""
 
-    left: Id
-    right: Id
+    left: IdT_co
+    right: IdT_co
     distance: int
     similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairArrays:
+class PairArrays(Generic[IdT]):
     """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
 
     `similarity` is NaN if either document has no weights.
@@ -305,7 +306,7 @@ class PairArrays:
         """Count the pairs."""
         return len(self.distance)
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[Pair[IdT]]:
         """Give one `Pair` after the other."""
         for left, right, distance, similarity in zip(
             self.left, self.right, self.distance, self.similarity, strict=True

@@ -12,10 +12,10 @@ ROOT = Path(__file__).parent.parent / "simdb"
 # A module imports only from floors below its own, or from modules before it in its own row.
 FLOORS = [
     [
-        "cold", "errors", "choices", "decoding", "checks", "previews", "arrow", "text_column",
-        "arrow_texts", "bits", "vector_form", "correction", "idf", "threads", "text_sketch",
-        "minhash", "options", "stored_options", "resources", "verification", "values", "features",
-        "clusters", "signatures", "documents", "positions",
+        "cold", "errors", "ids", "records", "choices", "decoding", "checks", "previews", "arrow",
+        "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf", "threads",
+        "text_sketch", "minhash", "options", "stored_options", "resources", "verification",
+        "values", "features", "clusters", "signatures", "documents", "positions",
         "plans", "reports",
     ],
     [

@@ -1,12 +1,9 @@
 """The types of `method=` and the like have the words that are accepted; type checkers see them."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import get_args
 
 import pytest
+from type_checking import checked
 
 import simdb
 from simdb import choices
@@ -57,21 +54,7 @@ def test_a_type_has_the_words_that_are_accepted(name, accepted):
     assert all(f'"{word}"' in choices.__doc__ for word in accepted)
 
 
-def checked(tmp_path, code):
-    """Return the lines of mypy about a program of a user, and the number of the errors."""
-    program = tmp_path / "program.py"
-    program.write_text(code, encoding="utf-8")
-    command = [
-        sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
-        "--cache-dir", str(tmp_path / "cache"), "--config-file", "", str(program),
-    ]  # fmt: skip
-    environment = os.environ | {"MYPYPATH": str(Path(simdb.__file__).parent.parent)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    return done.stdout.splitlines()
-
-
 def test_a_type_checker_finds_every_misspelt_word_and_nothing_else(tmp_path):
-    pytest.importorskip("mypy", reason="mypy is in the extra 'lint'")
     wrong = SNIPPET
     for right, slip in SLIPS:
         wrong = wrong.replace(right, slip)

@@ -11,10 +11,11 @@ from simdb.engine.state.documents import known_ordinals
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
+from simdb.ids import IdT
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
 from simdb.threads import thread_count
-from simdb.values import Id, PairArrays
+from simdb.values import PairArrays
 
 if TYPE_CHECKING:
     from simdb.clusters import Clusters
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 ESTIMATE: Final = "estimate"
 
 
-class Pairing(Protocol):
+class Pairing(Protocol[IdT]):
     """The verbs about pairs and groups, over the state that `_state` gives."""
 
     _store: Store
@@ -36,7 +37,7 @@ class Pairing(Protocol):
     def _hold(self) -> State:
         """Enter the committed state without staged changes; it does not end during the block."""
 
-    def _lasting(self) -> "tuple[Pairing, Callable[[], None] | None]":
+    def _lasting(self) -> "tuple[Pairing[IdT], Callable[[], None] | None]":
         """Return a reader whose state outlasts a verb, and a function to end it, or None."""
 
     def find_all(
@@ -48,9 +49,9 @@ class Pairing(Protocol):
         method: MethodName | None = None,
         rotations: int | None = None,
         verify: VerifyName = ESTIMATE,
-        documents: "Documents | None" = None,
+        documents: "Documents[IdT] | None" = None,
         threads: int | None = None,
-    ) -> "Pairs":
+    ) -> "Pairs[IdT]":
         """Find every pair of stored documents that match; see `query` for the criterion.
 
         Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
@@ -96,9 +97,9 @@ class Pairing(Protocol):
         policy: PolicyName = "connected",
         representative: str = "first",
         verify: VerifyName = ESTIMATE,
-        documents: "Documents | None" = None,
+        documents: "Documents[IdT] | None" = None,
         threads: int | None = None,
-    ) -> "Clusters":
+    ) -> "Clusters[IdT]":
         """Find the groups of two or more documents that match; see `query` for the criterion.
 
         `policy`: "connected" puts documents that a chain of matches connects into one cluster.
@@ -143,7 +144,7 @@ class Pairing(Protocol):
                 state, criterion, policy=policy, places=places, judge=judge
             )
 
-    def cluster(self, id: Id) -> list[Id]:
+    def cluster(self, id: IdT) -> list[IdT]:
         """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
 
         The first id is the representative.  A document without matches is alone in its cluster.
@@ -166,13 +167,13 @@ class Pairing(Protocol):
 
     def compare(
         self,
-        left: Iterable[Id],
-        right: Iterable[Id],
+        left: Iterable[IdT],
+        right: Iterable[IdT],
         *,
         verify: VerifyName = ESTIMATE,
-        documents: "Documents | None" = None,
+        documents: "Documents[IdT] | None" = None,
         threads: int | None = None,
-    ) -> PairArrays:
+    ) -> PairArrays[IdT]:
         """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
 
         Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
@@ -195,7 +196,7 @@ class Pairing(Protocol):
                 found = self._judge(None, documents).measured(state, found)
             return search.couples.as_pairs(state, found, is_exact=is_exact)
 
-    def _judge(self, similarity: float | None, documents: "Documents | None") -> "Judge":
+    def _judge(self, similarity: float | None, documents: "Documents[IdT] | None") -> "Judge":
         """Return the judge with the exact threshold `similarity`; None: that of the database."""
         assert documents is not None, "check_verification has refused that"
         options = self._store.options
@@ -204,7 +205,7 @@ class Pairing(Protocol):
         )
 
     def _judging(
-        self, criterion: Criterion, question: Question, documents: "Documents | None"
+        self, criterion: Criterion, question: Question, documents: "Documents[IdT] | None"
     ) -> "tuple[Criterion, Judge]":
         """Return the criterion of candidates, and the judge that decides them."""
         judge = self._judge(question.similarity, documents)

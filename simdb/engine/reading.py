@@ -25,10 +25,11 @@ from simdb.engine.search.question import (
 )
 from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
 from simdb.errors import InputError
+from simdb.ids import IdT
 from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.threads import thread_count
-from simdb.values import Id, Match, Matches
+from simdb.values import Match, Matches
 
 if TYPE_CHECKING:
     from simdb.engine.search.verify import Verify, VerifyMany
@@ -37,22 +38,22 @@ if TYPE_CHECKING:
 ITERATED_IDS = 4096
 
 
-class Reading(Pairing, Protocol):
+class Reading(Pairing[IdT], Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
 
     def query(
         self,
         document: Any = None,
         *,
-        id: Id | None = None,
+        id: IdT | None = None,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
         limit: int | None = None,
-        verify: "Verify | None" = None,
+        verify: "Verify[IdT] | None" = None,
         errors: ErrorsName = "strict",
-    ) -> list[Match]:
+    ) -> list[Match[IdT]]:
         """Find the stored documents that match `document`, or the stored document `id`, best first.
 
         A match has at least `similarity` (estimated cosine, or Jaccard of signatures) and at most
@@ -85,14 +86,14 @@ class Reading(Pairing, Protocol):
         self,
         document: Any = None,
         *,
-        id: Id | None = None,
+        id: IdT | None = None,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
-        verify: "Verify | None" = None,
+        verify: "Verify[IdT] | None" = None,
         errors: ErrorsName = "strict",
-    ) -> Match | None:
+    ) -> Match[IdT] | None:
         """Find any one match, as fast as possible; None if no document matches.  See `query`."""
         given = similarity, distance, recall, method
         if verify is None:
@@ -107,7 +108,7 @@ class Reading(Pairing, Protocol):
         self,
         documents: Any = None,
         *,
-        ids: Iterable[Id] | None = None,
+        ids: Iterable[IdT] | None = None,
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
@@ -115,10 +116,10 @@ class Reading(Pairing, Protocol):
         limit: int | None = None,
         first: bool = False,
         memory_limit: int | None = None,
-        verify: "VerifyMany | None" = None,
+        verify: "VerifyMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
-    ) -> Matches:
+    ) -> Matches[IdT]:
         """Find the matches of many documents at once, as arrays; see `query`.
 
         `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
@@ -163,10 +164,10 @@ class Reading(Pairing, Protocol):
         document: Any = None,
         k: int = 10,
         *,
-        id: Id | None = None,
+        id: IdT | None = None,
         recall: float | None = None,
         errors: ErrorsName = "strict",
-    ) -> list[Match]:
+    ) -> list[Match[IdT]]:
         """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
 
         The nearest documents are the most similar ones, however similar they are, best first; of
@@ -192,11 +193,11 @@ class Reading(Pairing, Protocol):
         documents: Any = None,
         k: int = 10,
         *,
-        ids: Iterable[Id] | None = None,
+        ids: Iterable[IdT] | None = None,
         recall: float | None = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
-    ) -> Matches:
+    ) -> Matches[IdT]:
         """Find the `k` stored documents nearest to each of many documents; see `nearest`.
 
         `documents`, `ids`: see `query_many`; documents with and without weights can be mixed.
@@ -219,11 +220,11 @@ class Reading(Pairing, Protocol):
                 rows = search.nearest.of_slices(self._store, state, slices, wanted)
             return lookup.as_matches(state, rows)
 
-    def get(self, id: Id) -> Document:
+    def get(self, id: IdT) -> Document[IdT]:
         """Return the stored document `id`; NotFoundError if the id is unknown."""
         return self.get_many([id])[0]
 
-    def get_many(self, ids: Iterable[Id]) -> list[Document]:
+    def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
         listed = states.incoming.as_list(ids, "ids")
         with self._state() as state:
@@ -239,14 +240,14 @@ class Reading(Pairing, Protocol):
                 for at, (id, ordinal) in enumerate(zip(listed, ordinals, strict=True))
             ]
 
-    def contains_many(self, ids: Iterable[Id]) -> npt.NDArray[np.bool_]:
+    def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""
         listed = states.incoming.as_list(ids, "ids")
         with self._state() as state:
             found: npt.NDArray[np.int64] = find_ids(state, listed)
             return found >= 0
 
-    def bits_many(self, ids: Iterable[Id]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+    def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
         """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
 
         It is much faster than `get_many`.  The bits of an unknown id are 0.
@@ -262,8 +263,8 @@ class Reading(Pairing, Protocol):
 
     def explain(
         self,
-        id: Id,
-        other_id: Id | None = None,
+        id: IdT,
+        other_id: IdT | None = None,
         *,
         document: Any = None,
         similarity: float | None = None,
@@ -321,7 +322,7 @@ class Reading(Pairing, Protocol):
         with self._state() as state:
             return state.counts.document_count
 
-    def __iter__(self) -> Iterator[Id]:
+    def __iter__(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
         owner, end = self._lasting()
         with owner._state() as state:
@@ -342,13 +343,13 @@ class Reading(Pairing, Protocol):
     def _found(
         self,
         document: Any,
-        id: Id | None,
+        id: IdT | None,
         given: one.Given,
         limit: int | None,
         errors: ErrorsName,
         *,
         first: bool,
-    ) -> list[Match]:
+    ) -> list[Match[IdT]]:
         """Return the matches of a document, or of the stored document `id`, best first."""
         if limit is not None:
             check_limit(limit)

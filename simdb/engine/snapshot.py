@@ -13,10 +13,11 @@ from simdb.engine.reading import Reading
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import ClosedError
+from simdb.ids import IdT
 from simdb.storage.environment.gate import Gate, Holder
 
 
-class Snapshot(Reading):
+class Snapshot(Reading[IdT]):
     """The state of the database when the snapshot was taken; close it, or use it with `with`.
 
     LMDB cannot reuse the pages freed by later commits while a snapshot is open.
@@ -43,7 +44,7 @@ class Snapshot(Reading):
                 self._base.source.end()
         self._is_closed = True
 
-    def __enter__(self) -> "Snapshot":
+    def __enter__(self) -> "Snapshot[IdT]":
         """Return the snapshot itself."""
         self._outer = self._gate.inside()
         return self
@@ -92,5 +93,5 @@ class Snapshot(Reading):
     def _hold(self) -> State:
         return self._state()
 
-    def _lasting(self) -> tuple[Reading, None]:
+    def _lasting(self) -> tuple[Reading[IdT], None]:
         return self, None

@@ -23,16 +23,17 @@ from simdb.engine.state.store import Store
 from simdb.engine.write import claim
 from simdb.engine.write.write_state import WriteState
 from simdb.errors import ExistsError, NotFoundError
+from simdb.ids import IdT
 from simdb.storage import layout
 from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
-from simdb.values import Id, Match, Matches
+from simdb.values import Match, Matches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Documents
 
 
-class WriteTransaction(Reading):
+class WriteTransaction(Reading[IdT]):
     """Inserts, deletions and queries; queries see what the transaction staged before.
 
     Use it with `with`: it commits at the end, or changes nothing if an exception leaves the block.
@@ -52,7 +53,7 @@ class WriteTransaction(Reading):
 
     def insert(
         self,
-        id: Id,
+        id: IdT,
         document: Any,
         metadata: Any = None,
         *,
@@ -75,7 +76,7 @@ class WriteTransaction(Reading):
 
     def insert_many(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any = None,
         *,
@@ -105,7 +106,7 @@ class WriteTransaction(Reading):
 
     def add_if_new(
         self,
-        id: Id,
+        id: IdT,
         document: Any,
         metadata: Any = None,
         *,
@@ -114,7 +115,7 @@ class WriteTransaction(Reading):
         recall: float | None = None,
         method: MethodName | None = None,
         errors: ErrorsName = "strict",
-    ) -> Match | None:
+    ) -> Match[IdT] | None:
         """Store a document, unless a stored document matches it.
 
         Returns None if it was stored, otherwise its best match.  See `query` for the criterion.
@@ -133,7 +134,7 @@ class WriteTransaction(Reading):
 
     def add_many_if_new(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any = None,
         *,
@@ -143,10 +144,10 @@ class WriteTransaction(Reading):
         method: MethodName | None = None,
         errors: ErrorsName = "strict",
         verify: VerifyName = ESTIMATE,
-        texts: "Documents | None" = None,
+        texts: "Documents[IdT] | None" = None,
         progress: Progress | None = None,
         threads: int | None = None,
-    ) -> Matches:
+    ) -> Matches[IdT]:
         """Store each of many documents, in order, unless a document stored before it matches it.
 
         A document is also compared with the documents of this call that were stored before it.  Row
@@ -170,7 +171,7 @@ class WriteTransaction(Reading):
 
     def insert_batch(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any = None,
         *,
@@ -183,7 +184,7 @@ class WriteTransaction(Reading):
         errors: ErrorsName = "strict",
         progress: Progress | None = None,
         threads: int | None = None,
-    ) -> Matches:
+    ) -> Matches[IdT]:
         """Find the matches of many documents among those stored before, then store all of them.
 
         Row i of the result holds the matches of document i.  `match`: "all" returns all matches,
@@ -221,13 +222,13 @@ class WriteTransaction(Reading):
                 self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
             return matches
 
-    def delete(self, id: Id) -> None:
+    def delete(self, id: IdT) -> None:
         """Delete one document; NotFoundError if the id is unknown."""
         with self._writing.alone("the transaction must be idle to delete"):
             if not self._delete_ids([id]):
                 raise NotFoundError(f"no document has the id {id!r}")
 
-    def delete_many(self, ids: Iterable[Id]) -> int:
+    def delete_many(self, ids: Iterable[IdT]) -> int:
         """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
         with self._writing.alone("the transaction must be idle to delete"):
             return self._delete_ids(ids)
@@ -248,7 +249,7 @@ class WriteTransaction(Reading):
         """
         self._writing.abort()
 
-    def __enter__(self) -> "WriteTransaction":
+    def __enter__(self) -> "WriteTransaction[IdT]":
         """Return the transaction itself."""
         self._outer = self._writing.inside()
         return self
@@ -276,7 +277,7 @@ class WriteTransaction(Reading):
 
     def _insert(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any,
         *,
@@ -307,7 +308,7 @@ class WriteTransaction(Reading):
 
     def _claim(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any,
         question: Question,
@@ -315,8 +316,8 @@ class WriteTransaction(Reading):
         errors: ErrorsName,
         threads: int,
         progress: Progress | None,
-        texts: "Documents | None",
-    ) -> Matches:
+        texts: "Documents[IdT] | None",
+    ) -> Matches[IdT]:
         self._writing.staging.threads = threads
         encoded, packed = self._new_ids(ids, metadata)
         if texts is not None:
@@ -342,7 +343,7 @@ class WriteTransaction(Reading):
             referee,
         )
 
-    def _delete_ids(self, ids: Iterable[Id]) -> int:
+    def _delete_ids(self, ids: Iterable[IdT]) -> int:
         offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
         found = self._writing.current().find(offsets, content, hashes)
         ordinals = np.unique(found[found >= 0]).astype(np.uint32)
@@ -350,7 +351,7 @@ class WriteTransaction(Reading):
         return len(ordinals)
 
     def _new_ids(
-        self, ids: Iterable[Id], metadata: Any
+        self, ids: Iterable[IdT], metadata: Any
     ) -> tuple[EncodedIds, list[tuple[int, bytes]]]:
         """Return encoded ids and packed metadata; ExistsError if an id is stored already."""
         encoded = EncodedIds(incoming.as_list(ids, "ids"))

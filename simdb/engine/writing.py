@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine.pairing import ESTIMATE
-from simdb.values import Id, Match, Matches
+from simdb.ids import IdT
+from simdb.values import Match, Matches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Documents
@@ -13,15 +14,15 @@ if TYPE_CHECKING:
     from simdb.engine.transaction import WriteTransaction
 
 
-class Writing(Protocol):
+class Writing(Protocol[IdT]):
     """The writing verbs, over the transactions that `write` begins."""
 
-    def write(self) -> "WriteTransaction":
+    def write(self) -> "WriteTransaction[IdT]":
         """Begin a write transaction."""
 
     def insert(
         self,
-        id: Id,
+        id: IdT,
         document: Any,
         metadata: Any = None,
         *,
@@ -34,7 +35,7 @@ class Writing(Protocol):
 
     def insert_many(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any = None,
         *,
@@ -52,7 +53,7 @@ class Writing(Protocol):
 
     def add_if_new(
         self,
-        id: Id,
+        id: IdT,
         document: Any,
         metadata: Any = None,
         *,
@@ -61,7 +62,7 @@ class Writing(Protocol):
         recall: float | None = None,
         method: MethodName | None = None,
         errors: ErrorsName = "strict",
-    ) -> Match | None:
+    ) -> Match[IdT] | None:
         """Store a document and commit, unless a stored document matches it.
 
         Returns None if it was stored, otherwise its best match.  No other writer can store a match
@@ -75,7 +76,7 @@ class Writing(Protocol):
 
     def add_many_if_new(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any = None,
         *,
@@ -85,10 +86,10 @@ class Writing(Protocol):
         method: MethodName | None = None,
         errors: ErrorsName = "strict",
         verify: VerifyName = ESTIMATE,
-        texts: "Documents | None" = None,
+        texts: "Documents[IdT] | None" = None,
         progress: "Progress | None" = None,
         threads: int | None = None,
-    ) -> Matches:
+    ) -> Matches[IdT]:
         """Store many documents if new, and commit; see `WriteTransaction.add_many_if_new`."""
         with self.write() as transaction:
             return transaction.add_many_if_new(
@@ -99,7 +100,7 @@ class Writing(Protocol):
 
     def insert_batch(
         self,
-        ids: Iterable[Id],
+        ids: Iterable[IdT],
         documents: Any,
         metadata: Any = None,
         *,
@@ -112,7 +113,7 @@ class Writing(Protocol):
         errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
         threads: int | None = None,
-    ) -> Matches:
+    ) -> Matches[IdT]:
         """Match many documents, then store all and commit; see `WriteTransaction.insert_batch`."""
         with self.write() as transaction:
             return transaction.insert_batch(
@@ -121,12 +122,12 @@ class Writing(Protocol):
                 progress=progress, threads=threads,
             )  # fmt: skip
 
-    def delete(self, id: Id) -> None:
+    def delete(self, id: IdT) -> None:
         """Delete one document and commit; NotFoundError if the id is unknown."""
         with self.write() as transaction:
             transaction.delete(id)
 
-    def delete_many(self, ids: Iterable[Id]) -> int:
+    def delete_many(self, ids: Iterable[IdT]) -> int:
         """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
         with self.write() as transaction:
             return transaction.delete_many(ids)

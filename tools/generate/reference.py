@@ -31,6 +31,9 @@ SHARED = {"Database": {"reading": "Reading", "pairing": "Pairing", "writing": "W
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `compare`"
+# A public class is written without the type of its ids; a list of ids has it.
+ID_TYPES = ("IdT", "IdT_co")
+BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
     "simdb.choices",
@@ -94,7 +97,21 @@ def parsed(path: Path) -> ast.Module:
             quoted = getattr(node, field, None)
             if isinstance(quoted, ast.Constant) and isinstance(quoted.value, str):
                 setattr(node, field, ast.parse(quoted.value, mode="eval").body)
-    return tree
+    return WithoutIdTypes().visit(tree)
+
+
+class WithoutIdTypes(ast.NodeTransformer):
+    """Writes `Match` for `Match[IdT]`, and `Id` for `IdT`: the types are told once, with `open`."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Drop the type of the ids of a public class."""
+        if ast.unparse(node.slice) in ID_TYPES and ast.unparse(node.value) not in BUILT_IN:
+            return node.value
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """Call every id an `Id`."""
+        return ast.copy_location(ast.Name("Id"), node) if node.id in ID_TYPES else node
 
 
 def describe(name: str, node: Definition, path: Path) -> Iterator[str]:

@@ -18,6 +18,7 @@ from simdb.checks import one_of, shown
 from simdb.engine.search.couples import Couples
 from simdb.engine.state.state import State
 from simdb.errors import InputError, OptionError
+from simdb.ids import IdT
 from simdb.options import Options
 from simdb.plan.problem import Criterion
 from simdb.sketch.exact_similarity import ExactSimilarity
@@ -67,7 +68,7 @@ class ByOrdinal:
         return [*self.earlier(list(state.identifiers(before).decode(before))), *own]
 
 
-Documents: TypeAlias = Mapping[Id, Any] | Callable[[list[Id]], Sequence[Any]] | ByOrdinal
+Documents: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | ByOrdinal
 
 
 class Judge:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, overload
+from typing import Any, Generic, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
 from simdb.errors import ClosedError
+from simdb.ids import IdT
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.values import Pair, PairArrays
@@ -68,7 +69,7 @@ class PairStream:
                 raise
 
 
-class Pairs:
+class Pairs(Generic[IdT]):
     """All pairs of stored documents that match, found while they are read.
 
     Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
@@ -79,17 +80,17 @@ class Pairs:
 
     def __init__(
         self,
-        stream: Iterator[PairArrays],
+        stream: Iterator[PairArrays[IdT]],
         plan: Plan,
         verification: Verification | None = None,
     ) -> None:
         """`stream` gives the chunks; see the class for the others."""
         self.plan = plan
         self.verification = verification
-        self._stream: Iterator[PairArrays] | None = stream
-        self._gathered: PairArrays | None = None
+        self._stream: Iterator[PairArrays[IdT]] | None = stream
+        self._gathered: PairArrays[IdT] | None = None
 
-    def chunks(self) -> Iterator[PairArrays]:
+    def chunks(self) -> Iterator[PairArrays[IdT]]:
         """Return an iterator over the pairs in chunks of arrays.
 
         The pairs can be read only once, unless an array has gathered them.  Raises ClosedError
@@ -102,7 +103,7 @@ class Pairs:
         stream, self._stream = self._stream, None
         return stream
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[Pair[IdT]]:
         """Yield one pair at a time."""
         for chunk in self.chunks():
             yield from chunk
@@ -143,14 +144,14 @@ class Pairs:
         return len(self._all())
 
     @overload
-    def __getitem__(self, position: int) -> Pair: ...
+    def __getitem__(self, position: int) -> Pair[IdT]: ...
 
     @overload
-    def __getitem__(self, position: slice) -> PairArrays: ...
+    def __getitem__(self, position: slice) -> PairArrays[IdT]: ...
 
-    def __getitem__(self, position: int | slice) -> Pair | PairArrays:
+    def __getitem__(self, position: int | slice) -> Pair[IdT] | PairArrays[IdT]:
         """Return one `Pair`; for a slice, a `PairArrays`.  Gathers all pairs."""
-        found: Pair | PairArrays = self._all()[position]
+        found: Pair[IdT] | PairArrays[IdT] = self._all()[position]
         return found
 
     def __repr__(self) -> str:
@@ -191,7 +192,7 @@ class Pairs:
         """Estimated similarity of each pair: float32[k]; NaN if a document has no weights."""
         return self._all().similarity
 
-    def _all(self) -> PairArrays:
+    def _all(self) -> PairArrays[IdT]:
         if self._gathered is None:
             chunks = list(self.chunks())
             self._gathered = PairArrays(

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from simdb.errors import InputError, OptionError
-from simdb.values import Id, Match, Matches, offsets_of
+from simdb.ids import IdT
+from simdb.values import Match, Matches, offsets_of
 
 # True or False, or the exact similarity.
 Verdict = float | bool
-Verify = Callable[[Id], Verdict]
-VerifyMany = Callable[[int, Id], Verdict]
+Verify = Callable[[IdT], Verdict]
+VerifyMany = Callable[[int, IdT], Verdict]
 
 
 def check_verify(verify: object) -> None:

@@ -1,0 +1,24 @@
+"""What a type checker says about the programs of users."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simdb
+
+
+def checked(tmp_path, code):
+    """Return the lines of mypy about a program of a user; skip the test where mypy is missing."""
+    pytest.importorskip("mypy", reason="mypy is in the extra 'lint'")
+    program = tmp_path / "program.py"
+    program.write_text(code, encoding="utf-8")
+    command = [
+        sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
+        "--cache-dir", str(tmp_path.parent / "mypy"), "--config-file", "", str(program),
+    ]  # fmt: skip
+    environment = os.environ | {"MYPYPATH": str(Path(simdb.__file__).parent.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return done.stdout.splitlines()
