@@ -5,6 +5,7 @@ environment variable SIMDB_KERNEL chooses a variant: "numpy" or one of `variants
 """
 
 import os
+import sys
 import warnings
 
 from simdb.errors import OptionError
@@ -20,19 +21,21 @@ try:
 
     _single = _sketch
 except ImportError as error:
+    IS_COMPILED = False
+    if CHOSEN != "numpy":
+        from simdb.kernel_absence import why_missing
+
+        # Before the imports that follow: where simdb is not installed, they can fail, too.
+        warnings.warn(
+            "simdb's compiled kernel is missing, so numpy does its work, many times slower: "
+            + why_missing(error, os.path.dirname(os.path.dirname(__file__)), sys.path),
+            RuntimeWarning,
+            stacklevel=2,
+        )
     from simdb.numpy_kernel import arrange as _arrange  # type: ignore[no-redef]
     from simdb.numpy_kernel import search as _search  # type: ignore[no-redef]
     from simdb.numpy_kernel import single as _single  # type: ignore[no-redef]
     from simdb.numpy_kernel import sketch as _sketch  # type: ignore[no-redef]
-
-    IS_COMPILED = False
-    if CHOSEN != "numpy":
-        warnings.warn(
-            f"simdb's compiled kernel is missing ({error}), so numpy does its work, many times"
-            " slower; install a C compiler and reinstall simdb",
-            RuntimeWarning,
-            stacklevel=2,
-        )
 else:
     IS_COMPILED = True
 

@@ -27,7 +27,7 @@ FLOORS = [
         "numpy_kernel.band_lookup", "numpy_kernel.polytope", "numpy_kernel.polytopes",
         "numpy_kernel.search", "numpy_kernel.arrange",
     ],
-    ["kernel"],
+    ["kernel_absence", "kernel"],
     ["sketch", "index", "plan", "storage"],
     ["tuning"],
     ["engine"],
