@@ -206,5 +206,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List all names, with those that are not loaded yet."""
-    return sorted({*globals(), *__all__})
+    """List the public names, and not the modules in which they are."""
+    return sorted(__all__)

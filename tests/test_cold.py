@@ -140,7 +140,7 @@ def test_every_public_name_can_be_listed_imported_and_used():
     exec("from simdb import *", names)
 
     assert set(simdb.__all__) <= set(names)
-    assert set(simdb.__all__) <= set(dir(simdb))
+    assert dir(simdb) == sorted(simdb.__all__)
     assert all(getattr(simdb, name) is names[name] for name in simdb.__all__)
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Generic, overload
 
 import numpy as np
@@ -12,11 +13,11 @@ from simdb.engine.search.couples import as_pairs
 from simdb.engine.search.judge import Judge
 from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
-from simdb.errors import ClosedError
+from simdb.errors import ClosedError, InputError
 from simdb.ids import IdT
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import Pair, PairArrays
+from simdb.values import Pair, PairArrays, object_array
 from simdb.verification import Verification
 
 
@@ -117,17 +118,27 @@ class Pairs(Generic[IdT]):
         id of another type.
         """
         arrow.checked_arrow(ids)  # before the stream is taken
-        empty = PairArrays(*(np.empty(0, kind) for kind in (object, object, np.uint8, np.float32)))
-        columns = self.column_chunks()
-        return arrow.read_batches(columns, _columns(empty), id_columns=("left", "right"), ids=ids)
+        return _reader(self.chunks(), ids)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Return an iterator over the chunks as columns: left, right, distance and similarity."""
         return map(_columns, self.chunks())
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """Return all pairs as a pyarrow.Table; see `to_batches`."""
-        return self.to_batches(ids=ids).read_all()
+        """Return all pairs as a pyarrow.Table; see `to_batches`.
+
+        After an InputError for an id of another type, the pairs can be read again.
+        """
+        table = arrow.checked_arrow(ids).Table  # before the stream is taken
+        passed, batches = Passed(self.chunks()), []
+        reader = _reader(passed, ids)
+        try:
+            for batch in reader:
+                batches.append(batch)  # kept if a later one raises
+        except InputError:
+            self._take_back(batches, passed)
+            raise
+        return table.from_batches(batches, reader.schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Give all pairs to libraries that read Arrow tables; gathers all pairs.
@@ -192,6 +203,11 @@ class Pairs(Generic[IdT]):
         """Estimated similarity of each pair: float32[k]; NaN if a document has no weights."""
         return self._all().similarity
 
+    def _take_back(self, batches: list[Any], passed: "Passed") -> None:
+        """Stream the pairs once more: those in batches, the last that was passed on, the rest."""
+        if self._gathered is None:
+            self._stream = chain(map(_chunk, batches), passed.latest, passed)
+
     def _all(self) -> PairArrays[IdT]:
         if self._gathered is None:
             chunks = list(self.chunks())
@@ -202,6 +218,43 @@ class Pairs(Generic[IdT]):
                 _joined([chunk.similarity for chunk in chunks], np.float32),
             )
         return self._gathered
+
+
+class Passed:
+    """An iterator that passes chunks on; `latest` has the last one."""
+
+    def __init__(self, chunks: Iterator[PairArrays]) -> None:
+        """Start before the first chunk."""
+        self.latest: list[PairArrays] = []
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[PairArrays]:
+        """Return the iterator itself."""
+        return self
+
+    def __next__(self) -> PairArrays:
+        """Pass the next chunk on."""
+        self.latest = []
+        self.latest = [next(self._chunks)]
+        return self.latest[0]
+
+
+def _reader(chunks: Iterator[PairArrays], ids: str) -> Any:
+    """Return a pyarrow.RecordBatchReader of the chunks."""
+    empty = PairArrays(*(np.empty(0, kind) for kind in (object, object, np.uint8, np.float32)))
+    columns = map(_columns, chunks)
+    return arrow.read_batches(columns, _columns(empty), id_columns=("left", "right"), ids=ids)
+
+
+def _chunk(batch: Any) -> PairArrays:
+    """Return the pairs of a pyarrow.RecordBatch."""
+    left, right, distance, similarity = batch.columns
+    return PairArrays(
+        object_array(left.to_pylist()),
+        object_array(right.to_pylist()),
+        distance.to_numpy(),
+        similarity.to_numpy(zero_copy_only=False),
+    )
 
 
 def _columns(chunk: PairArrays) -> dict[str, Any]:
