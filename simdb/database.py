@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 class Database(Reading[IdT], Writing[IdT]):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
 
+    A process that was forked may read with the database of its parent, which opens itself again
+    there.  To write, the child opens its own; ForkedError says so.
+
     For type checkers, `database: simdb.Database[str] = simdb.open(path)` says that all ids are str;
     the ids in its answers are then str, too, and Any otherwise.
     """
