@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class Database(Reading[IdT], Writing[IdT]):
     """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
 
-    A process that was forked may read with the database of its parent, which opens itself again
-    there.  To write, the child opens its own; ForkedError says so.
+    A process that was forked may use the database of its parent, which opens itself again there;
+    ForkedError says so if it may not write, because the parent was writing at the fork.
 
     For type checkers, `database: simdb.Database[str] = simdb.open(path)` says that all ids are str;
     the ids in its answers are then str, too, and Any otherwise.
@@ -45,7 +45,7 @@ class Database(Reading[IdT], Writing[IdT]):
 
     def __init__(self, store: Store, path: str, mode: ModeName, durability: DurabilityName) -> None:
         """Use `simdb.open` instead."""
-        self._handle = Handle(store, durability)
+        self._handle = Handle(store, mode, durability)
         self._path = path
         self._mode = mode
         self._durability = durability
@@ -269,7 +269,7 @@ class Database(Reading[IdT], Writing[IdT]):
         self._check_open()
         if self._mode == "r":
             raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")
-        self._handle.check_own()
+        self._handle.check_may_write()
 
     def _state(self) -> State:
         return self._store.state()

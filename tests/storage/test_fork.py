@@ -98,18 +98,54 @@ def test_a_reading_verb_of_the_parents_database_answers_in_a_child(filled, verb)
 
 
 @pytest.mark.parametrize("verb", WRITING)
-def test_a_writing_verb_of_the_parents_database_is_refused_in_a_child(filled, verb):
+def test_a_writing_verb_of_the_parents_database_works_in_a_child(filled, verb):
+    def write():
+        WRITING[verb](filled)
+        return list(filled)
+
+    ids = in_child(write)
+
+    assert ids == list(filled)
+    assert (9 in ids) == (verb in ("insert", "insert_many"))
+    assert (1 in ids) == (verb != "delete")
+    assert list(filled.check(deep=True)) == []
+
+
+@pytest.mark.parametrize("verb", WRITING)
+def test_a_child_of_a_process_that_was_writing_only_reads(filled, verb):
+    # The parent may wait for the child, which would wait for the end of the transaction.
     def read_and_write():
         assert len(filled) == 4
         return WRITING[verb](filled)
 
-    for action in (lambda: WRITING[verb](filled), read_and_write):
-        error = in_child(action)
+    with filled.write() as transaction:
+        transaction.insert(5, 5)
+        for action in (lambda: WRITING[verb](filled), read_and_write):
+            error = in_child(action)
 
-        assert isinstance(error, ForkedError), error
-        assert f"simdb.open({filled.path!r}, 'w')" in str(error)
-        assert str(os.getpid()) in str(error)
-    assert list(filled) == [1, 2, 3, 4]
+            assert isinstance(error, ForkedError), error
+            assert f"simdb.open({filled.path!r}, 'w')" in str(error)
+            assert str(os.getpid()) in str(error)
+    assert list(filled) == [1, 2, 3, 4, 5]
+
+
+def test_children_and_their_parent_take_turns_to_write(filled):
+    started = multiprocessing.get_context("fork").Event()
+
+    def child():
+        started.set()
+        for at in range(20):
+            filled.insert(f"child {at}", at)
+        return True
+
+    def parent():
+        started.wait(10)
+        for at in range(20):
+            filled.insert(f"parent {at}", at)
+
+    assert in_child(child, meanwhile=parent)
+    assert len(filled) == 44
+    assert list(filled.check(deep=True)) == []
 
 
 def test_a_database_opened_for_reading_says_so_in_a_child_too(filled):
@@ -251,6 +287,11 @@ def claim(row, database):
     return database.add_if_new(f"row {row['bits']}", row["bits"]) is None
 
 
+def claim_by_parents(row):
+    """The same with the database of the parent."""
+    return DATABASE.add_if_new(f"again {row['bits']}", row["bits"] + 2**63) is None
+
+
 def test_two_processes_of_datasets_filter_by_the_parents_database(filled, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     datasets = pytest.importorskip("datasets")
@@ -260,13 +301,17 @@ def test_two_processes_of_datasets_filter_by_the_parents_database(filled, tmp_pa
     rows = datasets.Dataset.from_dict({"bits": [1, 3, 2**40, *bits]})
     try:
         new = rows.filter(is_new, num_proc=2)["bits"]
+        own = rows.filter(claim_by_parents, num_proc=2)["bits"]
     finally:
         DATABASE = None
 
     claimed = rows.filter(claim, fn_kwargs={"database": filled}, num_proc=2)["bits"]
 
     assert list(new) == list(claimed) == bits
-    assert set(filled) == {1, 2, 3, 4, *(f"row {each}" for each in bits)}
+    assert len(own) > 40
+    assert set(filled) == {
+        1, 2, 3, 4, *(f"row {each}" for each in bits), *(f"again {each}" for each in own),
+    }  # fmt: skip
 
 
 def test_a_child_can_open_the_database_again_and_both_write(database):

@@ -1,8 +1,8 @@
-"""Handle: what a `Database` holds of its store, which a forked child opens again to read.
+"""Handle: what a `Database` holds of its store, which a forked child opens again.
 
 LMDB forbids a child to use the environment that its parent opened, or to close it.  So in a child
-the first reading verb opens the directory once more, for reading.  Snapshots, transactions and
-results stay with the store on which they began, and are refused in the child.
+the first verb opens the directory once more, in the same mode.  Snapshots, transactions and results
+stay with the store on which they began, and are refused in the child.
 """
 
 import os
@@ -18,11 +18,13 @@ _lock = threading.Lock()
 class Handle:
     """A database that one process opened, for it and for the children that it forks."""
 
-    def __init__(self, store: Store, durability: str) -> None:
-        """Hold the open `store`."""
+    def __init__(self, store: Store, mode: str, durability: str) -> None:
+        """Hold the open `store`; it was opened with `mode` and `durability`."""
         self._store = store
+        self._mode = "r" if mode == "r" else "w"  # the database exists by now
         self._durability = durability
         self._process = os.getpid()
+        self._parent_wrote = False
         self._closing = threading.Lock()
 
     @property
@@ -41,14 +43,18 @@ class Handle:
         """Whether a parent of this process opened the database."""
         return self._process != os.getpid()
 
-    def check_own(self) -> None:
-        """Raise ForkedError in a child of the process that opened the database."""
-        if self.is_inherited:
-            path = self._store.environment.path
+    def check_may_write(self) -> None:
+        """Raise ForkedError in a child that was forked in the middle of a write transaction.
+
+        The parent may wait for this child, and the child would wait for the transaction.
+        """
+        store = self.store
+        if self._parent_wrote:
+            path = store.environment.path
             raise ForkedError(
-                f"{path} was opened for writing by process {self._process}; a forked child only"
-                f" reads with the parent's handle. To write, open it again in this process:"
-                f" simdb.open({path!r}, 'w')"
+                f"process {self._process} was writing to {path} when it forked this one, which"
+                " only reads then; fork outside of write transactions, or open the database again"
+                f" in this process: simdb.open({path!r}, 'w')"
             )
 
     def close(self) -> None:
@@ -63,9 +69,10 @@ class Handle:
         with _lock:
             parents = self._store
             if parents.environment.is_foreign and not parents.is_closed:
+                self._parent_wrote = parents.environment.is_being_written
                 self._store = open_store(
                     parents.environment.path,
-                    "r",
+                    self._mode,
                     None,
                     durability=self._durability,
                     map_size=parents.environment.map_bytes,

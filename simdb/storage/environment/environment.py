@@ -304,6 +304,11 @@ class Environment:
         return self._lmdb is not None
 
     @property
+    def is_being_written(self) -> bool:
+        """Whether a thread has the write right; in a child, whether one of the parent had it."""
+        return self._turn.owner is not None
+
+    @property
     def is_foreign(self) -> bool:
         """Whether the parent of this process opened the environment."""
         return self._pid != os.getpid()
