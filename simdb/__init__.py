@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         Explanation,
         FeatureDifference,
         Finding,
+        HeaderFill,
         Rebuild,
         Statistics,
     )
@@ -112,6 +113,7 @@ else:
                 "Explanation",
                 "FeatureDifference",
                 "Finding",
+                "HeaderFill",
                 "Rebuild",
                 "Statistics",
             ],
@@ -157,6 +159,7 @@ __all__ = [
     "ForkedError",
     "FormatError",
     "FullError",
+    "HeaderFill",
     "IdfTable",
     "InputError",
     "Match",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from simdb.engine.state.incoming import Progress
     from simdb.engine.transaction import WriteTransaction
     from simdb.idf import IdfTable
-    from simdb.reports import Advice, Compaction, Finding, Rebuild, Statistics
+    from simdb.reports import Advice, Compaction, Finding, HeaderFill, Rebuild, Statistics
     from simdb.signatures import Signatures
 
 
@@ -164,6 +164,15 @@ class Database(Reading[IdT], Writing[IdT]):
         """
         self._check_open()
         return maintenance.advice.advice(self._store)
+
+    def header_fill(self) -> "tuple[HeaderFill, ...]":
+        """Return how the entries of each table spread over its headers.
+
+        A look-up reads all entries of a header, so few headers with very many entries make some
+        queries slow.  Reads the directory of every table, and no keys.
+        """
+        self._check_open()
+        return maintenance.header_fill.header_fill(self._store)
 
     def calibrate(
         self, sample: Any = None, *, seed: int = 0, errors: ErrorsName = "strict"

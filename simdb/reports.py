@@ -87,6 +87,23 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderFill:
+    """How the entries of one table spread over the headers of its directories, in all runs.
+
+    `name`: the sub-database, such as "table/00".  `largest`: the most entries under one header.
+    `counts`: counts[0] headers have no entry, and counts[i] have 2^(i - 1) to 2^i - 1 entries.
+    Entries of deleted documents count until `compact`; recent documents, which are in no run, do
+    not.
+    """
+
+    name: str
+    header_count: int
+    entry_count: int
+    largest: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Damage in a stored database: its place, what is wrong, and what to do."""
 

@@ -44,6 +44,7 @@ VERBS = {
     "get_many": [["a"]],
     "contains_many": [["a"]],
     "bits_many": [["a"]],
+    "draw_ids": [1],
 }
 WRITING = {
     "insert": ["z", "red green"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from simdb import checks
 from simdb.choices import ErrorsName, MethodName
 from simdb.documents import Document
 from simdb.engine import explain, search
@@ -23,13 +24,13 @@ from simdb.engine.search.question import (
     of_any,
     of_pairs,
 )
-from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
+from simdb.engine.state.documents import drawn, find_ids, known_ordinals, stored_sketches
 from simdb.errors import InputError
 from simdb.ids import IdT
 from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.threads import thread_count
-from simdb.values import Match, Matches
+from simdb.values import ORDINALS_MAX, Match, Matches
 
 if TYPE_CHECKING:
     from simdb.engine.search.verify import Verify, VerifyMany
@@ -260,6 +261,20 @@ class Reading(Pairing[IdT], Protocol[IdT]):
             ordinals = found[is_stored].astype(np.uint32)
             bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
             return is_stored, bits
+
+    def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
+        """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
+
+        Documents without features are left out; with `weighted`, so are all documents without
+        weights or a signature.  The ids are in random order.  The same `seed` draws the same ids of
+        the same database.  Raises OptionError if `count` is not a whole number from 0 on.
+        """
+        checks.whole("count", count, 0, ORDINALS_MAX)
+        checks.whole("seed", seed, 0, 2**63)
+        checks.flag("weighted", weighted)
+        with self._state() as state:
+            ordinals = drawn(state, count, seed, is_weighted=weighted)
+            return list(state.identifiers(ordinals).decode(ordinals))
 
     def explain(
         self,

@@ -1,8 +1,11 @@
 import os
 
 import numpy as np
+import pytest
 
 import simdb
+from simdb.engine.maintenance import header_fill
+from simdb.storage.contents import table_names
 
 TEXT = "some text of several words"
 
@@ -72,3 +75,82 @@ def test_the_plan_tells_method_and_reason(database):
     assert database.plan(distance=3, method="bphs").tables == 4
     with database.read() as snapshot:
         assert snapshot.plan(distance=3) == plan
+
+
+def class_of(size):
+    """The class of a number of entries as `HeaderFill.counts` counts it."""
+    return size.bit_length()
+
+
+def test_the_fill_of_headers_equals_a_count_header_by_header(open_database, monkeypatch):
+    monkeypatch.setattr(header_fill, "COUNTED_HEADERS", 3)
+    database = open_database(options=simdb.Options(delta_documents=16, growth=2))
+    generator = np.random.default_rng(4)
+    texts = [" ".join(generator.choice(list("abcdefgh"), 12)) for _ in range(300)]
+    database.insert_many(range(300), texts)
+    database.insert_many(range(300, 340), [texts[0]] * 40)
+    expected = {}
+    with database._store.state() as state:
+        for name in table_names(database.options):
+            sizes = [
+                int(directory[at + 1]) - int(directory[at])
+                for directory in (
+                    run.named_table(name, state.source).directory for run in state.runs
+                )
+                for at in range(len(directory) - 1)
+            ]
+            expected[name.decode()] = sizes
+
+    fills = database.header_fill()
+
+    assert [fill.name for fill in fills] == list(expected)
+    for fill in fills:
+        sizes = expected[fill.name]
+        assert (fill.header_count, fill.entry_count) == (len(sizes), sum(sizes))
+        assert fill.largest == max(sizes) >= 40
+        assert sum(fill.counts) == len(sizes)
+        for at, count in enumerate(fill.counts):
+            assert count == sum(class_of(size) == at for size in sizes)
+
+
+def test_an_empty_database_has_no_headers(database):
+    fills = database.header_fill()
+
+    assert {(fill.header_count, fill.entry_count, fill.largest, fill.counts) for fill in fills} == {
+        (0, 0, 0, ())
+    }
+
+
+def test_drawn_ids_are_stored_distinct_and_the_same_for_a_seed(database):
+    database.insert_many(range(50), [TEXT] * 50)
+    database.delete_many(range(10))
+
+    drawn = database.draw_ids(20, seed=3)
+
+    assert len(drawn) == len(set(drawn)) == 20
+    assert set(drawn) <= set(range(10, 50))
+    assert database.draw_ids(20, seed=3) == drawn != database.draw_ids(20, seed=4)
+    assert sorted(database.draw_ids(100)) == list(range(10, 50))
+
+
+def test_documents_without_features_are_not_drawn_and_bare_ones_if_asked_for(database):
+    database.insert_many(["text", "empty", "bare"], [TEXT, "", 5])
+
+    assert set(database.draw_ids(9)) == {"text", "bare"}
+    assert database.draw_ids(9, weighted=True) == ["text"]
+    assert database.draw_ids(0) == []
+
+
+def test_drawing_is_uniform(database):
+    """Each of 4 ids is drawn 600 times in the mean; 500 is nearly 5 standard deviations below."""
+    database.insert_many(range(4), [TEXT] * 4)
+
+    drawn = [database.draw_ids(1, seed=seed)[0] for seed in range(2400)]
+
+    assert min(drawn.count(id) for id in range(4)) > 500
+
+
+@pytest.mark.parametrize("arguments", [{"count": -1}, {"count": 1.5}, {"count": 1, "seed": -1}])
+def test_drawing_refuses_impossible_numbers(database, arguments):
+    with pytest.raises(simdb.OptionError, match="must be a whole number"):
+        database.draw_ids(**arguments)

@@ -1,4 +1,4 @@
-"""Stored documents: finds their ordinals by id and reads their sketches."""
+"""Stored documents: finds their ordinals by id, draws some at random, and reads their sketches."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from simdb import kernel
 from simdb.engine.state.state import State
 from simdb.errors import NotFoundError
 from simdb.storage import layout
-from simdb.values import Sketches
+from simdb.values import EMPTY, WEIGHTED, Sketches
 
 
 def find_ids(state: State, ids: list[Any]) -> Any:
@@ -38,3 +38,21 @@ def stored_sketches(state: State, ordinals: npt.NDArray[np.uint32]) -> Sketches:
         vectors,
         state.column(layout.STATE, ordinals),
     )
+
+
+def drawn(
+    state: State, count: int, seed: int, *, is_weighted: bool = False
+) -> npt.NDArray[np.uint32]:
+    """Draw live documents with features at random, all if there are at most `count`.
+
+    `is_weighted`: only documents with weights or a signature.
+    """
+    ordinals = state.live()
+    counts = state.counts
+    if counts.empty_count or (is_weighted and counts.bare_count):
+        states = state.column(layout.STATE, ordinals)
+        ordinals = ordinals[states == WEIGHTED if is_weighted else states != EMPTY]
+    generator = np.random.default_rng(seed)
+    places = generator.choice(len(ordinals), min(count, len(ordinals)), replace=False)
+    chosen: npt.NDArray[np.uint32] = ordinals[places]
+    return chosen
