@@ -33,6 +33,7 @@ FLOORS = [
     ["engine"],
     ["functions", "database"],
     ["compat"],
+    ["report"],
     ["cli.output"],
     ["cli.reading"],
     ["cli.options"],
@@ -112,6 +113,10 @@ FOLDERS = {
         "prefix_trees", "lsh_forest", "lsh_ensemble", "datasketch", "unpickler", "pickled",
         "importing",
     ],
+    "report": [
+        "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
+        "page",
+    ],
     "cli": None,
 }  # fmt: skip
 DOORS = {
@@ -127,6 +132,8 @@ DOORS = {
     "pyarrow": ["arrow"],
     "msgspec": ["cli"],
     "pyspark": ["spark"],
+    "jinja2": ["report"],
+    "matplotlib": ["report"],
 }
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")

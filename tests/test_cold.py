@@ -16,6 +16,7 @@ FOLDERS = [explain, maintenance]
 # Modules of other packages that take long to import and that few programs need.
 FOREIGN = [
     "importlib.metadata", "numpy.random", "statistics", "pyarrow", "selectolax", "rich", "msgspec",
+    "jinja2", "matplotlib",
 ]  # fmt: skip
 # Modules that one query in a database of fingerprints does not need.
 UNUSED_BY_A_QUERY = [
@@ -102,6 +103,17 @@ def test_a_query_loads_neither_other_commands_nor_what_draws_on_a_terminal(tmp_p
     assert "simdb.cli.query" in loaded
     assert loaded.isdisjoint({f"simdb.{each}" for each in UNUSED_BY_A_QUERY})
     assert loaded.isdisjoint({*cold_modules(), "rich", "simdb.cli.dedup", "simdb.functions"})
+
+
+def test_other_commands_load_nothing_of_the_report(tmp_path):
+    path = str(tmp_path / "db")
+    simdb.open(path).close()
+
+    for verb in ("stats", "doctor", "clusters"):
+        loaded = modules_of_program(verb, path)
+
+        assert f"simdb.cli.{verb}" in loaded
+        assert loaded.isdisjoint({"jinja2", "matplotlib", "simdb.report", "simdb.cli.report"})
 
 
 def test_a_query_with_many_matches_loads_no_masked_arrays(tmp_path):

@@ -53,6 +53,9 @@ COMMANDS = {
     },
     "Look after a database": {
         "stats": "Show counts, sizes, runs, readers and options of a database.",
+        "report": (
+            "Write a page about a database for people: sizes, groups, similarities and advice."
+        ),
         "check": "Look for damage in a database, and say how to repair it.",
         "doctor": "Give advice on a database; change nothing.",
         "compact": (

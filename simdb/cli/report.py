@@ -1,0 +1,109 @@
+"""Command report: writes a page about a database, for people."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import simdb
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
+from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import print_one
+from simdb.cli.output.spool import written
+from simdb.cli.reading.chosen_texts import chosen_texts
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.report.gather import gather
+from simdb.report.limits import GROUPED_DOCUMENTS, Limits
+from simdb.report.page import check_libraries, render
+from simdb.values import ORDINALS_MAX
+
+STANDARD_OUTPUT = "-"
+USUAL = Limits()
+
+Output = Annotated[
+    str, Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
+]
+Texts = Annotated[
+    list[str] | None, Option(metavar="SOURCE", help="Texts, by id, of the stored documents.")
+]
+GroupCount = Annotated[int, Option(min=0, help="Show this many of the largest groups.")]
+Sample = Annotated[
+    int, Option(min=1, help="Look up the matches of this many documents, drawn at random.")
+]
+Seed = Annotated[int, Option(min=0, help="Seed of the random draw.")]
+All = Annotated[
+    bool,
+    Option(
+        "--all", help=f"Group all documents, also if there are more than {GROUPED_DOCUMENTS:,}."
+    ),
+]
+
+
+def report(
+    db: arguments.Database,
+    output: Output = STANDARD_OUTPUT,
+    texts: Texts = None,
+    similarity: arguments.Similarity = None,
+    distance: arguments.Distance = None,
+    recall: arguments.Recall = None,
+    method: arguments.Method = None,
+    groups: GroupCount = USUAL.groups,
+    sample: Sample = USUAL.sample,
+    seed: Seed = USUAL.seed,
+    all: All = False,
+    id_field: arguments.IdField = "id",
+    text_field: arguments.TextField = "text",
+    int_ids: arguments.IntIds = False,
+    encoding: arguments.Encoding = "utf-8",
+    errors: arguments.Errors = "strict",
+    json: arguments.Json = False,
+) -> None:
+    """Write a page about a database for people: sizes, groups, similarities and advice.
+
+    The page is one HTML file that loads nothing and runs no scripts.  Needs simdb[report].
+
+    Exit code 1 if files or records of --texts were skipped.
+    """
+    _check(output)
+    check_sources(texts or [])
+    reading = arguments.make_reading(
+        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=False
+    )
+    grouped = ORDINALS_MAX if all else USUAL.grouped_documents
+    limits = Limits(sample=sample, seed=seed, groups=groups, grouped_documents=grouped)
+    with Progress("reporting") as progress, simdb.open(db, "r") as database:
+        intake = Intake(read_sources(texts or [], reading, excluded=[db, output]), progress)
+        facts = gather(
+            database, similarity=similarity, distance=distance, recall=recall, method=method,
+            limits=limits, texts=partial(chosen_texts, intake) if texts else None,
+            show=progress.show,
+        )  # fmt: skip
+        progress.show("drawing figures")
+        page = render(facts, is_minhash=database.options.is_minhash).encode()
+    _write(page, output)
+    if output != STANDARD_OUTPUT:
+        count = facts.headline.document_count
+        print_one({"path": output, "documents": count, "bytes": len(page)}, as_json=json)
+    if intake.skipped:
+        progress.note(intake.skipped_note().removeprefix("; "))
+        raise Exit(FINDINGS)
+
+
+def _check(output: str) -> None:
+    """Raise OptionError if a page cannot be made, or not be written to `output`."""
+    check_libraries()
+    if output == STANDARD_OUTPUT and sys.stdout.isatty():
+        raise simdb.OptionError("a page would flood the terminal; use -o report.html, or a pipe")
+
+
+def _write(page: bytes, output: str) -> None:
+    """Write the page; a file gets its name when it is complete."""
+    if output == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(page)
+        sys.stdout.buffer.flush()
+        return
+    with written(output) as file:
+        if file is not None:
+            file.write(page)

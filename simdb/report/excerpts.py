@@ -1,0 +1,127 @@
+"""Excerpts: the beginning of a text, and what differs between it and another text.
+
+Texts are compared word by word.  A long run of characters without a space, as in Chinese, is
+compared character by character.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from itertools import groupby
+
+from simdb.report.facts import Piece
+
+# "same": in both texts; "added": only in the second text; "removed": only in the first; "gap": left
+# out of the excerpt.
+KINDS = SAME, ADDED, REMOVED, GAP = ("same", "added", "removed", "gap")
+# The first so many words of a text are compared.
+COMPARED_WORDS = 1000
+# Up to so many pairs of words, words that occur often are aligned as carefully as others.
+EXACT_PRODUCT = 1 << 16
+# An excerpt has the first words of a text, and these words around each difference after them.
+FIRST_WORDS = 40
+AROUND_WORDS = 6
+SHOWN_WORDS = 120
+# Characters of a text that are looked at.
+TEXT_CHARACTERS = 20_000
+WORD_CHARACTERS = 40
+
+Part = tuple[str, str]  # a word and its kind
+
+
+def beginning(text: str) -> tuple[Piece, ...]:
+    """Return the first words of a text."""
+    words = words_of(text)
+    parts = [(word, SAME) for word in words[: FIRST_WORDS + AROUND_WORDS]]
+    return _joined([*parts, ("", GAP)] if len(words) > len(parts) else parts)
+
+
+def compared(first: str, second: str) -> tuple[tuple[Piece, ...], str]:
+    """Return an excerpt of the second text, with what differs from the first, and a note."""
+    left, right = words_of(first), words_of(second)
+    parts = _differing(left[:COMPARED_WORDS], right[:COMPARED_WORDS])
+    changed = [at for at, (_, kind) in enumerate(parts) if kind != SAME]
+    is_cut = max(len(left), len(right)) > COMPARED_WORDS or (
+        max(len(first), len(second)) > TEXT_CHARACTERS
+    )
+    scope = f" among the first {COMPARED_WORDS:,} words" if is_cut else ""
+    if not changed:
+        return beginning(second), f"no word differs{scope}"
+    added = sum(kind == ADDED for _, kind in parts)
+    noun = "word" if added == 1 else "words"
+    note = f"{added:,} {noun} added, {len(changed) - added:,} removed{scope}"
+    return _joined(list(_chosen(parts, changed))), note
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, each with a space after it; a long word as its characters."""
+    words: list[str] = []
+    for word in visible(text[:TEXT_CHARACTERS]).split():
+        spaced = f"{word} "
+        words += [spaced] if len(word) <= WORD_CHARACTERS else [*word[:-1], spaced[-2:]]
+    return words
+
+
+def visible(text: str) -> str:
+    """Return a text with U+FFFD for what no page can show: controls and lone surrogates."""
+    return "".join(
+        each if each.isspace() or each.isprintable() or each in "\u200c\u200d" else "\ufffd"
+        for each in text
+    )
+
+
+def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
+    """Return the words of both texts in order; what both begin and end with is set apart first."""
+    length = min(len(left), len(right))
+    start = next((at for at in range(length) if left[at] != right[at]), length)
+    rest = length - start
+    end = next((at for at in range(rest) if left[-1 - at] != right[-1 - at]), rest)
+    return [
+        *((word, SAME) for word in right[:start]),
+        *_aligned(left[start : len(left) - end], right[start : len(right) - end]),
+        *((word, SAME) for word in right[len(right) - end :]),
+    ]
+
+
+def _aligned(left: Sequence[str], right: Sequence[str]) -> list[Part]:
+    """Return the words of both texts in order, each with its kind."""
+    bare_left, bare_right = ([word.rstrip() for word in side] for side in (left, right))
+    # Words that occur often make many small matches, which take long in texts with little else.
+    is_large = len(left) * len(right) > EXACT_PRODUCT
+    matcher = SequenceMatcher(None, bare_left, bare_right, autojunk=is_large)
+    parts: list[Part] = []
+    for name, left_start, left_stop, right_start, right_stop in matcher.get_opcodes():
+        if name == "equal":
+            parts += [(word, SAME) for word in right[right_start:right_stop]]
+        else:
+            parts += [(word, REMOVED) for word in left[left_start:left_stop]]
+            parts += [(word, ADDED) for word in right[right_start:right_stop]]
+    return parts
+
+
+def _chosen(parts: Sequence[Part], changed: Sequence[int]) -> Sequence[Part]:
+    """Return the first parts and those around changes, with gaps between them."""
+    places = set(range(min(FIRST_WORDS, len(parts))))
+    for at in changed:
+        if len(places) >= SHOWN_WORDS:
+            break
+        places.update(range(max(at - AROUND_WORDS, 0), min(at + AROUND_WORDS + 1, len(parts))))
+    chosen: list[Part] = []
+    last = -1
+    for at in sorted(places):
+        if at != last + 1:
+            chosen.append(("", GAP))
+        chosen.append(parts[at])
+        last = at
+    if last + 1 < len(parts):
+        chosen.append(("", GAP))
+    return chosen
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Piece, ...]:
+    """Return neighbouring words of one kind as one piece; there is no space after the last."""
+    pieces = [
+        Piece("".join(word for word, _ in some), kind)
+        for kind, some in groupby(parts, key=lambda part: part[1])
+    ]
+    return (*pieces[:-1], *(replace(last, text=last.text.rstrip()) for last in pieces[-1:]))

@@ -1,0 +1,131 @@
+"""The command report."""
+
+import os
+import sys
+
+import pytest
+
+import simdb
+from simdb.cli.commands import COMMANDS
+
+TEXT = "many words that both documents have in common and a few more of them so that they match"
+
+
+@pytest.fixture
+def db(simdb_run, write_lines):
+    """Makes a database of three documents, and a file with the texts of two of them."""
+    records = [{"id": "a", "text": f"{TEXT} one"}, {"id": "b", "text": f"{TEXT} two"}]
+    write_lines("texts.jsonl", *records)
+    with simdb.open("db") as database:
+        database.insert_many(["a", "b", "c"], [*(each["text"] for each in records), "other"])
+    return "db"
+
+
+@pytest.fixture
+def libraries():
+    """Skip the test if the libraries of simdb[report] are not installed."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+
+
+def page():
+    with open("page.html", encoding="utf-8") as file:
+        return file.read()
+
+
+def test_a_page_is_written(libraries, simdb_run, db):
+    ran = simdb_run("report", db, "-o", "page.html", "--similarity", 0.6)
+
+    assert (ran.code, ran.notes) == (0, "")
+    assert ran.rows == [
+        {"path": "page.html", "documents": 3, "bytes": os.path.getsize("page.html")}
+    ]
+    assert page().startswith("<!DOCTYPE html>")
+    assert page().endswith("</html>\n")
+    assert "is at least 0.6" in page()
+    assert TEXT not in page()
+
+
+def test_texts_come_from_sources_by_id(libraries, simdb_run, db):
+    ran = simdb_run("report", db, "-o", "page.html", "--texts", "texts.jsonl", "--similarity", 0.6)
+
+    assert (ran.code, ran.notes) == (0, "")
+    assert f"{TEXT} one" in page()
+    assert "<ins>two</ins>" in page()
+    assert "<del>one</del>" in page()
+
+
+def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run, db):
+    with open("texts.jsonl", "a", encoding="utf-8") as file:
+        file.write("{bad\n")
+
+    ran = simdb_run("report", db, "-o", "page.html", "--texts", "texts.jsonl")
+
+    assert ran.code == 1
+    assert "texts.jsonl:3" in ran.notes
+    assert "1 bad file or records skipped" in ran.notes
+    assert page()
+
+
+def test_a_page_can_go_to_a_pipe(libraries, simdb_run, db):
+    ran = simdb_run("report", db)
+
+    assert ran.code == 0
+    assert ran.output.startswith("<!DOCTYPE html>")
+    assert ran.notes == ""
+
+
+def test_the_number_of_groups_and_of_drawn_documents_can_be_chosen(libraries, simdb_run, db):
+    simdb_run(
+        "report", db, "-o", "page.html", "--groups", 0, "--sample", 2, "--seed", 5, "--all",
+        "--similarity", 0.6,
+    )  # fmt: skip
+
+    assert "For 2 of 3 documents, drawn at\nrandom (seed 5)" in page()
+    assert 'class="group"' not in page()
+
+
+@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
+def test_a_missing_library_ends_with_2_before_anything_is_read(simdb_run, db, monkeypatch, library):
+    for each in ("jinja2", "matplotlib"):
+        monkeypatch.setitem(sys.modules, each, None if each == library else sys)
+
+    ran = simdb_run("report", db, "-o", "page.html")
+
+    assert ran.code == 2
+    assert ran.notes == f"simdb: a report needs {library}: pip install 'simdb[report]'\n"
+    assert not os.path.exists("page.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nowhere"], 3, "nowhere"),
+        (["db", "--texts", "nowhere"], 2, "there is no file or folder nowhere"),
+        (["db", "--similarity", "2"], 2, "similarity must be above 0 and at most 1"),
+        (["db", "--method", "pms"], 2, "method must be one of"),
+        (["db", "--sample", "0"], 2, "--sample"),
+        (["db", "-o", "no/folder/page.html"], 2, "no/folder"),
+    ],
+)
+def test_wrong_use_leaves_no_page(libraries, simdb_run, db, arguments, code, message):
+    ran = simdb_run("report", *arguments)
+
+    assert ran.code == code
+    assert message in ran.notes
+    assert ran.output == ""
+
+
+def test_an_error_leaves_an_earlier_page(libraries, simdb_run, db):
+    simdb_run("report", db, "-o", "page.html")
+    before = page()
+
+    ran = simdb_run("report", db, "-o", "page.html", "--distance", 99)
+
+    assert ran.code == 2
+    assert page() == before
+
+
+def test_the_help_names_the_extra(simdb_run):
+    assert "simdb[report]" in simdb_run("report", "--help").output
+    assert "report" in COMMANDS["Look after a database"]

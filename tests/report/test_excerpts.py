@@ -1,0 +1,120 @@
+"""Excerpts show the beginning of a text, and every difference is marked or counted."""
+
+import random
+
+import pytest
+
+from simdb.report import excerpts
+from simdb.report.excerpts import ADDED, GAP, REMOVED, SAME, beginning, compared, visible
+from simdb.report.facts import Piece
+
+
+def text_of(pieces, *kinds):
+    return "".join(piece.text for piece in pieces if piece.kind in kinds)
+
+
+def test_a_changed_word_is_marked_on_both_sides():
+    pieces, note = compared("the quick brown fox", "the quick red fox")
+
+    assert pieces == (
+        Piece("the quick ", SAME),
+        Piece("brown ", REMOVED),
+        Piece("red ", ADDED),
+        Piece("fox", SAME),
+    )
+    assert note == "1 word added, 1 removed"
+
+
+def test_equal_texts_have_no_marks():
+    pieces, note = compared("one  two\nthree", "one two three")
+
+    assert pieces == (Piece("one two three", SAME),)
+    assert note == "no word differs"
+
+
+def test_a_difference_far_behind_the_beginning_is_shown_after_a_gap():
+    words = [f"w{at}" for at in range(300)]
+    other = [*words[:250], "changed", *words[251:]]
+
+    pieces, _ = compared(" ".join(words), " ".join(other))
+
+    assert [piece.kind for piece in pieces] == [SAME, GAP, SAME, REMOVED, ADDED, SAME, GAP]
+    assert pieces[2].text == "w244 w245 w246 w247 w248 w249 "
+    assert text_of(pieces, ADDED) == "changed "
+
+
+def test_the_words_of_an_excerpt_are_those_of_the_texts():
+    generator = random.Random(1)
+    for _ in range(200):
+        left = [generator.choice("abcdef") for _ in range(generator.randrange(12))]
+        right = [generator.choice("abcdef") for _ in range(generator.randrange(12))]
+
+        pieces, note = compared(" ".join(left), " ".join(right))
+
+        assert text_of(pieces, SAME, ADDED).split() == right
+        if left != right:
+            assert text_of(pieces, SAME, REMOVED).split() == left
+            added = len(text_of(pieces, ADDED).split())
+            removed = len(text_of(pieces, REMOVED).split())
+            assert note.split()[::3][:2] == [str(added), str(removed)]
+
+
+def test_a_text_without_spaces_is_compared_by_character():
+    pieces, note = compared("\u3042" * 60 + "\u3044" + "\u3046" * 60, "\u3042" * 60 + "\u3046" * 60)
+
+    assert text_of(pieces, REMOVED) == "\u3044"
+    assert note == "0 words added, 1 removed"
+
+
+def test_long_texts_are_compared_up_to_a_limit_which_the_note_names(monkeypatch):
+    monkeypatch.setattr(excerpts, "COMPARED_WORDS", 5)
+
+    _, note = compared("a b c d e f", "a b c d e g")
+
+    assert note == "no word differs among the first 5 words"
+
+
+def test_the_excerpt_of_a_text_that_differs_everywhere_is_bounded():
+    left = " ".join(f"a{at} same" for at in range(400))
+    right = " ".join(f"b{at} same" for at in range(400))
+
+    pieces, note = compared(left, right)
+
+    shown = sum(len(piece.text.split()) for piece in pieces)
+    assert shown <= excerpts.SHOWN_WORDS + 2 * excerpts.AROUND_WORDS + 1
+    added, removed = (int(word) for word in note.split() if word.isdigit())
+    assert added == removed >= 400
+
+
+def test_the_beginning_of_a_long_text_ends_with_a_gap():
+    assert beginning("a b c") == (Piece("a b c", SAME),)
+    assert beginning("a " * 100)[-1] == Piece("", GAP)
+    assert beginning("") == ()
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\u202e", "\ud800", "\ufeff"])
+def test_what_a_page_cannot_show_becomes_a_replacement_character(character):
+    assert visible(f"a{character}b") == "a\ufffdb"
+
+
+def test_letters_marks_and_joiners_stay():
+    text = "na\u00efve \u0e44\u0e17\u0e22 \u0645\u200c\u0646 \U0001f468\u200d\U0001f469"
+
+    assert visible(text) == text
+
+
+def test_words_that_occur_often_do_not_take_long(monkeypatch):
+    """Exact alignment takes the cube of 1,000 words in the worst case, which is minutes."""
+    left = " ".join(["same", "word"] * 500)
+    right = " ".join(["word", "word", "same"] * 333)
+    called = []
+    matcher = excerpts.SequenceMatcher
+    monkeypatch.setattr(
+        excerpts, "SequenceMatcher",
+        lambda *sides, autojunk: called.append(autojunk) or matcher(*sides, autojunk=autojunk),
+    )  # fmt: skip
+
+    compared(left, right)
+    compared("a b", "c d")
+
+    assert called == [True, False]

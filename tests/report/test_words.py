@@ -1,0 +1,72 @@
+"""Options, sizes and thresholds are said in words."""
+
+import pytest
+
+import simdb
+from simdb.report.facts import Section, Threshold
+from simdb.report.words import options_in_words, sections_in_words, size, threshold_in_words
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (201_650_176, "202 MB"),
+     (2_014_904_320, "2.0 GB"), (3e15, "3,000 TB")],
+)  # fmt: skip
+def test_a_size_has_a_unit_that_suits_it(count, shown):
+    assert size(count) == shown
+
+
+def test_the_default_options_are_said_in_sentences():
+    text = " ".join(options_in_words(simdb.Options(polytopes=4)))
+
+    assert text.startswith("Texts are cut into words, letters become lower case; each 3 in a row")
+    assert "128 weights of 4 bits each" in text
+    assert "similarity of 0.889 or more, ready fingerprints with up to 3 differing bits" in text
+    assert "finds 95% of the matches" in text
+
+
+@pytest.mark.parametrize(
+    ("sketch", "said"),
+    [
+        (simdb.Simhash(markup="html"), "The visible text of an HTML page is taken"),
+        (simdb.Simhash(normalisation="nfkc"), "normalised (NFKC)"),
+        (simdb.Simhash(unit="characters", shingle=5), "texts are cut into characters"),
+        (simdb.Simhash(shingle=1), "each of them is a feature"),
+        (simdb.Simhash(tokeniser="a.b:c"), "cut by the tokeniser a.b:c"),
+        (simdb.Simhash(stop_words=("der", "die")), "stop words are left out (own list)"),
+        (simdb.Simhash(stemming="german"), "words are stemmed (german)"),
+        (simdb.Simhash(store_volatility=False), "Documents match with up to 3 differing bits"),
+        (simdb.Simhash.moz(), "as simhash-cpp does"),
+        (simdb.Minhash(weighting="bag"), "counts as often as it occurs"),
+        (simdb.Minhash(permutations=64), "a MinHash signature of 64 minima"),
+    ],
+)
+def test_each_option_is_said(sketch, said):
+    text = " ".join(options_in_words(simdb.Options(sketch=sketch)))
+
+    assert said.lower() in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("threshold", "is_minhash", "words"),
+    [
+        (Threshold(0.889, None, 0.95), False, "estimated cosine similarity is at least 0.889"),
+        (Threshold(0.8, None, 0.95), True, "estimated Jaccard similarity is at least 0.8"),
+        (Threshold(None, 1, 0.95), False, "their fingerprints differ in at most 1 bit"),
+        (Threshold(0.9, 3, 0.95), False, "0.9 and their fingerprints differ in at most 3 bits"),
+    ],
+)
+def test_a_threshold_is_said(threshold, is_minhash, words):
+    assert threshold_in_words(threshold, is_minhash=is_minhash).endswith(words)
+
+
+def test_sections_of_the_same_purpose_are_added_up():
+    sizes = {"table/00": 5, "table/01": 7, "polytope/00": 4, "meta": 1, "manifest": 2, "deleted": 0}
+
+    sections = sections_in_words(sizes, is_minhash=False)
+
+    assert sections == (
+        Section("Permutation tables", 12),
+        Section("Cross-polytope tables", 4),
+        Section("Everything else", 3),
+    )
