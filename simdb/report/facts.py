@@ -77,7 +77,8 @@ class Drawn:
     all documents, in words; empty if they were.  `pair_count`: the matches of all drawn documents,
     so pairs with both ends drawn count twice.  `matching_count`: the drawn documents with a match.
     `measure`: "similarity" or "distance"; the `bins` have the pairs by it, also pairs below the
-    threshold, from `floor` on.  `is_floored`: whether pairs below the threshold were searched for.
+    threshold, from `floor` on.  If all documents were searched for, each pair is in them once.
+    `is_floored`: whether pairs below the threshold were searched for.
     """
 
     documents: int

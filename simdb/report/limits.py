@@ -21,4 +21,4 @@ class Limits:
     groups: int = 10
     grouped_documents: int = GROUPED_DOCUMENTS
     seconds: float = 30.0
-    pairs: int = 5_000_000
+    pairs: int = 20_000_000

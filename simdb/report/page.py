@@ -81,11 +81,16 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
 
 
 def sampling_error(drawn: Drawn) -> float:
-    """Return how far the share of documents with a match may be off, at two deviations."""
+    """Return how far the share of documents with a match may be off, at two deviations.
+
+    Two successes and two failures are added (Agresti & Coull 1998), so that a few drawn documents
+    that all match do not look certain.
+    """
     if not drawn.documents or drawn.documents == drawn.of_documents:
         return 0.0
-    share = drawn.matching_share
-    return float(DEVIATIONS * (share * (1 - share) / drawn.documents) ** 0.5)
+    number = drawn.documents + 4
+    share = (drawn.matching_count + 2) / number
+    return float(DEVIATIONS * (share * (1 - share) / number) ** 0.5)
 
 
 def count(number: float) -> str:
@@ -95,7 +100,7 @@ def count(number: float) -> str:
 
 def moment(time: datetime | None) -> str:
     """Return a time to the minute, in UTC."""
-    return "unknown" if time is None else time.strftime("%Y-%m-%d %H:%M UTC")
+    return "unknown" if time is None else time.strftime("%Y-%m-%d %H:%M")
 
 
 def shown_id(id: Id) -> str:
@@ -122,7 +127,7 @@ def _header_rows(facts: Facts, is_minhash: bool) -> Sequence[dict[str, Any]]:
     """Return a row for each table that has headers."""
     return [
         {
-            "name": f"{table_group(fill.name, is_minhash=is_minhash)[:-1]} {fill.name[-2:]}",
+            "name": _table_name(fill.name, is_minhash),
             "headers": fill.header_count,
             "empty": fill.counts[0] / fill.header_count,
             "mean": fill.entry_count / fill.header_count,
@@ -131,3 +136,9 @@ def _header_rows(facts: Facts, is_minhash: bool) -> Sequence[dict[str, Any]]:
         for fill in facts.headers
         if fill.header_count
     ]
+
+
+def _table_name(name: str, is_minhash: bool) -> str:
+    """Return what a sub-database is called on the page, such as `Permutation 00`."""
+    number = name.rpartition("/")[2]
+    return f"{table_group(name, is_minhash=is_minhash).removesuffix(' tables')} {number}"

@@ -22,9 +22,9 @@ from simdb.values import Id
 # How far below the threshold pairs are shown, and the width of a bin of similarities.
 BELOW = 0.1
 BIN_WIDTH = 0.01
-# About so many pairs are in memory at a time.
+# About so many pairs are in memory at a time, or those of one document if it has more.
 PAIRS_AT_ONCE = 1 << 20
-SLICE_LEAST, SLICE_MOST = 4, 4096
+SLICE_LEAST, SLICE_MOST = 1, 4096
 SIMILARITY, DISTANCE = "similarity", "distance"
 
 I64 = npt.NDArray[np.int64]
@@ -82,7 +82,9 @@ def draw_pairs(
     counts = np.concatenate([np.zeros(0, np.int64), *tally.matches])
     if not reason and done < population:
         reason = "--sample sets how many are drawn"
-    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), tally.counts.tolist(), strict=True)
+    # Without a reason, all documents were searched for: every pair was found from both ends.
+    shown = tally.counts if reason else (tally.counts + 1) // 2
+    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), shown.tolist(), strict=True)
     drawn = Drawn(
         documents=done,
         of_documents=population,

@@ -176,6 +176,19 @@ def test_the_page_says_what_was_drawn(database):
     assert "about 60" in parsed.text("dd")
 
 
+def test_the_share_of_a_sample_has_an_error_and_that_of_all_documents_has_none(database):
+    database.insert_many(range(400), [f"text number {at // 2} of words" for at in range(400)])
+
+    few = gather(database, similarity=0.999, limits=Limits(sample=4)).drawn
+    many = gather(database, similarity=0.999, limits=Limits(sample=396)).drawn
+    every = gather(database, similarity=0.999).drawn
+
+    assert few.matching_share == many.matching_share == 1.0
+    assert page.sampling_error(few) == pytest.approx(2 * (0.75 * 0.25 / 8) ** 0.5)
+    assert 0 < page.sampling_error(many) < 0.02
+    assert page.sampling_error(every) == 0
+
+
 def test_advice_is_shown_with_its_remedy(database):
     database.insert_many(range(200), [f"n{at}" for at in range(200)])
     advice = list(database.advice())
