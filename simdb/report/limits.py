@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-# Grouping this many documents takes some ten seconds, and a few hundred MB.
-GROUPED_DOCUMENTS = 4_000_000
+# Grouping this many documents takes some ten seconds on one core, and a few hundred MB.
+GROUPED_DOCUMENTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ BELOW = 0.1
 BIN_WIDTH = 0.01
 # About so many pairs are in memory at a time, or those of one document if it has more.
 PAIRS_AT_ONCE = 1 << 20
-SLICE_LEAST, SLICE_MOST = 1, 4096
+SLICE_MOST, SLICE_SECONDS = 4096, 2.0
 SIMILARITY, DISTANCE = "similarity", "distance"
 
 I64 = npt.NDArray[np.int64]
@@ -67,9 +67,9 @@ def draw_pairs(
     edges = _edges(floor) if is_measured else np.arange((threshold.distance or 0) + 2, dtype=float)
     tally = _Tally(edges, np.zeros(len(edges) - 1, np.int64), [])
     begun = time.monotonic()
-    done, size, reason = 0, SLICE_LEAST, ""
+    done, size, reason = 0, 1, ""
     while done < len(ids) and not reason:
-        some = ids[done : done + size]
+        some, slice_begun = ids[done : done + size], time.monotonic()
         found = snapshot.query_many(
             ids=some, similarity=floor or None, distance=threshold.distance,
             recall=threshold.recall, method=method,
@@ -77,7 +77,8 @@ def draw_pairs(
         most = _count(tally, found.offsets, found.similarities, found.distances, threshold)
         done += len(some)
         show(f"{done:,} of {len(ids):,} drawn documents looked up")
-        size = min(2 * size, SLICE_MOST, max(SLICE_LEAST, PAIRS_AT_ONCE // max(most, 1)))
+        each = (time.monotonic() - slice_begun) / len(some)
+        size = next_size(size, most, each)
         reason = "" if done == len(ids) else _stop(limits, tally.pairs, time.monotonic() - begun)
     counts = np.concatenate([np.zeros(0, np.int64), *tally.matches])
     if not reason and done < population:
@@ -120,6 +121,15 @@ def _count(
     tally.matches.append(np.asarray(sums[offsets[1:]] - sums[offsets[:-1]], np.int64))
     tally.pairs += len(values)
     return int(np.diff(offsets).max(initial=0))
+
+
+def next_size(size: int, most: int, seconds: float) -> int:
+    """Return how many documents to look up next.
+
+    One of the last `size` documents had `most` matches, and each took so many `seconds`.
+    """
+    in_time = int(SLICE_SECONDS / max(seconds, 1e-9))
+    return max(1, min(2 * size, SLICE_MOST, PAIRS_AT_ONCE // max(most, 1), in_time))
 
 
 def _floor(similarity: float) -> float:

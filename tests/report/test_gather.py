@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.report import pairs
 from simdb.report.gather import gather
 from simdb.report.limits import Limits
 
@@ -66,8 +67,10 @@ def varied(open_database):
 
 @pytest.mark.parametrize("threshold", [0.8, 0.889, 0.97])
 def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
-    pairs = similarities(varied)
-    links = [couple for couple, similarity in pairs.items() if similarity >= np.float32(threshold)]
+    measured = similarities(varied)
+    links = [
+        couple for couple, similarity in measured.items() if similarity >= np.float32(threshold)
+    ]
     sizes = components(list(varied), links)
 
     facts = gather(varied, similarity=threshold, recall=1.0)
@@ -79,7 +82,7 @@ def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
     for each in facts.drawn.bins:
         inside = [
             similarity
-            for similarity in pairs.values()
+            for similarity in measured.values()
             if each.least <= round(min(similarity, 1.0), 6) < each.most
             or (each.most == 1.0 and similarity >= 1.0)
         ]
@@ -93,7 +96,7 @@ def test_pairs_and_groups_equal_a_double_loop(varied, threshold):
 
 
 def test_a_group_shows_its_first_document_and_the_least_similar_ones(varied):
-    pairs = similarities(varied)
+    measured = similarities(varied)
 
     facts = gather(varied, recall=1.0)
 
@@ -105,7 +108,7 @@ def test_a_group_shows_its_first_document_and_the_least_similar_ones(varied):
         first, *shown = group.members
         assert first.id == cluster.ids[0]
         assert first.similarity is None
-        least = sorted(min(pairs[first.id, id], 1.0) for id in cluster.ids[1:])[: len(shown)]
+        least = sorted(min(measured[first.id, id], 1.0) for id in cluster.ids[1:])[: len(shown)]
         assert [member.similarity for member in shown] == pytest.approx(least)
         assert len(shown) == min(3, len(cluster) - 1)
 
@@ -151,6 +154,17 @@ def test_a_search_that_takes_too_long_ends_early_and_says_so(database, limits, r
 
     assert facts.drawn.documents == 1
     assert facts.drawn.reason == f"the search ended after {reason}"
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "seconds", "expected"),
+    [(1, 0, 0.0, 2), (4096, 10, 0.0, 4096), (64, 1 << 18, 0.0, 4), (64, 1 << 24, 0.0, 1),
+     (64, 0, 0.5, 4), (64, 0, 9.0, 1)],
+)  # fmt: skip
+def test_the_next_documents_are_few_if_the_last_had_many_matches_or_took_long(
+    size, most, seconds, expected
+):
+    assert pairs.next_size(size, most, seconds) == expected
 
 
 def test_fingerprints_match_by_distance(database):
