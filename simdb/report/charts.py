@@ -11,6 +11,8 @@ from simdb.reports import HeaderFill
 
 MEGABYTE = 1e6
 LABELS_MOST = 8
+# If more groups have one size, the axis has a logarithmic scale.
+LINEAR_MOST = 100
 
 
 def size_chart(storage: Storage) -> Chart:
@@ -28,14 +30,18 @@ def size_chart(storage: Storage) -> Chart:
 
 def group_chart(groups: Groups) -> Chart:
     """Return how many groups there are of each size."""
+    counts = [each.groups for each in groups.sizes]
+    is_log = max(counts) > LINEAR_MOST
+    scale = ", on an axis whose steps are factors of ten" if is_log else ""
     return Chart(
         name="groups",
-        description="Bars: the number of groups by their size, on a logarithmic axis.",
+        description=f"Bars: the number of groups by their size{scale}.",
         labels=[size_label(each) for each in groups.sizes],
-        series=[Series("groups", [each.groups for each in groups.sizes])],
-        value_label="groups",
+        series=[Series("groups", counts)],
+        value_label="groups (each step is a factor of ten)" if is_log else "groups",
         axis_label="documents in a group",
-        is_log=True,
+        is_log=is_log,
+        is_lying=True,
     )
 
 
@@ -80,14 +86,17 @@ def header_chart(fills: Sequence[HeaderFill], *, is_minhash: bool) -> Chart:
         labels=[fill_label(at) for at in range(length)],
         series=series,
         value_label="% of headers",
-        axis_label="entries under a header",
+        axis_label="entries under a header, from",
         label_step=-(-length // LABELS_MOST),
     )
 
 
 def fill_label(at: int) -> str:
-    """Return the numbers of entries that `HeaderFill.counts[at]` counts."""
-    return str(at) if at < 2 else f"{1 << (at - 1):,}\u2013{(1 << at) - 1:,}"
+    """Return the least number of entries that `HeaderFill.counts[at]` counts, 1k for 1,024."""
+    if at == 0:
+        return "0"
+    power, rest = divmod(at - 1, 10)
+    return f"{1 << rest}{'kMG'[power - 1] if power else ''}"
 
 
 def size_label(each: SizeBin) -> str:

@@ -44,8 +44,9 @@ class Chart:
     """Bars over labels, to be drawn.
 
     `name`: unique on the page.  `description`: what a reader would see, in a sentence.  `mark`: a
-    place on the axis of labels, with a line and `mark_label`.  `is_log`: values grow by factors.
-    `is_lying`: bars lie, which leaves room for long labels.
+    place on the axis of labels, with a line and `mark_label`.  `is_lying`: bars lie, which leaves
+    room for long labels; there is one series then.  `is_log`, only if they lie: each step of the
+    axis is a factor of ten.  `label_step`: of standing bars, each so-many-th has its label.
     """
 
     name: str
@@ -103,9 +104,8 @@ def _draw_standing(axes: ModuleType, chart: Chart) -> None:
     axes.set_ylabel(chart.value_label)
     axes.set_xlabel(chart.axis_label)
     axes.grid(axis="y")
-    if chart.is_log:
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.7)
+    if all(isinstance(value, int) for series in chart.series for value in series.values):
+        axes.locator_params(axis="y", integer=True)
     _plain_numbers(axes.yaxis)
     if chart.mark is not None:
         axes.axvline(chart.mark, color=MARK, linestyle="--", linewidth=1.5)
@@ -122,7 +122,15 @@ def _draw_lying(axes: ModuleType, chart: Chart) -> None:
     axes.set_yticks(places, chart.labels)
     axes.invert_yaxis()
     axes.set_xlabel(chart.value_label)
+    axes.set_ylabel(chart.axis_label)
     axes.grid(axis="x")
+    if chart.is_log:
+        axes.set_xscale("log")
+        # A bar of one is seen, too.
+        axes.set_xlim(left=0.7)
+        axes.xaxis.set_minor_formatter(lambda value, position: "")
+    elif all(isinstance(value, int) for value in chart.series[0].values):
+        axes.locator_params(axis="x", integer=True)
     _plain_numbers(axes.xaxis)
 
 

@@ -64,7 +64,7 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
     }
     template = environment.from_string((folder / TEMPLATE).read_text(encoding="utf-8"))
     # Both come from this package, and from matplotlib, which was given no text of documents.
-    safe = jinja.utils.markupsafe.Markup
+    safe = import_module("markupsafe").Markup
     drawn = {name: safe(figures.draw(chart)) for name, chart in _charts(facts, is_minhash).items()}
     page: str = template.render(
         facts=facts,
