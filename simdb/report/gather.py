@@ -106,6 +106,11 @@ def _searched(
 
 
 def _headline(database: Database, statistics: Statistics) -> Headline:
+    # The lock file of writers is made with the database, and nothing is ever written to it.
+    # Opening makes it again if it is missing, and then it tells nothing.
+    created = _time_of(os.path.join(statistics.path, WRITER_LOCK))
+    written = _time_of(os.path.join(statistics.path, DATA_FILE))
+    is_known = created is not None and written is not None and created <= written
     return Headline(
         path=statistics.path,
         document_count=statistics.document_count,
@@ -113,9 +118,8 @@ def _headline(database: Database, statistics: Statistics) -> Headline:
         bare_count=statistics.bare_count,
         deleted_count=statistics.deleted_count,
         file_bytes=statistics.file_bytes,
-        # The lock file of writers is made with the database, and nothing is ever written to it.
-        created=_time_of(os.path.join(statistics.path, WRITER_LOCK)),
-        written=_time_of(os.path.join(statistics.path, DATA_FILE)),
+        created=created if is_known else None,
+        written=written,
         sketch=options_in_words(database.options),
     )
 

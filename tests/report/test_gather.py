@@ -241,6 +241,17 @@ def test_sizes_and_times_are_those_of_the_database(varied):
     assert facts.headline.created <= facts.headline.written <= facts.made
 
 
+def test_a_lock_file_that_was_made_later_does_not_say_when_the_database_was_created(varied):
+    """A copy of the data file alone gets new lock files when it is first opened."""
+    data = os.stat(os.path.join(varied.path, "data.mdb")).st_mtime
+    os.utime(os.path.join(varied.path, "writer.lock"), (data + 60, data + 60))
+
+    headline = gather(varied).headline
+
+    assert headline.created is None
+    assert headline.written.timestamp() == pytest.approx(data)
+
+
 def test_texts_are_asked_for_the_documents_that_are_shown(varied):
     texts = dict(zip(varied, varied_texts(80, 3), strict=True))
     asked = []
