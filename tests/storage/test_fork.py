@@ -159,10 +159,12 @@ def test_a_child_sees_what_the_parent_commits_later(filled):
 
     def child():
         before = list(filled)
+        ask.send("read")
         ask.recv()
         return before, list(filled)
 
     def commit():
+        told.recv()
         filled.insert(5, 5)
         told.send("go")
 

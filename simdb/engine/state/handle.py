@@ -69,7 +69,7 @@ class Handle:
         with _lock:
             parents = self._store
             if parents.environment.is_foreign and not parents.is_closed:
-                self._parent_wrote = parents.environment.is_being_written
+                self._parent_wrote = parents.environment.parent_wrote
                 self._store = open_store(
                     parents.environment.path,
                     self._mode,

@@ -64,6 +64,7 @@ class Environment:
         self._pid = os.getpid()
         self._gate = Gate(f"snapshots and transactions of this process on {path}")
         self._turn = Turn()
+        self.parent_wrote = False  # in a forked child: at the fork
         self._right: weakref.ref[WriteRight] | None = None
         self.handles = Handles(path)
         self._lmdb: Any = None
@@ -304,11 +305,6 @@ class Environment:
         return self._lmdb is not None
 
     @property
-    def is_being_written(self) -> bool:
-        """Whether a thread has the write right; in a child, whether one of the parent had it."""
-        return self._turn.owner is not None
-
-    @property
     def is_foreign(self) -> bool:
         """Whether the parent of this process opened the environment."""
         return self._pid != os.getpid()
@@ -398,5 +394,6 @@ class Environment:
         self._gate.forget_all()
         self.handles.forget()
         self._lmdb = None
+        self.parent_wrote = self._turn.owner is not None
         self._turn = Turn()
         self._files.close()
