@@ -65,7 +65,12 @@ if TYPE_CHECKING:
         Rebuild,
         Statistics,
     )
+    from simdb.sharding.reports import ShardedStatistics
+    from simdb.sharding.routing import shard_of
+    from simdb.sharding.sharded_database import ShardedDatabase, open_sharded
+    from simdb.sharding.writing import finish_sharded, write_shard, write_sharded
     from simdb.signatures import Signature, Signatures
+    from simdb.storage.files.shards_file import Shard
     from simdb.text_sketch import TextSketch
     from simdb.tuning.advice import SketchAdvice
     from simdb.tuning.tune import tune
@@ -117,7 +122,12 @@ else:
                 "Rebuild",
                 "Statistics",
             ],
+            "simdb.sharding.reports": ["ShardedStatistics"],
+            "simdb.sharding.routing": ["shard_of"],
+            "simdb.sharding.sharded_database": ["ShardedDatabase", "open_sharded"],
+            "simdb.sharding.writing": ["finish_sharded", "write_shard", "write_sharded"],
             "simdb.signatures": ["Signature", "Signatures"],
+            "simdb.storage.files.shards_file": ["Shard"],
             "simdb.text_sketch": ["TextSketch"],
             "simdb.verification": ["Verification"],
             "simdb.tuning.advice": ["SketchAdvice"],
@@ -177,6 +187,9 @@ __all__ = [
     "ReadOnlyError",
     "Rebuild",
     "ReplacedError",
+    "Shard",
+    "ShardedDatabase",
+    "ShardedStatistics",
     "Signature",
     "Signatures",
     "Simhash",
@@ -193,18 +206,23 @@ __all__ = [
     "find_clusters",
     "fingerprint",
     "fingerprints",
+    "finish_sharded",
     "fit_idf",
     "load",
     "load_idf",
     "open",
+    "open_sharded",
     "plan",
     "save_idf",
+    "shard_of",
     "signature",
     "signatures",
     "similarities",
     "similarity",
     "tune",
     "vosh",
+    "write_shard",
+    "write_sharded",
 ]
 
 

@@ -108,7 +108,17 @@ def _decoded_settings(stored: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def check_same(stored: Options, wanted: Options, where: str) -> None:
-    """Raise OptionError naming each option in which `wanted` differs from `stored`.
+    """Raise OptionError naming each option in which `wanted` differs; see `differences`."""
+    differing = differences(stored, wanted)
+    if differing:
+        raise OptionError(
+            f"{where} was created with other options: {'; '.join(differing)}."
+            " Open it without options=, or create another database"
+        )
+
+
+def differences(stored: Options, wanted: Options) -> list[str]:
+    """Name each option in which `wanted` differs from `stored`, with both values.
 
     A sketch without an IDF table means the stored table, and numbers of tables that are None the
     stored numbers.  The default similarity means that of the stored database, whether it corrects
@@ -119,16 +129,11 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
         wanted = replace(wanted, corrected=False, similarity=similarity)
     if stored.sketch.by_character == CJK and wanted.sketch.by_character == SPACELESS:
         wanted = replace(wanted, sketch=replace(wanted.sketch, by_character=CJK))
-    differing = [
+    return [
         f"{name} is {old!r}, not {new!r}"
         for name, old, new in _flat_pairs(stored, wanted)
         if old != new and not (new is None and name in ("sketch.idf", "polytopes", *BANDED))
     ]
-    if differing:
-        raise OptionError(
-            f"{where} was created with other options: {'; '.join(differing)}."
-            " Open it without options=, or create another database"
-        )
 
 
 def _flat_pairs(left: Options, right: Options) -> list[tuple[str, Any, Any]]:

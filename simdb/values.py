@@ -180,7 +180,7 @@ class Matches(Generic[IdT]):
     def __init__(
         self,
         offsets: npt.NDArray[np.int64],
-        ordinals: npt.NDArray[np.uint32],
+        ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
         distances: npt.NDArray[np.uint8],
         similarities: npt.NDArray[np.float32],
         resolve: Callable[[], list[Id]],

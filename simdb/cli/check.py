@@ -8,6 +8,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.declare import Option
+from simdb.cli.options.door import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import Row, print_rows
 
@@ -33,7 +34,7 @@ def check(
 
 def _findings(db: str, deep: bool) -> Iterator[Row]:
     try:
-        with simdb.open(db, "r") as database:
+        with open_either(db) as database:
             yield from map(asdict, database.check(deep))
     except simdb.CorruptError as error:
         yield {"place": "database", "message": str(error), "remedy": RESTORE}

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
-import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.door import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import Row, print_rows
 from simdb.engine.maintenance.advice import advice_on_place
@@ -30,5 +30,5 @@ def _advice(db: str) -> Iterator[Row]:
     if os.path.isdir(db) and file_system(db) in NETWORK_TYPES:
         yield from map(asdict, advice_on_place(db))
         return
-    with simdb.open(db, "r") as database:
+    with open_either(db) as database:
         yield from map(asdict, database.advice())

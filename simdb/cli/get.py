@@ -4,6 +4,7 @@ import sys
 
 import simdb
 from simdb.cli.options.arguments import Database, Ids, IntIds, Json, given_ids
+from simdb.cli.options.door import one_state, open_either
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import Row, plain, print_one
 
@@ -14,7 +15,7 @@ def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> 
     Exit code 3 if an id is unknown; the documents of all other ids are shown.
     """
     is_missing = False
-    with simdb.open(db, "r") as database, database.read() as snapshot:
+    with open_either(db) as database, one_state(database) as snapshot:
         for id in given_ids(ids, int_ids):
             try:
                 print_one(_row(snapshot.get(id)), as_json=json)

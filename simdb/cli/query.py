@@ -5,6 +5,7 @@ from typing import Annotated
 import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Argument, Option
+from simdb.cli.options.door import open_either
 from simdb.cli.output.render import match_row, print_rows
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
@@ -56,7 +57,7 @@ def query(
     if fingerprint is not None:
         document = arguments.given_bits(fingerprint)
     wanted = None if id is None else arguments.given_ids([id], int_ids)[0]
-    with simdb.open(db, "r", allow=allow or []) as database:
+    with open_either(db, allow or []) as database:
         if isinstance(document, str):
             note_markup([(file or "the text", document)], database.options.sketch)
         if nearest is not None:

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 
-import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.door import open_either
 from simdb.cli.output.render import print_one
 
 
 def stats(db: Database, json: Json = False) -> None:
     """Show counts, sizes, runs, readers and options of a database."""
-    with simdb.open(db, "r") as database:
+    with open_either(db) as database:
         print_one(asdict(database.stats()), as_json=json)

@@ -61,6 +61,25 @@ def find(
     return _search(store, state, sketches, given, first, 1 if first else limit)
 
 
+def find_sketched(
+    store: Store,
+    state: State,
+    sketches: Sketches,
+    given: Given,
+    limit: int | None,
+    *,
+    first: bool,
+    left_out: int | None = None,
+) -> list[Match]:
+    """Return the matches of the single document in `sketches`, as `find` does.
+
+    `left_out`: the ordinal of the document itself, if it is stored.
+    """
+    most = 1 if first else limit
+    # Any one match of a stored document could be the document itself.
+    return _search(store, state, sketches, given, first and left_out is None, most, left_out)
+
+
 def prepare(
     state: State, options: Options, given: Given, sketches: Sketches, document_state: int
 ) -> Prepared:

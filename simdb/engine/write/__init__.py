@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["idf", "referee"]
+__all__ = ["bulk", "idf", "referee"]
 
 if TYPE_CHECKING:
-    from simdb.engine.write import idf, referee
+    from simdb.engine.write import bulk, idf, referee
 else:
     __getattr__ = cold.modules(__name__, __all__)

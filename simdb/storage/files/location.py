@@ -16,7 +16,7 @@ from simdb.errors import (
     OptionError,
     ReadOnlyError,
 )
-from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, OWN_FILES
+from simdb.storage.files.names import DATA_FILE, LMDB_LOCK, OWN_FILES, SHARDS_FILE
 from simdb.storage.files.plain import check_regular
 
 Result = TypeVar("Result")
@@ -37,6 +37,10 @@ def prepare(path: str, mode: str) -> None:
     if os.path.exists(path) and not os.path.isdir(path):
         raise FormatError(f"{path} is a file; a simdb database is a directory")
     exists = _has_data_file(path, mode)
+    if not exists and os.path.lexists(os.path.join(path, SHARDS_FILE)):
+        raise FormatError(
+            f"{path} is a sharded database; open it with simdb.open_sharded, or one of its shards"
+        )
     if mode in ("r", "w") and not exists:
         raise NotFoundError(f"there is no database at {path}; mode 'c' creates one")
     if mode == "x" and exists:

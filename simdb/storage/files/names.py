@@ -9,6 +9,8 @@ IDF_FILE = "idf.table"
 NEW_FILE = "data.mdb.new"
 COPY_FILE = "data.mdb.copy"
 IDF_TEMPORARY = "idf.table.new"
+# Says which databases in a directory are one sharded database; see `shards_file.py`.
+SHARDS_FILE = "shards.json"
 OWN_FILES = {
     DATA_FILE, LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, NEW_FILE, COPY_FILE, IDF_TEMPORARY,
 }  # fmt: skip

@@ -18,25 +18,36 @@ Result = TypeVar("Result")
 IMPOSSIBLE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
-def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Result:
+def made_beside(
+    target: str,
+    suffix: str,
+    make: Callable[[str], Result],
+    *,
+    settle: Callable[[Result], Result] | None = None,
+) -> Result:
     """Call `make` with a directory to fill, move that to `target`, and return the result of `make`.
 
     `make` must leave everything synced and nothing open.  Until it returns, the directory is called
     TARGET.*SUFFIX. The directory is removed if `make` fails, and stays if the process is killed.
-    ExistsError if `target` exists.
+    ExistsError if `target` exists.  With `settle`, something may be at `target`, or come there
+    meanwhile: then it stays, the new directory is removed, and the result is what `settle` returns
+    for the result of `make`.
     """
     place = os.path.abspath(target)
     parent = os.path.dirname(place)
     try:
-        _refuse_existing(target, place)
+        if settle is None:
+            _refuse_existing(target, place)
         os.makedirs(parent, exist_ok=True)
         temporary = tempfile.mkdtemp(suffix, os.path.basename(place) + ".", parent)
         try:
             result = make(temporary)
             sync_directory(temporary)
-            _refuse_existing(target, place)  # another process may have been quicker
-            os.rename(temporary, place)
-            sync_directory(parent)
+            if settle is None:
+                _refuse_existing(target, place)  # another process may have been quicker
+            if _has_moved(temporary, place, may_lose=settle is not None):
+                sync_directory(parent)
+                return result
         except BaseException:
             _remove(temporary)
             raise
@@ -46,7 +57,22 @@ def made_beside(target: str, suffix: str, make: Callable[[str], Result]) -> Resu
         if error.errno in IMPOSSIBLE:
             raise InputError(f"{target} cannot be made: {error}") from error
         translate(error, target)
-    return result
+    _remove(temporary)
+    assert settle is not None
+    return settle(result)
+
+
+def _has_moved(temporary: str, place: str, *, may_lose: bool) -> bool:
+    """Move the directory; return False if it `may_lose` and something is in its place already."""
+    if may_lose and os.path.lexists(place):
+        return False
+    try:
+        os.rename(temporary, place)
+    except OSError as error:
+        if may_lose and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True
 
 
 def _remove(directory: str) -> None:

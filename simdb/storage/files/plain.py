@@ -42,6 +42,17 @@ def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
     return found
 
 
+def check_directory(path: str) -> bool:
+    """Return whether `path` is a directory, False if nothing is there; FormatError for a link."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        raise FormatError(f"{path} is {_kind(found.st_mode)}; it must be a directory")
+    return True
+
+
 def is_same_file(path: str, before: os.stat_result) -> bool:
     """Whether the file with the status `before` still has the name `path`."""
     try:
@@ -69,4 +80,6 @@ def _kind(mode: int) -> str:
         return "a symbolic link"
     if stat.S_ISDIR(mode):
         return "a directory"
+    if stat.S_ISREG(mode):
+        return "a file"
     return "a pipe" if stat.S_ISFIFO(mode) else "no plain file"

@@ -1,0 +1,1 @@
+"""Sharding: several databases in one directory, written by one job and asked as one database."""

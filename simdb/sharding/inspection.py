@@ -1,0 +1,156 @@
+"""Inspection of shards: reads a shard and says what it holds, or what is wrong with it."""
+
+import json
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import database, kernel
+from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.store import Store
+from simdb.errors import CorruptError, Error, FormatError, InputError, NotFoundError
+from simdb.options import Options
+from simdb.sharding.routing import numbers_of
+from simdb.storage.contents import idf_checksum, read_resources
+from simdb.storage.files.plain import check_directory
+from simdb.storage.files.shards_file import Shard, digest_of, shard_name
+from simdb.stored_options import encode_options
+from simdb.values import WEIGHTED, Sketches
+
+READ_DOCUMENTS = 1 << 16
+# Multipliers of the 64-bit finaliser of MurmurHash3.
+FIRST, SECOND, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53), np.uint64(33)
+
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A shard that was read completely: what it holds, and its options with their digest."""
+
+    shard: Shard
+    options: Options
+    options_digest: str
+
+
+class Content:
+    """A digest of ids and sketches that does not depend on the order of documents."""
+
+    def __init__(self) -> None:
+        """Begin without documents."""
+        self.count = 0
+        self._sum = 0
+
+    def add(self, hashes: U64, sketches: Sketches) -> None:
+        """Add documents: the hashes of their ids, and their sketches."""
+        mixed = _mixed(_mixed(hashes) ^ sketches.bits)
+        width = sketches.vectors.shape[1]
+        padded = np.zeros((len(hashes), -(-(width + 1) // 8) * 8), np.uint8)
+        # A run without any document with weights stores no vectors.
+        has_vector = sketches.states == WEIGHTED
+        padded[has_vector, :width] = sketches.vectors[has_vector]
+        padded[:, width] = sketches.states
+        words = padded.view("<u8")
+        for column in range(words.shape[1]):
+            mixed = _mixed(mixed ^ words[:, column])
+        self.count += len(hashes)
+        self._sum = (self._sum + int(mixed.sum(dtype=np.uint64))) % (1 << 64)
+
+    @property
+    def digest(self) -> str:
+        """The digest of all documents so far: 16 hexadecimal digits."""
+        return f"{self._sum:016x}"
+
+
+class OpenShard:
+    """One shard of a sharded database, open for reading."""
+
+    def __init__(self, path: str, number: int, allow: Collection[str] = ()) -> None:
+        """Open shard `number`, the database in the directory `path`, which is not a link."""
+        self.number = number
+        if not check_directory(path):
+            raise NotFoundError(f"{path} is missing")
+        self.database = database.open(path, "r", allow=allow)
+
+    @property
+    def store(self) -> Store:
+        """The store of the database; in a forked child, the one of the child."""
+        return self.database._store
+
+
+def named(error: Error, name: str, path: str) -> Error:
+    """Return an error of the same class that names the shard."""
+    return type(error)(f"{name} of {path}: {error}")
+
+
+def options_digest(store: Store) -> str:
+    """Return the digest of everything that decides which sketches a database makes and finds.
+
+    The number of cross-polytope tables is left out: it decides only how fast a search is, and
+    `compact` and `rebuild` can change it.
+    """
+    with store.environment.reading() as transaction:
+        idf = idf_checksum(store.environment, transaction)
+    plain = encode_options(store.options, idf)
+    plain.pop("polytopes", None)
+    words = read_resources(store.environment).stop_words
+    return digest_of(json.dumps([plain, words], sort_keys=True).encode())
+
+
+def inspect(
+    directory: str, number: int, shards: int, *, deep: bool = False, place: str | None = None
+) -> Inspected:
+    """Read shard `number` of `shards` in `directory` completely.
+
+    Raises an error that names the shard if it is missing or damaged, or if an id belongs to another
+    shard.  `deep`: compare every checksum and table too.  `place`: the directory of a shard that
+    does not have its name yet.
+    """
+    name = shard_name(number)
+    try:
+        shard = OpenShard(place or os.path.join(directory, name), number)
+        with shard.database as opened:
+            finding = next(opened.check(deep), None)
+            if finding is not None:
+                raise CorruptError(f"{finding.place}: {finding.message}; {finding.remedy}")
+            content = Content()
+            for hashes, ids, sketches in _documents(shard.store):
+                numbers = numbers_of(hashes, shards)
+                _check_numbers(numbers, ids, number, shards)
+                content.add(hashes, sketches)
+            found = Shard(name, content.count, content.digest)
+            return Inspected(found, opened.options, options_digest(shard.store))
+    except (CorruptError, FormatError, InputError) as error:
+        raise named(error, name, directory) from error
+
+
+def _documents(store: Store) -> Iterator[tuple[U64, list[Any], Sketches]]:
+    """Yield the hashes of ids, the ids and the sketches of all documents, some at a time."""
+    with store.state() as state:
+        ordinals = state.live()
+        for start in range(0, len(ordinals), READ_DOCUMENTS):
+            part = ordinals[start : start + READ_DOCUMENTS]
+            ids = state.identifiers(part).decode(part)
+            yield kernel.encode_ids(ids)[2], ids, stored_sketches(state, part)
+
+
+def _check_numbers(
+    numbers: npt.NDArray[np.int64], ids: list[Any], number: int, shards: int
+) -> None:
+    wrong = np.flatnonzero(numbers != number)
+    if len(wrong):
+        at = int(wrong[0])
+        raise InputError(
+            f"the id {ids[at]!r} belongs to {shard_name(int(numbers[at]))} of {shards}; distribute"
+            f" ids by simdb.shard_of(ids, {shards})"
+        )
+
+
+def _mixed(words: U64) -> U64:
+    words = (words ^ (words >> SHIFT)) * FIRST
+    words = (words ^ (words >> SHIFT)) * SECOND
+    return words ^ (words >> SHIFT)

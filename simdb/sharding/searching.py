@@ -1,0 +1,236 @@
+"""Searching: sketches queries once, asks every shard for their matches, and merges the answers."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.choices import ErrorsName
+from simdb.database import Database
+from simdb.engine import search
+from simdb.engine import state as states
+from simdb.engine.search import lookup, one
+from simdb.engine.search.many import Room
+from simdb.engine.search.nearest import Wanted
+from simdb.engine.search.question import Question, criterion_of, refuse_mixed
+from simdb.engine.state.documents import known_ordinals, stored_sketches
+from simdb.errors import InputError
+from simdb.sharding.inspection import OpenShard
+from simdb.sharding.merging import Part, best_first, global_ordinals, joined, merged
+from simdb.sharding.shards import Shards
+from simdb.values import EMPTY, WEIGHTED, Id, Match, Matches, Sketches
+
+
+class Stored(NamedTuple):
+    """Stored documents as queries: their sketches, and their numbers in the sharded database."""
+
+    sketches: Sketches
+    ordinals: npt.NDArray[np.uint64]
+
+
+class Asked(NamedTuple):
+    """One document as a query: its sketches, or itself if it needs none; the place of a stored one.
+
+    `shard` and `ordinal` are -1 and None for a document that is not stored.
+    """
+
+    sketches: Sketches
+    document: Any = None
+    shard: int = -1
+    ordinal: int | None = None
+
+
+def asked(shards: Shards, document: Any, id: Id | None, errors: ErrorsName, verb: str) -> Asked:
+    """Return the query of `document` or of the stored document `id`; InputError unless just one."""
+    if (document is None) == (id is None):
+        raise InputError(f"{verb} needs either a document or the id= of a stored document")
+    if id is not None:
+        stored = of_stored(shards, [id])
+        shard, ordinal = divmod(int(stored.ordinals[0]), 1 << 32)
+        return Asked(stored.sketches, None, shard, ordinal)
+    store = shards.sample.store
+    if type(document) is int and store.takes_bits:
+        return Asked(one.ANY_BITS, document)
+    return Asked(store.sketcher.sketch([document], errors=errors, is_query=True))
+
+
+def of_stored(shards: Shards, ids: list[Id]) -> Stored:
+    """Return stored documents as queries; NotFoundError for the first unknown id."""
+    places = np.zeros(len(ids), np.uint64)
+    order: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    parts = []
+    check_known(shards, ids)
+    for number, chosen in shards.by_shard(ids):
+        ordinals, sketches = shards.ask(number, partial(_stored, [ids[at] for at in chosen]))
+        places[chosen] = global_ordinals(number, ordinals)
+        parts.append(sketches)
+        order.append(chosen)
+    sketcher = shards.sample.store.sketcher
+    together = states.incoming.joined(sketcher, parts) if parts else sketcher.sketch([])
+    return Stored(together.taken(np.argsort(np.concatenate(order), kind="stable")), places)
+
+
+def check_known(shards: Shards, ids: list[Id]) -> None:
+    """Raise the NotFoundError of one database for the first id that is not stored."""
+    known = contained(shards, ids)
+    if not known.all():
+        shards.sample.database.get_many([ids[int(np.argmin(known))]])
+
+
+def contained(shards: Shards, ids: list[Id]) -> npt.NDArray[np.bool_]:
+    """Return whether each id is stored."""
+    found = np.zeros(len(ids), np.bool_)
+    for chosen, answer in shards.ask_of(ids, Database.contains_many):
+        found[chosen] = answer
+    return found
+
+
+def find(
+    shards: Shards, query: Asked, given: one.Given, limit: int | None, threads: int
+) -> list[Match]:
+    """Return the matches of one document in all shards, best first, at most `limit`."""
+    answers = shards.all(partial(_find, query, given, limit, False), threads)
+    options = shards.sample.store.options
+    criterion = criterion_of(options, query.sketches, Question(*given))
+    by_similarity = criterion.similarity is not None
+    found = [part for _, part in answers]
+    return best_first(found, by_similarity=by_similarity, limit=limit)
+
+
+def find_first(shards: Shards, query: Asked, given: one.Given) -> Match | None:
+    """Return any one match of a document: of the first shard that has one."""
+    for _, found in shards.each(partial(_find, query, given, None, True, threads=1)):
+        if found:
+            return found[0]
+    return None
+
+
+def find_many(
+    shards: Shards,
+    slices: Iterator[Sketches],
+    question: Question,
+    *,
+    room: Room | None,
+    first: bool,
+    left_out: npt.NDArray[np.uint64] | None,
+    threads: int,
+) -> Matches:
+    """Return the matches of queries in slices; see `Database.query_many`."""
+    by_similarity: set[bool] = set()
+    found, start = [], 0
+    for sketches in slices:
+        criterion = criterion_of(shards.sample.store.options, sketches, question)
+        if (sketches.states != EMPTY).any():
+            by_similarity.add(criterion.similarity is not None)
+        if len(by_similarity) > 1:
+            refuse_mixed()
+        stop = start + len(sketches)
+        own = None if left_out is None else left_out[start:stop]
+        limit = question.limit
+        # A stored document also finds itself.
+        more = question if own is None or limit is None else replace(question, limit=limit + 1)
+        ask = _first_of_each if first and own is None else _all_of_each
+        parts = ask(shards, sketches, more, room, threads)
+        keys = np.full(len(sketches), criterion.similarity is not None)
+        found.append(merged(len(sketches), parts, keys, limit=limit, left_out=own))
+        start = stop
+    return joined(found)
+
+
+def nearest(
+    shards: Shards,
+    sketches: Sketches,
+    wanted: Wanted,
+    *,
+    left_out: npt.NDArray[np.uint64] | None,
+    threads: int,
+) -> Matches:
+    """Return the `wanted.k` nearest documents of each query in all shards."""
+    more = wanted if left_out is None else wanted._replace(k=wanted.k + 1)
+    answers = shards.all(partial(_nearest, sketches, more), threads)
+    every = np.arange(len(sketches))
+    parts = [Part(number, every, found) for number, found in answers]
+    has_weights = sketches.states == WEIGHTED
+    if not shards.sample.store.width:
+        has_weights[:] = False
+    return merged(len(sketches), parts, has_weights, limit=wanted.k, left_out=left_out)
+
+
+def _all_of_each(
+    shards: Shards, sketches: Sketches, question: Question, room: Room | None, threads: int
+) -> list[Part]:
+    outer = max(min(threads, shards.count), 1)
+    share = None if room is None else Room(max(room.limit_bytes // outer, 1))
+    answers = shards.all(partial(_find_many, sketches, question, share, False), threads)
+    every = np.arange(len(sketches))
+    return [Part(number, every, found) for number, found in answers]
+
+
+def _first_of_each(
+    shards: Shards, sketches: Sketches, question: Question, room: Room | None, threads: int
+) -> list[Part]:
+    """Return one match of each query; a query with a match is not asked of later shards."""
+    pending, parts = np.arange(len(sketches)), []
+    queries = sketches
+
+    def ask(shard: OpenShard) -> Matches:
+        return _find_many(queries, question, room, True, shard, threads)
+
+    for number, found in shards.each(ask):
+        parts.append(Part(number, pending, found))
+        pending = pending[np.diff(found.offsets) == 0]
+        if not len(pending):
+            break
+        queries = sketches.taken(pending)
+    return parts
+
+
+def _stored(ids: list[Id], shard: OpenShard) -> tuple[npt.NDArray[np.uint32], Sketches]:
+    with shard.store.state() as state:
+        ordinals = known_ordinals(state, ids)
+        return ordinals, stored_sketches(state, ordinals)
+
+
+def _find(
+    query: Asked,
+    given: one.Given,
+    limit: int | None,
+    first: bool,
+    shard: OpenShard,
+    threads: int,
+) -> list[Match]:
+    store = shard.store
+    with store.state() as state:
+        state.threads = threads
+        if query.document is not None:
+            return one.find(store, state, query.document, None, given, limit, "strict", first=first)
+        left_out = query.ordinal if shard.number == query.shard else None
+        return one.find_sketched(
+            store, state, query.sketches, given, limit, first=first, left_out=left_out
+        )
+
+
+def _find_many(
+    sketches: Sketches,
+    question: Question,
+    room: Room | None,
+    first: bool,
+    shard: OpenShard,
+    threads: int,
+) -> Matches:
+    with shard.store.state() as state:
+        state.threads = threads
+        rows = search.many.of_slices(
+            shard.store, state, [sketches], question, first=first, room=room
+        )
+        return lookup.as_matches(state, rows)
+
+
+def _nearest(sketches: Sketches, wanted: Wanted, shard: OpenShard, threads: int) -> Matches:
+    with shard.store.state() as state:
+        state.threads = threads
+        rows = search.nearest.of_sketches(shard.store.options, state, sketches, wanted)
+        return lookup.as_matches(state, rows)

@@ -1,0 +1,379 @@
+"""The sharded database: `open_sharded`, and the reading verbs over all shards."""
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import previews
+from simdb.choices import ErrorsName, MethodName
+from simdb.database import Database
+from simdb.documents import Document
+from simdb.engine import search
+from simdb.engine import state as states
+from simdb.engine.search.nearest import Wanted
+from simdb.engine.search.question import Question, check_limit
+from simdb.errors import InputError, ReadOnlyError
+from simdb.ids import IdT
+from simdb.options import Options
+from simdb.reports import Advice, Finding
+from simdb.sharding import searching
+from simdb.sharding.reports import ShardedStatistics
+from simdb.sharding.shards import ERROR, Shards
+from simdb.storage.files.shards_file import shard_name
+from simdb.threads import thread_count
+from simdb.values import Match, Matches, Sketches, object_array
+
+if TYPE_CHECKING:
+    from simdb.engine.search.verify import Verify, VerifyMany
+
+
+class ShardedDatabase(Generic[IdT]):
+    """Several databases in one directory that answer as one; `simdb.open_sharded` opens it.
+
+    The verbs are those of `Database` that read, with the same arguments.  A query becomes a sketch
+    once, every shard is asked, and the answers are merged: best first, at most `limit` in all.
+    Equally good matches are in the order of the shards, and in a shard in the order of insertion.
+    A verb by id asks only the shard to which the id belongs.
+    """
+
+    def __init__(self, shards: Shards) -> None:
+        """Use `simdb.open_sharded` instead."""
+        self._shards = shards
+
+    @property
+    def path(self) -> str:
+        """The directory of the sharded database."""
+        return self._shards.path
+
+    @property
+    def options(self) -> Options:
+        """The options of all shards."""
+        return self._shards.sample.database.options
+
+    @property
+    def shard_count(self) -> int:
+        """The number of shards, with those that are left out."""
+        return self._shards.count
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Why a shard is left out, by its name; only with missing="skip"."""
+        failures = sorted(self._shards.failures.items())
+        return {shard_name(number): str(error) for number, error in failures}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the sharded database was closed."""
+        return self._shards.is_closed
+
+    def close(self) -> None:
+        """Close all shards; closing them again does nothing."""
+        self._shards.close()
+
+    def query(
+        self,
+        document: Any = None,
+        *,
+        id: IdT | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        limit: int | None = None,
+        verify: "Verify[IdT] | None" = None,
+        errors: ErrorsName = "strict",
+        threads: int | None = 1,
+    ) -> list[Match[IdT]]:
+        """Find the documents that match `document`, or the stored document `id`, best first.
+
+        See `Database.query`.  `threads`: how many shards are asked at the same time.  To start a
+        thread takes longer than most queries, so it is 1 by default; more help where shards are on
+        a slow disk, or where every document is compared.
+        """
+        search.verify.check_verify(verify)
+        check_limit(limit)
+        count, given = thread_count(threads), (similarity, distance, recall, method)
+        query = searching.asked(self._shards, document, id, errors, "query")
+        most = limit if verify is None else None
+        found = searching.find(self._shards, query, given, most, count)
+        if verify is None:
+            return found
+        least = Question(*given).least_similarity(self.options)
+        return search.verify.verified(found, verify, least)[:limit]
+
+    def first(
+        self,
+        document: Any = None,
+        *,
+        id: IdT | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        verify: "Verify[IdT] | None" = None,
+        errors: ErrorsName = "strict",
+    ) -> Match[IdT] | None:
+        """Find any one match, as fast as possible; None if no document matches.
+
+        The shards are asked one after the other, up to the first that has a match.  See `query`.
+        """
+        search.verify.check_verify(verify)
+        given = (similarity, distance, recall, method)
+        query = searching.asked(self._shards, document, id, errors, "first")
+        if verify is None:
+            return searching.find_first(self._shards, query, given)
+        found = searching.find(self._shards, query, given, None, 1)
+        least = Question(*given).least_similarity(self.options)
+        return search.verify.first_verified(found, verify, least)
+
+    def query_many(
+        self,
+        documents: Any = None,
+        *,
+        ids: Iterable[IdT] | None = None,
+        similarity: float | None = None,
+        distance: int | None = None,
+        recall: float | None = None,
+        method: MethodName | None = None,
+        limit: int | None = None,
+        first: bool = False,
+        memory_limit: int | None = None,
+        verify: "VerifyMany[IdT] | None" = None,
+        errors: ErrorsName = "strict",
+        threads: int | None = None,
+    ) -> Matches[IdT]:
+        """Find the matches of many documents at once, as arrays; see `Database.query_many`.
+
+        `threads`: how many threads share the work; each takes another shard if there are enough.
+        `memory_limit` is for all shards together.  `ordinals` of the result are uint64: 2**32 times
+        the number of the shard, plus the ordinal in it.
+        """
+        count = thread_count(threads)
+        question = Question(similarity, distance, recall, method, limit)
+        check_limit(limit)
+        search.verify.check_verify(verify)
+        room = search.many.room_of(memory_limit)
+        if verify is None and first:
+            question = replace(question, limit=1)
+        elif verify is not None:
+            question = replace(question, limit=None)
+        width = self._shards.sample.store.width
+        size = None if room is None else room.query_count(width)
+        slices, own = self._queries(documents, ids, size, errors, count)
+        found = searching.find_many(
+            self._shards, slices, question, room=room, first=first and verify is None,
+            left_out=own, threads=count,
+        )  # fmt: skip
+        if verify is None:
+            return found
+        least = question.least_similarity(self.options)
+        return search.verify.verified_many(found, verify, least, limit=limit, first=first)
+
+    def nearest(
+        self,
+        document: Any = None,
+        k: int = 10,
+        *,
+        id: IdT | None = None,
+        recall: float | None = None,
+        errors: ErrorsName = "strict",
+        threads: int | None = 1,
+    ) -> list[Match[IdT]]:
+        """Find the `k` documents nearest to `document`, or to the stored document `id`.
+
+        See `Database.nearest`; `threads`: see `query`.
+        """
+        wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
+        if (document is None) == (id is None):
+            raise InputError("nearest needs either a document or the id= of a stored document")
+        documents, ids = ([document], None) if id is None else (None, [id])
+        slices, own = self._queries(documents, ids, None, errors, 1)
+        (sketches,) = slices
+        return searching.nearest(self._shards, sketches, wanted, left_out=own, threads=count)[0]
+
+    def nearest_many(
+        self,
+        documents: Any = None,
+        k: int = 10,
+        *,
+        ids: Iterable[IdT] | None = None,
+        recall: float | None = None,
+        errors: ErrorsName = "strict",
+        threads: int | None = None,
+    ) -> Matches[IdT]:
+        """Find the `k` documents nearest to each of many documents; see `Database.nearest_many`."""
+        wanted, count = Wanted.checked(self.options, k, recall), thread_count(threads)
+        if (documents is None) == (ids is None):
+            raise InputError("nearest_many needs either documents or ids= of stored documents")
+        slices, own = self._queries(documents, ids, None, errors, count)
+        (sketches,) = slices
+        return searching.nearest(self._shards, sketches, wanted, left_out=own, threads=count)
+
+    def get(self, id: IdT) -> Document[IdT]:
+        """Return the stored document `id`; NotFoundError if the id is unknown."""
+        return self.get_many([id])[0]
+
+    def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
+        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
+        listed = states.incoming.as_list(ids, "ids")
+        searching.check_known(self._shards, listed)
+        found = object_array([None] * len(listed))
+        for chosen, documents in self._shards.ask_of(listed, Database.get_many):
+            found[chosen] = documents
+        return list(found)
+
+    def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
+        """Return whether each of `ids` is the id of a stored document: bool[n].
+
+        Raises an error for an id that belongs to a shard that is left out.
+        """
+        return searching.contained(self._shards, states.incoming.as_list(ids, "ids"))
+
+    def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
+
+        The bits of an unknown id are 0.
+        """
+        listed = states.incoming.as_list(ids, "ids")
+        is_stored, bits = np.zeros(len(listed), np.bool_), np.zeros(len(listed), np.uint64)
+        for chosen, answer in self._shards.ask_of(listed, Database.bits_many):
+            is_stored[chosen], bits[chosen] = answer
+        return is_stored, bits
+
+    def stats(self) -> ShardedStatistics:
+        """Return the numbers of all shards together, and of each."""
+        each = tuple(found for _, found in self._shards.each(lambda shard: shard.database.stats()))
+        counts = [one.document_count for one in each]
+        return ShardedStatistics(
+            path=os.path.abspath(self.path),
+            shard_count=self.shard_count,
+            document_count=sum(counts),
+            empty_count=sum(one.empty_count for one in each),
+            bare_count=sum(one.bare_count for one in each),
+            deleted_count=sum(one.deleted_count for one in each),
+            file_bytes=sum(one.file_bytes for one in each),
+            live_bytes=sum(one.live_bytes for one in each),
+            smallest_count=min(counts),
+            largest_count=max(counts),
+            skipped=self.skipped,
+            options=each[0].options,
+            shards=each,
+        )
+
+    def check(self, deep: bool = False) -> Iterator[Finding]:
+        """Yield what is wrong with any shard, one finding at a time; see `Database.check`.
+
+        The place of a finding begins with the name of the shard.  Shards that are left out are
+        findings, too.
+        """
+        for name, reason in self.skipped.items():
+            yield Finding(name, reason, "restore the shard from a copy, or write it again")
+        for number, found in self._shards.each(lambda shard: list(shard.database.check(deep))):
+            for one in found:
+                yield replace(one, place=f"{shard_name(number)}: {one.place}")
+
+    def advice(self) -> Iterator[Advice]:
+        """Yield what would improve a shard, and why; see `Database.advice`."""
+        for number, found in self._shards.each(lambda shard: list(shard.database.advice())):
+            for one in found:
+                yield replace(one, message=f"{shard_name(number)}: {one.message}")
+
+    def __contains__(self, id: object) -> bool:
+        """Return whether a document with this id is stored."""
+        return bool(searching.contained(self._shards, [id])[0])  # type: ignore[list-item]
+
+    def __len__(self) -> int:
+        """Return the number of stored documents, without shards that are left out."""
+        return sum(count for _, count in self._shards.each(lambda shard: len(shard.database)))
+
+    def __iter__(self) -> Iterator[IdT]:
+        """Yield the ids of all documents, shard by shard, in the order of insertion."""
+        for _, ids in self._shards.each(lambda shard: iter(shard.database)):
+            yield from ids
+
+    def __bool__(self) -> bool:
+        """Return True, even if no document is stored."""
+        return True
+
+    def __enter__(self) -> "ShardedDatabase[IdT]":
+        """Return the sharded database itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close all shards."""
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path; unpickling opens the same directory at once."""
+        shards = self._shards
+        return _reopen, (os.path.abspath(shards.path), shards.missing, shards.allow)
+
+    def __repr__(self) -> str:
+        """Return the path, and the number of shards or that it is closed."""
+        state = previews.counted(self.shard_count, "shard")
+        if self.is_closed:
+            state = "closed"
+        elif self.skipped:
+            state += f", {len(self.skipped)} left out"
+        return f"<simdb.ShardedDatabase {self.path!r}, {state}>"
+
+    def _queries(
+        self, documents: Any, ids: Any, size: int | None, errors: ErrorsName, threads: int
+    ) -> tuple[Iterator[Sketches], npt.NDArray[np.uint64] | None]:
+        """Return queries in slices of at most `size`, and what each is itself if it is stored."""
+        if ids is None:
+            sketcher = self._shards.sample.store.sketcher
+            return states.incoming.sketch_slices(
+                sketcher, documents, None, size, errors=errors, threads=threads
+            ), None
+        stored = searching.of_stored(self._shards, states.incoming.as_list(ids, "ids"))
+        step = size or max(len(stored.ordinals), 1)
+        starts = range(0, max(len(stored.ordinals), 1), step)
+        slices = (stored.sketches.taken(slice(start, start + step)) for start in starts)
+        return slices, stored.ordinals
+
+
+def open_sharded(
+    path: str | os.PathLike[str],
+    mode: str = "r",
+    *,
+    missing: str = ERROR,
+    allow: Collection[str] = (),
+    threads: int | None = None,
+) -> ShardedDatabase:
+    """Open the sharded database in the directory `path`, for reading.
+
+    `write_sharded` or `finish_sharded` has made it.  `missing`: what to do if a shard is missing or
+    damaged, now or at a later query.  "error" raises an error that names the shard; "skip" leaves
+    the shard out, with a RuntimeWarning, and `ShardedDatabase.skipped` says why.  `allow`: see
+    `open`.  `threads`: how many shards are opened at the same time.
+
+    `mode` must be "r": a set of shards is written once, by one job.  Raises NotFoundError if the
+    set was not finished or a shard is missing, CorruptError if a shard has another number of
+    documents than the set was finished with, OptionError if it has other options, FormatError if a
+    directory lies there that is no shard of the set.
+    """
+    if mode != "r":
+        raise ReadOnlyError(
+            f"a sharded database is opened with mode 'r', got {mode!r}; write a new one with"
+            " write_sharded, or change one shard with simdb.open and call finish_sharded"
+        )
+    try:
+        directory = os.fsdecode(path)
+    except TypeError as error:
+        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+    return ShardedDatabase(Shards(directory, missing, allow, thread_count(threads)))
+
+
+def _reopen(path: str, missing: str, allow: Collection[str]) -> ShardedDatabase:
+    return open_sharded(path, missing=missing, allow=allow)

@@ -1,0 +1,250 @@
+"""Shards: the open databases of a sharded database; asks all of them, or one by an id.
+
+An error of a shard names it.  With missing="skip", a shard that cannot be opened or read is left
+out: a warning says so, once, and `skipped` remembers why.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.checks import one_of
+from simdb.database import Database
+from simdb.errors import (
+    BusyError,
+    ClosedError,
+    CorruptError,
+    Error,
+    ForkedError,
+    FormatError,
+    FullError,
+    NotFoundError,
+    OptionError,
+    ReadOnlyError,
+    ReplacedError,
+)
+from simdb.sharding.inspection import OpenShard, named, options_digest
+from simdb.sharding.routing import shard_of
+from simdb.storage.files.names import DATA_FILE, SHARDS_FILE
+from simdb.storage.files.plain import check_directory
+from simdb.storage.files.shards_file import (
+    LEFT_OVER,
+    Shard,
+    has_shards_file,
+    read_shards_file,
+    shard_name,
+    strange_directories,
+)
+from simdb.threads import mapped
+from simdb.values import Id
+
+ERROR, SKIP = "error", "skip"
+MISSING = (ERROR, SKIP)
+# What is wrong with a shard, and not with a question.
+LASTING = (CorruptError, FormatError, ReplacedError)
+PASSING = (BusyError, ClosedError, ForkedError, FullError, ReadOnlyError)
+
+Result = TypeVar("Result")
+I64 = npt.NDArray[np.int64]
+
+
+class Shards:
+    """The shards of the directory `path`, open for reading."""
+
+    def __init__(self, path: str, missing: str, allow: Collection[str], threads: int) -> None:
+        """Open all shards; see `open_sharded`."""
+        one_of("missing", missing, MISSING)
+        self.path = path
+        self.missing = missing
+        self.allow = tuple(allow)
+        self.is_closed = False
+        self.failures: dict[int, Error] = {}
+        self._open: dict[int, OpenShard] = {}
+        self.entries, self._digest = _listed(path)
+        try:
+            for _ in mapped(self._try_to_open, range(self.count), threads):
+                pass
+            self._open = dict(sorted(self._open.items()))
+            self._check_some()
+        except BaseException:
+            with suppress(Error):
+                self.close()
+            raise
+
+    @property
+    def count(self) -> int:
+        """The number of shards, with those that are left out."""
+        return len(self.entries)
+
+    @property
+    def sample(self) -> OpenShard:
+        """Any of the open shards; all have the same options."""
+        self._check_open()
+        return next(iter(self._open.values()))
+
+    def close(self) -> None:
+        """Close all shards; a second call does nothing."""
+        for number, shard in list(self._open.items()):
+            try:
+                shard.database.close()
+            except Error as error:
+                raise named(error, shard_name(number), self.path) from error
+        self.is_closed = True
+
+    def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
+        """Return the answer of one shard; an error, if it fails or was left out."""
+        self._check_open()
+        failure = self.failures.get(number)
+        if failure is not None:
+            raise type(failure)(*failure.args)
+        try:
+            return function(self._open[number])
+        except (*LASTING, *PASSING) as error:
+            raise named(error, shard_name(number), self.path) from error
+
+    def each(
+        self, function: Callable[[OpenShard], Result], numbers: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield the number and the answer of one shard after the other; see `all`."""
+        self._check_open()
+        for number in self._open if numbers is None else numbers:
+            if number not in self.failures:
+                for answer in self._answer(number, function):
+                    yield number, answer
+
+    def all(
+        self, function: Callable[[OpenShard, int], Result], threads: int
+    ) -> list[tuple[int, Result]]:
+        """Return the number and the answer of each shard that has not failed, in their order.
+
+        Up to `threads` shards are asked at the same time, and each is told how many threads it may
+        use itself.
+        """
+        self._check_open()
+        numbers = [number for number in self._open if number not in self.failures]
+        outer = max(min(threads, len(numbers)), 1)
+        one = partial(_told, function, threads // outer)
+        ask = partial(self._answer, function=one)
+        answers = mapped(ask, numbers, outer)
+        found = [
+            (number, answer)
+            for number, some in zip(numbers, answers, strict=True)
+            for answer in some
+        ]
+        self._check_some()
+        return found
+
+    def by_shard(self, ids: list[Id]) -> Iterator[tuple[int, I64]]:
+        """Yield the number of each shard to which some of `ids` belong, and their positions."""
+        numbers = shard_of(ids, self.count)
+        for number in np.unique(numbers).tolist():
+            yield number, np.flatnonzero(numbers == number)
+
+    def ask_of(
+        self, ids: list[Id], verb: Callable[[Database, list[Id]], Result]
+    ) -> Iterator[tuple[I64, Result]]:
+        """Yield positions in `ids` and what `verb` of their shard returns for these ids."""
+        for number, chosen in self.by_shard(ids):
+            some = [ids[at] for at in chosen]
+            yield chosen, self.ask(number, partial(_of_ids, verb, some))
+
+    def _answer(self, number: int, function: Callable[[OpenShard], Result]) -> list[Result]:
+        """Return the answer of a shard in a list, which is empty if the shard is left out now."""
+        try:
+            return [self.ask(number, function)]
+        except LASTING as error:
+            if self.missing != SKIP:
+                raise
+            self._leave_out(number, error)
+            return []
+
+    def _try_to_open(self, number: int) -> None:
+        try:
+            entry = self.entries[number]
+            self._open[number] = _opened(self.path, number, entry, self._digest, self.allow)
+        except (*LASTING, NotFoundError, OptionError) as error:
+            if self.missing != SKIP:
+                raise
+            self._leave_out(number, error)
+
+    def _leave_out(self, number: int, error: Error) -> None:
+        # An error that was raised refers to everything that its frames used.
+        self.failures[number] = type(error)(*error.args)
+        warnings.warn(f"left out: {error}", RuntimeWarning, stacklevel=2)
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise ClosedError(f"{self.path} is closed")
+
+    def _check_some(self) -> None:
+        """Raise the first failure if no shard is left."""
+        if len(self.failures) == self.count:
+            raise self.failures[0]
+
+
+def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
+    """Return the shards that a directory must have, and the digest of their options."""
+    if not check_directory(path):
+        raise NotFoundError(f"there is no sharded database at {path}; write_sharded makes one")
+    if not has_shards_file(path):
+        if os.path.lexists(os.path.join(path, DATA_FILE)):
+            raise FormatError(f"{path} is one database and not sharded; open it with simdb.open")
+        raise NotFoundError(
+            f"there is no {SHARDS_FILE} in {path}, so its shards are not complete;"
+            " finish_sharded checks them and writes it"
+        )
+    content = read_shards_file(path)
+    directories = strange_directories(path, len(content.shards))
+    unknown = [name for name in directories if not LEFT_OVER.fullmatch(name)]
+    if unknown:
+        raise FormatError(
+            f"{path} has a directory {unknown[0]!r} that is none of its {len(content.shards)}"
+            " shards; move it away, or write the whole set again"
+        )
+    return content.shards, content.options
+
+
+def _opened(path: str, number: int, entry: Shard, digest: str, allow: Collection[str]) -> OpenShard:
+    """Open a shard and compare it with its entry in the shards file."""
+    try:
+        shard = OpenShard(os.path.join(path, entry.name), number, allow)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{entry.name} of {path} is missing; restore it from a copy, or open the others with"
+            " missing='skip'"
+        ) from error
+    except (*LASTING, *PASSING) as error:
+        raise named(error, entry.name, path) from error
+    try:
+        if options_digest(shard.store) != digest:
+            raise OptionError(
+                f"{entry.name} of {path} has other options than the set was made with; put the"
+                " right one in its place, or write the whole set again"
+            )
+        count = len(shard.database)
+        if count != entry.document_count:
+            raise CorruptError(
+                f"{entry.name} of {path} has {count} documents, and the set was finished with"
+                f" {entry.document_count}; restore it from a copy, or take it as it is with"
+                " finish_sharded"
+            )
+    except BaseException:
+        shard.database.close()
+        raise
+    return shard
+
+
+def _told(function: Callable[[OpenShard, int], Result], threads: int, shard: OpenShard) -> Result:
+    return function(shard, max(threads, 1))
+
+
+def _of_ids(
+    verb: Callable[[Database, list[Id]], Result], ids: list[Id], shard: OpenShard
+) -> Result:
+    return verb(shard.database, ids)

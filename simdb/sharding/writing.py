@@ -1,0 +1,236 @@
+"""Writing shards: all of them by one process, or each by a task of a job that runs anywhere.
+
+A shard is made beside its place and moved into it when it is complete.  The shards file is written
+last, after all shards were opened again and checked, and without it no set of shards is opened.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from simdb.checks import flag, instance, whole
+from simdb.choices import ErrorsName
+from simdb.errors import (
+    CorruptError,
+    ExistsError,
+    FormatError,
+    InputError,
+    NotFoundError,
+    OptionError,
+)
+from simdb.options import Options
+from simdb.sharding.filling import Filling
+from simdb.sharding.inspection import Inspected, inspect
+from simdb.sharding.routing import check_shards
+from simdb.storage.files.new_directory import made_beside
+from simdb.storage.files.plain import check_directory
+from simdb.storage.files.shards_file import (
+    LEFT_OVER,
+    UNFINISHED,
+    Shard,
+    ShardsFile,
+    shard_name,
+    strange_directories,
+    write_shards_file,
+)
+from simdb.stored_options import differences
+from simdb.threads import mapped, thread_count
+
+
+def write_sharded(
+    path: str | os.PathLike[str],
+    batches: Iterable[Any],
+    shards: int,
+    *,
+    options: Options | None = None,
+    errors: ErrorsName = "strict",
+    progress: Callable[[int], None] | None = None,
+    threads: int | None = None,
+) -> int:
+    """Make the sharded database `path` of many documents; returns their number.
+
+    `batches`: an iterable of tuples (ids, documents) or (ids, documents, metadata), each as
+    `insert_many` takes them.  They are read one at a time, and up to a million documents are in
+    memory.  `shards`: the number of databases; `shard_of` says which of them an id belongs to.
+    `options`: of every database, as for `open`.  `errors`, `threads`: see `insert_many`.
+    `progress(done)` is called after each batch with the number of documents read.
+
+    The directory gets its name when all shards are complete, on the disk, opened again and checked;
+    if anything fails, it does not exist.  Raises ExistsError if `path` exists, InputError for an
+    invalid document or an id that is given twice, OptionError.
+    """
+    check_shards(shards)
+    count, place = thread_count(threads), _checked_path(path)
+
+    def make(directory: str) -> int:
+        places = {number: os.path.join(directory, shard_name(number)) for number in range(shards)}
+        filling = Filling(places, shards, options, errors=errors, threads=count)
+        filling.add_all(batches, progress)
+        written = filling.finish()
+        reports = [
+            Shard(shard_name(number), content.count, content.digest)
+            for number, content in written.items()
+        ]
+        return finish_sharded(directory, shards, reports=reports, threads=count)
+
+    return made_beside(place, UNFINISHED, make)
+
+
+def write_shard(
+    path: str | os.PathLike[str],
+    number: int,
+    batches: Iterable[Any],
+    shards: int,
+    *,
+    options: Options | None = None,
+    errors: ErrorsName = "strict",
+    progress: Callable[[int], None] | None = None,
+    threads: int | None = None,
+) -> Shard:
+    """Write shard `number` of `shards` into the directory `path`, from one task of a job.
+
+    All ids must belong to this shard, see `shard_of`; a shard without documents is written with
+    `batches=[]`.  The other arguments are those of `write_sharded`, and `options` must be the same
+    in every task.  When all tasks are done, call `finish_sharded` with what they have returned.
+
+    A task may run twice, or twice at once: the attempt that is complete first stays, and a later
+    one with the same documents changes nothing and returns the same.  If it has other documents or
+    options, ExistsError says so.  An attempt that is killed leaves a directory with a name that
+    ends in ".writing", which `finish_sharded` removes.
+
+    Raises InputError for an id of another shard, an invalid document or an id that is given twice.
+    """
+    check_shards(shards)
+    whole("number", number, 0, shards - 1)
+    count, directory = thread_count(threads), _checked_path(path)
+    name = shard_name(number)
+
+    def make(place: str) -> Inspected:
+        filling = Filling({number: place}, shards, options, errors=errors, threads=count)
+        filling.add_all(batches, progress)
+        written = filling.finish()[number]
+        return _as_written(place, number, shards, Shard(name, written.count, written.digest))
+
+    def settle(made: Inspected) -> Inspected:
+        there = inspect(directory, number, shards)
+        if (there.shard, there.options_digest) != (made.shard, made.options_digest):
+            counts = f"{there.shard.document_count} documents, not {made.shard.document_count}"
+            raise ExistsError(
+                f"{name} of {directory} was written before with other documents or options"
+                f" ({counts}); remove it to write it again, or write all shards into a new"
+                " directory"
+            )
+        return there
+
+    return made_beside(os.path.join(directory, name), UNFINISHED, make, settle=settle).shard
+
+
+def finish_sharded(
+    path: str | os.PathLike[str],
+    shards: int,
+    *,
+    reports: Iterable[Shard] | None = None,
+    deep: bool = False,
+    threads: int | None = None,
+) -> int:
+    """Check the shards in the directory `path` and write the file that makes them one database.
+
+    `shards`: their number.  `reports`: what the calls of `write_shard` have returned; every shard
+    must hold just what its task has written.  All documents are read: each id must belong to its
+    shard, and all shards must have the same options.  `deep`: compare every checksum and table too.
+    `threads`: how many shards are checked at the same time.
+
+    Returns the number of documents.  It can be called again, for example after a shard was changed
+    on purpose.  Call it when no task is running any more: it removes what killed attempts have
+    left.  Raises an error that names the shard if one is missing, damaged or of another set.
+    """
+    check_shards(shards)
+    flag("deep", deep)
+    directory = _checked_path(path)
+    expected = _expected(reports, shards)
+    _check_names(directory, shards)
+    look = partial(inspect, directory, shards=shards, deep=deep)
+    found = list(mapped(look, range(shards), thread_count(threads)))
+    for each in found:
+        shard, where = each.shard, f"{each.shard.name} of {directory}"
+        wanted = expected.get(shard.name, shard)
+        if wanted != shard:
+            raise CorruptError(
+                f"{where} holds {shard.document_count} documents that are not the"
+                f" {wanted.document_count} that its task reported; remove it and write it again"
+            )
+        if each.options_digest != found[0].options_digest:
+            differing = differences(found[0].options, each.options)
+            raise OptionError(
+                f"{where} was made with other options than {found[0].shard.name}:"
+                f" {'; '.join(differing) or 'other stop words, or another IDF table'}; remove it"
+                " and write it again with the same options"
+            )
+    content = ShardsFile(found[0].options_digest, tuple(each.shard for each in found))
+    write_shards_file(directory, content)
+    return content.document_count
+
+
+def _as_written(place: str, number: int, shards: int, written: Shard) -> Inspected:
+    """Open a new shard again; CorruptError unless it holds what was written."""
+    found = inspect(os.path.dirname(place), number, shards, place=place)
+    if found.shard != written:
+        raise CorruptError(
+            f"{written.name} does not hold what was written: {found.shard.document_count} documents"
+            f" instead of {written.document_count}, or other ones; the disk may be failing"
+        )
+    return found
+
+
+def _checked_path(path: str | os.PathLike[str]) -> str:
+    try:
+        directory = os.fsdecode(path)
+    except TypeError as error:
+        raise InputError(f"path must be a str or a path, got {type(path).__name__}") from error
+    if not directory:
+        raise InputError("the path of the sharded database is empty")
+    return directory
+
+
+def _expected(reports: Iterable[Shard] | None, shards: int) -> dict[str, Shard]:
+    """Return the reports by the name of the shard; InputError if they are not those of a job."""
+    if reports is None:
+        return {}
+    listed = list(reports)
+    for each in listed:
+        instance("reports", each, Shard, "the result of write_shard")
+    by_name = {each.name: each for each in listed}
+    for each in listed:
+        if by_name[each.name] != each:
+            raise InputError(f"two reports of {each.name} differ; write it again")
+    missing = [name for name in map(shard_name, range(shards)) if name not in by_name]
+    if missing or len(by_name) > shards:
+        which = missing[0] if missing else max(by_name)
+        raise InputError(
+            f"reports must be of {shards} shards, but {which} is"
+            f" {'missing' if missing else 'none of them'}"
+        )
+    return by_name
+
+
+def _check_names(directory: str, shards: int) -> None:
+    """Raise an error if a shard is missing or another directory is there; remove leftovers."""
+    if not check_directory(directory):
+        raise NotFoundError(f"there is no directory {directory}")
+    wanted = {shard_name(number) for number in range(shards)}
+    for name in sorted(wanted):
+        if not check_directory(os.path.join(directory, name)):
+            raise NotFoundError(
+                f"{name} of {directory} is missing; write it with write_shard, with batches=[] if"
+                " it has no documents"
+            )
+    for name in strange_directories(directory, shards):
+        place = os.path.join(directory, name)
+        if not LEFT_OVER.fullmatch(name) or os.path.islink(place):
+            raise FormatError(
+                f"{directory} has a directory {name!r} that is none of its {shards} shards; move it"
+                " away"
+            )
+        shutil.rmtree(place)

@@ -1,0 +1,170 @@
+"""The shards file: says which databases in a directory belong together, and what each must hold.
+
+It is JSON, so that people can read it too, and is written last:
+
+    {"format": "simdb-shards", "version": 1, "options": DIGEST, "documents": 12,
+     "shards": [{"name": "shard-00000", "documents": 5, "content": DIGEST}, ...],
+     "checksum": XXH3-64 of the file without this field}
+
+Digests and the checksum are 16 hexadecimal digits.  The checksum is of the JSON with sorted keys
+and without spaces, so that a file that was laid out anew is still the same file.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import xxhash
+
+from simdb.decoding import a_map, a_text, a_whole, expecting
+from simdb.errors import CorruptError, FormatError, NotFoundError
+from simdb.storage.files.location import write_whole
+from simdb.storage.files.names import SHARDS_FILE
+from simdb.storage.files.plain import open_regular
+from simdb.storage.translation import translate
+
+# The name of the unfinished file, which is moved into place when it is complete.
+SHARDS_TEMPORARY = "shards.json.new"
+FORMAT = "simdb-shards"
+VERSION = 1
+SHARDS_MAX = 10_000
+# A file of SHARDS_MAX shards has about a million bytes.
+BYTES_MAX = 1 << 22
+DIGEST = re.compile("[0-9a-f]{16}")
+# A shard is written in a directory with another name, which a killed attempt leaves behind.
+UNFINISHED = ".writing"
+LEFT_OVER = re.compile(rf"shard-[0-9]{{5}}\..*{re.escape(UNFINISHED)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One shard: its directory `name`, the number of its documents, and a digest of them.
+
+    `content`: equal for equal ids and fingerprints or signatures, in any order of insertion.
+    """
+
+    name: str
+    document_count: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsFile:
+    """The content of the file: the digest of the `options` of all shards, and the `shards`."""
+
+    options: str
+    shards: tuple[Shard, ...]
+
+    @property
+    def document_count(self) -> int:
+        """The number of documents in all shards."""
+        return sum(shard.document_count for shard in self.shards)
+
+
+def shard_name(number: int) -> str:
+    """Return the name of the directory of a shard."""
+    return f"shard-{number:05d}"
+
+
+def strange_directories(path: str, count: int) -> list[str]:
+    """Name the directories in `path` that are none of its `count` shards; see also `LEFT_OVER`."""
+    known = {shard_name(number) for number in range(count)}
+    return [
+        name
+        for name in sorted(os.listdir(path))
+        if name not in known and os.path.isdir(os.path.join(path, name))
+    ]
+
+
+def digest_of(payload: bytes) -> str:
+    """Return 16 hexadecimal digits that tell `payload` from other bytes."""
+    return f"{xxhash.xxh3_64_intdigest(payload):016x}"
+
+
+def has_shards_file(path: str) -> bool:
+    """Return whether the directory `path` has a shards file."""
+    return os.path.lexists(os.path.join(path, SHARDS_FILE))
+
+
+def write_shards_file(path: str, content: ShardsFile) -> None:
+    """Write the file of the directory `path`, complete and synced or not at all."""
+    plain = {
+        "format": FORMAT,
+        "version": VERSION,
+        "options": content.options,
+        "documents": content.document_count,
+        "shards": [
+            {"name": shard.name, "documents": shard.document_count, "content": shard.content}
+            for shard in content.shards
+        ],
+    }
+    text = json.dumps({**plain, "checksum": _checksum(plain)}, indent=1) + "\n"
+    target, temporary = (os.path.join(path, name) for name in (SHARDS_FILE, SHARDS_TEMPORARY))
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        write_whole(target, descriptor, temporary, lambda file: file.write(text.encode()))
+    except OSError as error:
+        translate(error, target)
+
+
+def read_shards_file(path: str) -> ShardsFile:
+    """Return the content of the file of the directory `path`.
+
+    NotFoundError if there is none, FormatError for another file or a newer version, CorruptError
+    for a damaged one.
+    """
+    place = os.path.join(path, SHARDS_FILE)
+    try:
+        with open(open_regular(place, os.O_RDONLY, is_alone=False), "rb") as file:
+            content = file.read(BYTES_MAX + 1)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no {place}") from error
+    except OSError as error:
+        translate(error, place)
+    remedy = "write it again from the shards: simdb.finish_sharded"
+    try:
+        stored = json.loads(content) if len(content) <= BYTES_MAX else None
+    except (ValueError, RecursionError) as error:
+        raise CorruptError(f"{place} is damaged: {error}; {remedy}") from error
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise FormatError(f"{place} is not the shards file of a sharded database")
+    version = stored.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise FormatError(
+            f"{place} has version {version}, but this simdb reads up to {VERSION}; open it with a"
+            " newer simdb"
+        )
+    if stored.pop("checksum", None) != _checksum(stored):
+        raise CorruptError(f"{place} is not what was written: its checksum differs; {remedy}")
+    with expecting(place):
+        return _decoded(stored)
+
+
+def _decoded(stored: Mapping[str, Any]) -> ShardsFile:
+    listed = stored["shards"]
+    if not isinstance(listed, list) or not 1 <= len(listed) <= SHARDS_MAX:
+        raise ValueError(f"there must be 1 to {SHARDS_MAX} shards")
+    shards = []
+    for number, given in enumerate(listed):
+        each = a_map(given)
+        if each["name"] != shard_name(number):
+            raise ValueError(f"shard {number} must have the name {shard_name(number)!r}")
+        count = a_whole(each["documents"], 1 << 32)
+        shards.append(Shard(shard_name(number), count, _a_digest(each["content"])))
+    content = ShardsFile(_a_digest(stored["options"]), tuple(shards))
+    if stored["documents"] != content.document_count:
+        raise ValueError("the documents of the shards do not add up")
+    return content
+
+
+def _a_digest(value: Any) -> str:
+    if not DIGEST.fullmatch(a_text(value)):
+        raise ValueError("a digest must have 16 hexadecimal digits")
+    return str(value)
+
+
+def _checksum(plain: Mapping[str, Any]) -> str:
+    return digest_of(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())

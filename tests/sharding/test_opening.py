@@ -1,0 +1,267 @@
+"""Opening a sharded database: what is missing, damaged or strange is named, or left out."""
+
+import json
+import os
+import pickle
+import shutil
+import threading
+
+import pytest
+import sharded
+
+import simdb
+from simdb.storage.files import shards_file
+
+SHARDS = 4
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "db"
+    batches = sharded.batches(*sharded.corpus(), 10)
+    simdb.write_sharded(path, batches, SHARDS, options=sharded.SIMHASH)
+    return path
+
+
+@pytest.fixture
+def path(made, tmp_path):
+    """Return a sharded database that a test may damage."""
+    return shutil.copytree(made, tmp_path / "db")
+
+
+def change_file(path, **changes):
+    """Change fields of the shards file, and make its checksum right again."""
+    file = path / "shards.json"
+    stored = {**json.loads(file.read_text()), **changes}
+    del stored["checksum"]
+    file.write_text(json.dumps({**stored, "checksum": shards_file._checksum(stored)}))
+
+
+def damage(path):
+    data = path / "data.mdb"
+    data.write_bytes(b"\0" * os.path.getsize(data))
+
+
+def lost(path):
+    shutil.rmtree(path / "shard-00001")
+    return simdb.NotFoundError, "shard-00001 of .* is missing; restore it"
+
+
+def damaged(path):
+    damage(path / "shard-00001")
+    return (simdb.CorruptError, simdb.FormatError), "shard-00001 of "
+
+
+def other_count(path):
+    with simdb.open(path / "shard-00001") as database:
+        database.insert("one more", "a text")
+    return simdb.CorruptError, "shard-00001 of .* has .* documents, and the set was finished with"
+
+
+def other_options(path):
+    shutil.rmtree(path / "shard-00001")
+    simdb.open(path / "shard-00001").close()
+    return simdb.OptionError, "shard-00001 of .* has other options"
+
+
+def a_link(path):
+    os.rename(path / "shard-00001", path.parent / "moved")
+    os.symlink(path.parent / "moved", path / "shard-00001")
+    return simdb.FormatError, "shard-00001 is a symbolic link"
+
+
+BROKEN = [lost, damaged, other_count, other_options, a_link]
+
+
+@pytest.mark.parametrize("break_it", BROKEN)
+def test_a_broken_shard_is_named(path, break_it):
+    errors, message = break_it(path)
+
+    with pytest.raises(errors, match=message):
+        simdb.open_sharded(path)
+
+
+@pytest.mark.parametrize("break_it", BROKEN)
+def test_a_broken_shard_is_left_out_with_a_warning_when_asked(path, break_it):
+    ids, texts = sharded.corpus()
+    _, message = break_it(path)
+    numbers = simdb.shard_of(ids, SHARDS).tolist()
+    left = [id for id, number in zip(ids, numbers, strict=True) if number != 1]
+    gone = [id for id, number in zip(ids, numbers, strict=True) if number == 1]
+
+    with pytest.warns(RuntimeWarning, match=message):
+        database = simdb.open_sharded(path, missing="skip")
+
+    with database:
+        assert list(database.skipped) == ["shard-00001"]
+        assert database.skipped == database.stats().skipped
+        assert set(database) == set(left)
+        assert len(database) == len(left)
+        found = database.query_many(texts, distance=0)
+        assert {match.id for matches in found for match in matches} == set(left) - {ids[-1]}
+        assert database.contains_many(left).all()
+        for verb in (database.get, database.__contains__, lambda id: database.query(id=id)):
+            with pytest.raises(simdb.Error, match="shard-00001"):
+                verb(gone[0])
+        assert [finding.place for finding in database.check()] == ["shard-00001"]
+
+
+def test_a_set_without_any_good_shard_is_not_opened(path):
+    for number in range(SHARDS):
+        shutil.rmtree(path / f"shard-{number:05d}")
+
+    with pytest.raises(simdb.NotFoundError), pytest.warns(RuntimeWarning):
+        simdb.open_sharded(path, missing="skip")
+
+
+def test_a_shard_that_fails_later_is_named_or_left_out(path):
+    """The manifest of the second shard is replaced under the open database."""
+    texts = sharded.corpus()[1]
+    with simdb.open_sharded(path) as strict, simdb.open_sharded(path, missing="skip") as lenient:
+        before = len(lenient)
+        data = path / "shard-00001" / "data.mdb"
+        with open(data, "r+b") as file:
+            content = bytearray(file.read())
+            file.seek(0)
+            file.write(spoilt(content))
+        os.utime(data)
+
+        with pytest.raises(simdb.CorruptError, match="shard-00001 of "):
+            strict.query_many(texts)
+        with pytest.warns(RuntimeWarning, match="left out: shard-00001 of "):
+            found = lenient.query_many(texts)
+        assert len(found) == len(texts)
+        assert list(lenient.skipped) == ["shard-00001"]
+        assert len(lenient) < before
+
+
+def spoilt(content):
+    """Return a data file whose pages, except the first two, are not what was written."""
+    return content[:8192] + bytes(255 - byte for byte in content[8192:])
+
+
+def test_a_directory_that_is_no_shard_is_named(path):
+    os.makedirs(path / "shard-00009")
+    with pytest.raises(simdb.FormatError, match="'shard-00009' that is none of its 4 shards"):
+        simdb.open_sharded(path)
+
+
+def test_files_and_unfinished_attempts_beside_the_shards_do_no_harm(path):
+    (path / "_SUCCESS").touch()
+    (path / "shard-00001.x.writing").mkdir()
+
+    with simdb.open_sharded(path) as database:
+        assert len(database) == 35
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"version": 2}, simdb.FormatError, "has version 2, .* open it with a newer simdb"),
+        ({"format": "other"}, simdb.FormatError, "is not the shards file"),
+        ({"documents": 1}, simdb.CorruptError, "do not add up"),
+        ({"shards": []}, simdb.CorruptError, "1 to 10000 shards"),
+        ({"shards": [{"name": "../x", "documents": 1, "content": "0" * 16}]}, simdb.CorruptError,
+         "must have the name 'shard-00000'"),
+        ({"options": "x"}, simdb.CorruptError, "16 hexadecimal digits"),
+    ],
+)  # fmt: skip
+def test_a_prepared_file_is_refused(path, changes, error, message):
+    change_file(path, **changes)
+
+    with pytest.raises(error, match=message):
+        simdb.open_sharded(path)
+
+
+def test_a_file_with_any_byte_changed_is_refused_or_means_the_same(path):
+    file = path / "shards.json"
+    whole = file.read_bytes()
+    for at in range(len(whole)):
+        changed = bytearray(whole)
+        changed[at] ^= 1
+        file.write_bytes(changed)
+        try:
+            simdb.open_sharded(path).close()
+        except simdb.Error:
+            continue
+        assert json.loads(bytes(changed)) == json.loads(whole)
+
+
+def test_what_is_no_sharded_database_is_named(path, tmp_path):
+    with pytest.raises(simdb.NotFoundError, match="no sharded database at"):
+        simdb.open_sharded(tmp_path / "nothing")
+    with pytest.raises(simdb.FormatError, match="one database and not sharded"):
+        simdb.open_sharded(path / "shard-00000")
+    with pytest.raises(simdb.ReadOnlyError, match="mode 'r', got 'w'"):
+        simdb.open_sharded(path, "w")
+    with pytest.raises(simdb.InputError, match="path must be"):
+        simdb.open_sharded(None)
+    with pytest.raises(simdb.OptionError, match="missing must be one of 'error', 'skip'"):
+        simdb.open_sharded(path, missing="ignore")
+    for mode in ("r", "c", "w", "x"):
+        with pytest.raises(simdb.FormatError, match=r"open it with simdb\.open_sharded"):
+            simdb.open(path, mode)
+
+
+def test_a_closed_database_says_so(path):
+    database = simdb.open_sharded(path)
+    database.close()
+    database.close()
+
+    assert database.is_closed
+    assert "closed" in repr(database)
+    for verb in (database.stats, lambda: database.query("a"), lambda: list(database)):
+        with pytest.raises(simdb.ClosedError):
+            verb()
+
+
+def test_threads_ask_one_sharded_database_at_the_same_time(path):
+    texts = sharded.corpus()[1]
+    with simdb.open_sharded(path) as database:
+        wanted = [database.query(text, distance=9, threads=1) for text in texts]
+        found = []
+
+        def ask():
+            for _ in range(3):
+                found.append([database.query(text, distance=9, threads=2) for text in texts])
+                found.append(list(database.query_many(texts, distance=9, threads=3)))
+
+        askers = [threading.Thread(target=ask) for _ in range(4)]
+        for each in askers:
+            each.start()
+        for each in askers:
+            each.join()
+
+        assert found == [wanted] * 24
+
+
+def test_a_pickled_database_is_opened_again(path):
+    with simdb.open_sharded(path) as database:
+        again = pickle.loads(pickle.dumps(database))
+
+        with again:
+            assert list(again) == list(database)
+
+
+def test_a_child_process_reads_with_the_parents_database(path):
+    text = sharded.corpus()[1][0]
+    with simdb.open_sharded(path) as database:
+        wanted = database.query(text, distance=9)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            answer = b"no answer"
+            try:
+                found = [database.query(text, distance=9), *database.query_many([text], distance=9)]
+                answer = f"{found == [wanted] * 2} {len(database)}".encode()
+                database.close()
+            finally:
+                os.write(writer, answer)
+                os._exit(0)
+        os.waitpid(child, 0)
+        answer = os.read(reader, 10_000).decode()
+        os.close(reader)
+        os.close(writer)
+
+        assert answer == "True 35"
+        assert database.query(text, distance=9) == wanted
