@@ -15,10 +15,9 @@ from simdb.engine.state.store import Store
 from simdb.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.options import Options
 from simdb.sharding.routing import numbers_of
-from simdb.storage.contents import idf_checksum, read_resources
+from simdb.storage.contents import plain_options, read_resources
 from simdb.storage.files.plain import check_directory
 from simdb.storage.files.shards_file import Shard, digest_of, shard_name
-from simdb.stored_options import encode_options
 from simdb.values import WEIGHTED, Sketches
 
 READ_DOCUMENTS = 1 << 16
@@ -94,8 +93,7 @@ def options_digest(store: Store) -> str:
     `compact` and `rebuild` can change it.
     """
     with store.environment.reading() as transaction:
-        idf = idf_checksum(store.environment, transaction)
-    plain = encode_options(store.options, idf)
+        plain = plain_options(store.environment, transaction)
     plain.pop("polytopes", None)
     words = read_resources(store.environment).stop_words
     return digest_of(json.dumps([plain, words], sort_keys=True).encode())

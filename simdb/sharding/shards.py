@@ -62,7 +62,7 @@ class Shards:
         one_of("missing", missing, MISSING)
         self.path = path
         self.missing = missing
-        self.allow = tuple(allow)
+        self.allow = allow
         self.is_closed = False
         self.failures: dict[int, Error] = {}
         self._open: dict[int, OpenShard] = {}
@@ -159,21 +159,29 @@ class Shards:
         try:
             return [self.ask(number, function)]
         except LASTING as error:
-            if self.missing != SKIP:
-                raise
             self._leave_out(number, error)
             return []
 
     def _try_to_open(self, number: int) -> None:
+        """Open a shard and compare it with its entry; leave it out if it fails and may be."""
+        entry = self.entries[number]
         try:
-            entry = self.entries[number]
-            self._open[number] = _opened(self.path, number, entry, self._digest, self.allow)
-        except (*LASTING, NotFoundError, OptionError) as error:
-            if self.missing != SKIP:
-                raise
+            shard = _opened(self.path, number, entry.name, self.allow)
+        except (*LASTING, NotFoundError) as error:
             self._leave_out(number, error)
+            return
+        try:
+            _compare(shard, self.path, entry, self._digest)
+        except (*LASTING, OptionError) as error:
+            shard.database.close()
+            self._leave_out(number, error)
+            return
+        self._open[number] = shard
 
     def _leave_out(self, number: int, error: Error) -> None:
+        """Ask a shard no more, with missing="skip"; otherwise raise the error."""
+        if self.missing != SKIP:
+            raise error
         # An error that was raised refers to everything that its frames used.
         self.failures[number] = type(error)(*error.args)
         warnings.warn(f"left out: {error}", RuntimeWarning, stacklevel=2)
@@ -210,34 +218,35 @@ def _listed(path: str) -> tuple[tuple[Shard, ...], str]:
     return content.shards, content.options
 
 
-def _opened(path: str, number: int, entry: Shard, digest: str, allow: Collection[str]) -> OpenShard:
-    """Open a shard and compare it with its entry in the shards file."""
+def _opened(path: str, number: int, name: str, allow: Collection[str]) -> OpenShard:
     try:
-        shard = OpenShard(os.path.join(path, entry.name), number, allow)
+        return OpenShard(os.path.join(path, name), number, allow)
     except NotFoundError as error:
         raise NotFoundError(
-            f"{entry.name} of {path} is missing; restore it from a copy, or open the others with"
+            f"{name} of {path} is missing; restore it from a copy, or open the others with"
             " missing='skip'"
         ) from error
     except (*LASTING, *PASSING) as error:
-        raise named(error, entry.name, path) from error
+        raise named(error, name, path) from error
+
+
+def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
+    """Raise an error unless a shard is as its entry in the shards file says."""
     try:
-        if options_digest(shard.store) != digest:
-            raise OptionError(
-                f"{entry.name} of {path} has other options than the set was made with; put the"
-                " right one in its place, or write the whole set again"
-            )
-        count = len(shard.database)
-        if count != entry.document_count:
-            raise CorruptError(
-                f"{entry.name} of {path} has {count} documents, and the set was finished with"
-                f" {entry.document_count}; restore it from a copy, or take it as it is with"
-                " finish_sharded"
-            )
-    except BaseException:
-        shard.database.close()
-        raise
-    return shard
+        found, count = options_digest(shard.store), len(shard.database)
+    except LASTING as error:
+        raise named(error, entry.name, path) from error
+    if found != digest:
+        raise OptionError(
+            f"{entry.name} of {path} has other options than the set was made with; put the right"
+            " one in its place, or write the whole set again"
+        )
+    if count != entry.document_count:
+        raise CorruptError(
+            f"{entry.name} of {path} has {count} documents, and the set was finished with"
+            f" {entry.document_count}; restore it from a copy, or take it as it is with"
+            " finish_sharded"
+        )
 
 
 def _told(function: Callable[[OpenShard, int], Result], threads: int, shard: OpenShard) -> Result:

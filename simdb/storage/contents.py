@@ -185,6 +185,11 @@ def read_options(environment: Environment, transaction: Any) -> Options:
     return decode_options(stored, idf)
 
 
+def plain_options(environment: Environment, transaction: Any) -> dict[str, Any]:
+    """Return the options just as they are stored, with the checksum of the IDF table in them."""
+    return _stored_options(environment, transaction)[0]
+
+
 def idf_checksum(environment: Environment, transaction: Any) -> int | None:
     """Return the checksum of the database's IDF table; None if it has none."""
     return _stored_options(environment, transaction)[1]

@@ -187,6 +187,27 @@ def test_a_file_with_any_byte_changed_is_refused_or_means_the_same(path):
         assert json.loads(bytes(changed)) == json.loads(whole)
 
 
+@pytest.mark.parametrize("missing", ["error", "skip"])
+@pytest.mark.parametrize("allow", ["package.module:function", None, [5]])
+def test_a_wrong_argument_is_no_fault_of_the_shards(path, missing, allow):
+    with pytest.raises(simdb.OptionError, match="allow must be a list of names"):
+        simdb.open_sharded(path, missing=missing, allow=allow)
+
+
+def test_a_tokeniser_is_imported_only_if_it_is_allowed(tmp_path):
+    options = simdb.Options(sketch=simdb.Simhash(tokeniser="shlex:split"))
+    texts = [f"{number} or 'a b c' of {number}" for number in range(9)]
+    simdb.write_sharded(tmp_path / "own", [(range(9), texts)], 2, options=options)
+
+    with (
+        simdb.open_sharded(tmp_path / "own") as database,
+        pytest.raises(simdb.OptionError, match="needs the tokeniser 'shlex:split'"),
+    ):
+        database.query(texts[3])
+    with simdb.open_sharded(tmp_path / "own", allow=["shlex:split"]) as database:
+        assert database.query(texts[3])[0].id == 3
+
+
 def test_what_is_no_sharded_database_is_named(path, tmp_path):
     with pytest.raises(simdb.NotFoundError, match="no sharded database at"):
         simdb.open_sharded(tmp_path / "nothing")
