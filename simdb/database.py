@@ -11,7 +11,7 @@ from simdb.choices import DurabilityName, ErrorsName, ModeName
 from simdb.engine import maintenance, write
 from simdb.engine.reading import Reading
 from simdb.engine.state.handle import Handle
-from simdb.engine.state.opening import open_store
+from simdb.engine.state.opening import open_store, open_temporary
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.writing import Writing
@@ -293,7 +293,7 @@ class Database(Reading[IdT], Writing[IdT]):
 
 
 def open(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     mode: ModeName = "c",
     *,
     options: Options | None = None,
@@ -302,7 +302,11 @@ def open(
     timeout: float | None = None,
     allow: Collection[str] = (),
 ) -> Database:
-    """Open the database in the directory `path`.
+    """Open the database in the directory `path`, or a temporary one if `path` is None.
+
+    A temporary database is new and empty, lies in memory where the system has room for it
+    (/dev/shm), otherwise in the folder for temporary files, and is gone when it is closed or
+    nothing refers to it any more.  It keeps nothing longer, so `durability` does not matter.
 
     `mode`: "c" creates it if missing, "x" must create it, "w" must find it, "r" opens it for
     reading only.  `options`: stored at creation; leave them out later, or OptionError names any
@@ -317,6 +321,11 @@ def open(
     its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (not a simdb database,
     or a newer format), OptionError, ReadOnlyError.
     """
+    if path is None:
+        store = open_temporary(
+            mode, options, durability=durability, map_size=map_size, timeout=timeout, allow=allow
+        )
+        return Database(store, store.environment.path, mode, "none")
     store = open_store(
         path, mode, options, durability=durability, map_size=map_size, timeout=timeout, allow=allow
     )

@@ -60,8 +60,9 @@ FOLDERS = {
     "storage": [
         "codec", "layout", "translation", "files.memory",
         "files.names", "files.plain", "files.pauses", "files.locks", "files.presence",
-        "files.location", "files.meta_pages", "files.pages", "files.new_directory", "files.watch",
-        "files.idf_file", "files.shards_file", "files.create", "files.open_files",
+        "files.location", "files.temporary", "files.meta_pages", "files.pages",
+        "files.new_directory", "files.watch", "files.idf_file", "files.shards_file",
+        "files.create", "files.open_files",
         "environment.gate", "environment.right", "environment.reading", "environment.mapped",
         "environment.map",
         "environment.handles", "environment.status", "environment.transaction_numbers",

@@ -16,9 +16,11 @@ from simdb.storage.environment import registry
 from simdb.storage.environment.environment import Environment
 from simdb.storage.environment.map import DEFAULT_MAP_BYTES, LEAST_MAP_BYTES, MOST_MAP_BYTES
 from simdb.storage.files import location
+from simdb.storage.files.temporary import TemporaryFolder
 from simdb.stored_options import check_same
 
 MODES = ("r", "w", "c", "x")
+TEMPORARY_NAME = "temporary.simdb"
 
 
 def open_store(
@@ -72,6 +74,41 @@ def open_store(
     except BaseException:
         registry.abandon(lease)
         raise
+
+
+def open_temporary(
+    mode: str,
+    options: Options | None,
+    *,
+    durability: str,
+    map_size: int | None,
+    timeout: float | None,
+    allow: Collection[str],
+) -> Store:
+    """Return the store of a new database in a temporary folder, which the store removes."""
+    one_of("mode", mode, MODES)
+    if mode in ("r", "w"):
+        raise OptionError(
+            f"mode {mode!r} opens a database that exists, and without a path there is none; give a"
+            " path, or leave out the mode"
+        )
+    location.check_durability(durability)
+    if durability == "process":
+        raise OptionError(
+            "a database without a path is gone when the process ends, so durability='process' is"
+            " not possible; give a path"
+        )
+    folder = TemporaryFolder()
+    try:
+        store = open_store(
+            os.path.join(folder.path, TEMPORARY_NAME), "x", options, durability="none",
+            map_size=map_size, timeout=timeout, allow=allow,
+        )  # fmt: skip
+    except BaseException:
+        folder.remove()
+        raise
+    store.folder = folder
+    return store
 
 
 def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:

@@ -27,6 +27,7 @@ from simdb.storage.contents import Contents
 from simdb.storage.environment import registry
 from simdb.storage.environment.registry import Lease
 from simdb.storage.environment.right import WriteRight
+from simdb.storage.files.temporary import TemporaryFolder
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.tombstones import Spare
 from simdb.storage.runs.source import Source
@@ -94,6 +95,8 @@ class Store:
         # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
         self.spare = Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
+        # Where the database lies, if it has no path of its own; it goes with the store.
+        self.folder: TemporaryFolder | None = None
 
     @property
     def is_closed(self) -> bool:
@@ -115,6 +118,8 @@ class Store:
         finally:
             self._is_closed = self.is_closed
         self._is_closed = True
+        if self.folder is not None:
+            self.folder.remove()
 
     def exact_similarity(self) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""

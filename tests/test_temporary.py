@@ -1,0 +1,160 @@
+"""Databases without a path: every verb works, and nothing of them stays behind."""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import simdb
+from simdb.storage.files import temporary
+
+BOOK = "a page of a book about birds and their nests in the high trees beside the wide river"
+TEXTS = {name: f"{BOOK} {name}" for name in "abc"}
+FORKS = hasattr(os, "fork")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Return the folder in which temporary databases are made during a test."""
+    monkeypatch.setattr(temporary, "_place", lambda: str(tmp_path))
+    return tmp_path
+
+
+def test_every_verb_works_and_closing_removes_all_files(place):
+    with simdb.open(None) as db:
+        db.insert_many(TEXTS.keys(), TEXTS.values())
+        assert db.query(TEXTS["a"], limit=1)[0].id == "a"
+        assert db.find_clusters()[0].ids == ["a", "b", "c"]
+        assert db.add_if_new("d", TEXTS["c"]).id == "c"
+        db.delete("b")
+        db.compact()
+        assert list(db) == ["a", "c"]
+        assert list(db.check(deep=True)) == []
+        assert len(list(place.iterdir())) == 1
+
+    assert list(place.iterdir()) == []
+    db.close()
+    with pytest.raises(simdb.ClosedError):
+        db.query("a")
+
+
+def test_each_is_a_database_of_its_own(place):
+    with simdb.open(None) as one, simdb.open(None, options=simdb.Options(blocks=5)) as other:
+        one.insert("a", "a text")
+
+        assert one.path != other.path
+        assert "a" not in other
+        assert other.options.blocks == 5
+
+
+def test_it_is_removed_when_nothing_refers_to_it_any_more(place):
+    db = simdb.open(None)
+    db.insert_many(TEXTS.keys(), TEXTS.values())
+    names = iter(db)
+    del db
+
+    assert list(names) == ["a", "b", "c"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del names
+        gc.collect()
+    assert list(place.iterdir()) == []
+
+
+def test_a_copy_stays(place, tmp_path_factory):
+    target = tmp_path_factory.mktemp("copies") / "copy.simdb"
+    with simdb.open(None) as db:
+        db.insert("a", "a text")
+        db.copy(target)
+
+    with simdb.open(target, "r") as copy:
+        assert list(copy) == ["a"]
+
+
+def test_a_failed_opening_leaves_nothing(place):
+    with pytest.raises(simdb.OptionError, match="map_size"):
+        simdb.open(None, map_size=1)
+
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mode": "r"}, "mode 'r' opens a database that exists"),
+        ({"mode": "w"}, "mode 'w' opens a database that exists"),
+        ({"mode": "z"}, "mode must be one of"),
+        ({"durability": "process"}, "give a path"),
+        ({"durability": "some"}, "durability must be one of"),
+    ],
+)
+def test_what_cannot_go_together_is_refused(place, given, message):
+    with pytest.raises(simdb.OptionError, match=message):
+        simdb.open(None, **given)
+
+    assert list(place.iterdir()) == []
+
+
+def test_a_pickle_opens_the_same_database_while_it_is_open(place):
+    with simdb.open(None) as db:
+        db.insert("a", "a text")
+        with pickle.loads(pickle.dumps(db)) as other:
+            assert list(other) == ["a"]
+
+        assert list(db) == ["a"]
+
+
+def test_the_end_of_the_process_removes_it():
+    code = "import simdb; db = simdb.open(None); db.insert('a', 'a text'); print(db.path)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stderr == ""
+    path = done.stdout.strip()
+    assert path.endswith("temporary.simdb")
+    assert not os.path.exists(os.path.dirname(path))
+
+
+@pytest.mark.skipif(not FORKS, reason="this system cannot fork")
+def test_a_forked_child_leaves_it_to_its_parent(place):
+    with simdb.open(None) as db:
+        db.insert("a", "a text")
+        folder = db._store.folder
+        child = os.fork()
+        if not child:
+            is_read = list(db) == ["a"]
+            db.close()
+            folder.remove()
+            os._exit(0 if is_read else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        assert os.path.exists(db.path)
+        assert list(db) == ["a"]
+
+
+def test_it_lies_in_memory_only_if_there_is_room(monkeypatch, tmp_path):
+    monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path))
+    monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1)
+    monkeypatch.setattr(temporary, "ROOM_BYTES", 1)
+    assert temporary._place() == str(tmp_path)
+
+    monkeypatch.setattr(temporary, "ROOM_BYTES", 1 << 62)
+    assert temporary._place() is None
+
+    monkeypatch.setattr(temporary, "ROOM_BYTES", 1)
+    monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1 << 63)
+    assert temporary._place() is None
+
+    monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1)
+    monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path / "none"))
+    assert temporary._place() is None
+
+
+def test_no_folder_at_all_is_reported(monkeypatch, tmp_path):
+    monkeypatch.setattr(temporary, "_place", lambda: str(tmp_path / "none"))
+
+    with pytest.raises(simdb.ReadOnlyError, match="TMPDIR"):
+        simdb.open(None)
