@@ -26,6 +26,8 @@ from simdb.errors import (
 if TYPE_CHECKING:
     from simdb.clusters import Cluster, Clusters
     from simdb.database import Database, open
+    from simdb.deduplication.deduplicate import deduplicate
+    from simdb.deduplication.result import Deduplicated
     from simdb.documents import Document
     from simdb.engine.search.pairs import Pairs
     from simdb.engine.snapshot import Snapshot
@@ -83,6 +85,8 @@ else:
         {
             "simdb.clusters": ["Cluster", "Clusters"],
             "simdb.database": ["Database", "open"],
+            "simdb.deduplication.deduplicate": ["deduplicate"],
+            "simdb.deduplication.result": ["Deduplicated"],
             "simdb.documents": ["Document"],
             "simdb.engine.search.pairs": ["Pairs"],
             "simdb.engine.snapshot": ["Snapshot"],
@@ -156,6 +160,7 @@ __all__ = [
     "Compaction",
     "CorruptError",
     "Database",
+    "Deduplicated",
     "DifferingBit",
     "Document",
     "Error",
@@ -200,6 +205,7 @@ __all__ = [
     "Verification",
     "WriteTransaction",
     "__version__",
+    "deduplicate",
     "distance",
     "explain",
     "find_all",

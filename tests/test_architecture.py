@@ -33,6 +33,7 @@ FLOORS = [
     ["engine"],
     ["functions", "database"],
     ["sharding"],
+    ["deduplication"],
     ["compat"],
     ["report"],
     ["cli.output"],
@@ -111,6 +112,9 @@ FOLDERS = {
     "sharding": [
         "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "searching",
         "sharded_database",
+    ],
+    "deduplication": [
+        "texts", "rows", "keeping", "result", "question", "within", "against", "deduplicate",
     ],
     "compat": [
         "decimal_lines", "simhash", "programs", "minwise", "lean_minhash", "weighted_minhash",

@@ -1,0 +1,1 @@
+"""Deduplication: the survivors of data of any kind, in one call."""

@@ -1,0 +1,199 @@
+"""Deduplicate: the main job in one call, for data of any kind."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import database
+from simdb.checks import called, instance, one_of
+from simdb.deduplication import against, within
+from simdb.deduplication.keeping import Keep, check_keep, order_of
+from simdb.deduplication.question import Question
+from simdb.deduplication.result import DROP, ERROR, KEEP, ON_NULL, Deduplicated, Found
+from simdb.deduplication.rows import Rows, rows_of
+from simdb.deduplication.texts import Texts
+from simdb.engine.clusters.find import CONNECTED, check_policy
+from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.engine.state.incoming import as_list
+from simdb.errors import InputError, NotFoundError, OptionError
+from simdb.minhash import Minhash
+from simdb.options import Options, Simhash
+from simdb.text_sketch import TextSketch
+from simdb.threads import thread_count
+from simdb.values import object_array
+
+Bools = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+
+
+def deduplicate(
+    data: Any,
+    *,
+    text: str = "text",
+    id: Any = None,
+    keep: Keep = "first",
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    verify: str = EXACT,
+    policy: str = CONNECTED,
+    db: "database.Database | str | os.PathLike[str] | None" = None,
+    sketch: Simhash | Minhash | None = None,
+    options: Options | None = None,
+    on_null: str = KEEP,
+    errors: str = "strict",
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Deduplicated:
+    """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
+
+    `data`: a list of texts, a DataFrame or Series of pandas or polars, a table or array of Arrow, a
+    `datasets.Dataset`, or an iterable of dicts.  `text`, `id`: the fields with the texts and the
+    ids; `id` can be a list of ids, and without it positions are the ids.
+
+    Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
+    if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text
+    without words is like nothing.  See `Database.find_clusters` for `recall` and `policy`.
+
+    `keep`: which row of a group survives: the "first", the "last", the "longest" in UTF-8, that
+    with the greatest or least value of a field ("max:FIELD", "min:FIELD"), or a function of a row
+    (a dict, or the text) whose greatest result is kept; of equal ones the first.
+
+    `db`: a `Database`, or the path of one, created if missing.  A row is then removed if it matches
+    a document stored in it or a row kept before, whatever `policy` says, or has the id and sketch
+    of a stored one; all others are stored, or, after an error, none.  Estimates decide about
+    documents of earlier calls.  Without `id`, the ids are made from the texts.
+
+    `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
+    "error".  `progress(done)` is called with the number of rows stored.  `errors`: see
+    `Database.query`; `threads`: see `Database.insert_many`.  Raises OptionError for arguments that
+    do not fit, InputError for other data, ExistsError if an id in `db` stands for another text.
+    """
+    check_keep(keep)
+    check_policy(policy)
+    one_of("verify", verify, VERIFICATIONS)
+    one_of("on_null", on_null, ON_NULL)
+    called("progress", progress)
+    question = Question(
+        similarity, distance, recall, verify, policy, errors, thread_count(threads), progress
+    )
+    given = _options_of(sketch, options)
+    rows = rows_of(data)
+    texts = Texts(_texts_of(rows, text))
+    is_null = _checked_nulls(texts, on_null)
+    ids, order = _ids_of(rows, id), order_of(keep, rows, texts)
+    names, found = _found(texts, order[~is_null[order]], ids, db, given, question)
+    return _result(rows, names, found, is_null, on_null)
+
+
+def _found(
+    texts: Texts,
+    order: I64,
+    ids: Sequence[Any] | None,
+    db: "database.Database | str | os.PathLike[str] | None",
+    given: Options | None,
+    question: Question,
+) -> tuple[Sequence[Any], Found]:
+    """Return the id of each row, and what a search has found out, by these ids."""
+    if db is not None:
+        names: Sequence[Any] = texts.digests() if ids is None else ids
+        with _opened(db, given) as held:
+            question.check(held.options.sketch)
+            return names, against.find_new(held, texts, order, names, question)
+    options = Options() if given is None else given
+    question.check(options.sketch)
+    names = range(len(texts)) if ids is None else ids
+    return names, within.find_alike(texts, order, options, question).renamed(names)
+
+
+def _result(
+    rows: Rows, names: Sequence[Any], found: Found, is_null: Bools, on_null: str
+) -> Deduplicated:
+    kept = np.ones(len(is_null), np.bool_)
+    kept[found.removed] = False
+    if on_null == DROP:
+        kept &= ~is_null
+    return Deduplicated(
+        data=rows.chosen(kept),
+        kept=kept,
+        groups=found.groups,
+        null_count=int(np.count_nonzero(is_null)),
+        on_null=on_null,
+        removed_ids=object_array([names[row] for row in found.removed.tolist()]),
+        representatives=object_array(found.representatives),
+        similarities=found.similarities,
+        verification=found.groups.verification,
+    )
+
+
+def _texts_of(rows: Rows, text: object) -> Any:
+    """Return the texts of all rows; none have no fields."""
+    if not isinstance(text, str):
+        raise OptionError(f"text must be the name of the field with the texts, got {text!r}")
+    return rows.texts(text)
+
+
+def _ids_of(rows: Rows, id: Any) -> Sequence[Any] | None:
+    """Return the ids of all rows, by the argument `id`; None if they have none."""
+    if id is None:
+        return None
+    if isinstance(id, str):
+        return rows.column(id)
+    ids = as_list(id, "id")
+    if len(ids) != len(rows):
+        raise InputError(f"there are {len(rows)} rows but {len(ids)} ids in id=")
+    return ids
+
+
+def _checked_nulls(texts: Texts, on_null: str) -> Bools:
+    """Return which rows have no text; InputError if there are any and `on_null` refuses them."""
+    if on_null == ERROR and texts.is_null.any():
+        row, count = int(texts.is_null.argmax()), int(np.count_nonzero(texts.is_null))
+        raise InputError(
+            f"row {row} has no text ({count} of {len(texts)} rows have none); on_null='keep' keeps"
+            " such rows, and on_null='drop' removes them"
+        )
+    return texts.is_null
+
+
+def _options_of(sketch: Simhash | Minhash | None, options: Options | None) -> Options | None:
+    """Return the options that the two arguments mean; None if neither is given."""
+    if sketch is not None:
+        instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
+        if options is not None:
+            raise OptionError("give sketch= or options=, not both; options have a sketch")
+        return Options(sketch=sketch)
+    if options is not None:
+        instance("options", options, Options, "simdb.Options()")
+    return options
+
+
+@contextmanager
+def _opened(
+    db: "database.Database | str | os.PathLike[str]", given: Options | None
+) -> Iterator[database.Database]:
+    """Yield the database `db`, opened or created if it is a path, and closed afterwards."""
+    if isinstance(db, database.Database):
+        _check_sketch(db, given)
+        yield db
+        return
+    try:
+        held = database.open(db, "w")
+    except NotFoundError:
+        held = database.open(db, "c", options=given)
+    with held:
+        _check_sketch(held, given)
+        yield held
+
+
+def _check_sketch(held: database.Database, given: Options | None) -> None:
+    """Raise OptionError if a database makes other sketches than those asked for."""
+    if given is not None and held.options.sketch != given.sketch:
+        raise OptionError(
+            f"{held.path} makes its sketches with {held.options.sketch}; leave out sketch= and"
+            " options=, or use another database"
+        )

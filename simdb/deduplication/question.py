@@ -1,0 +1,61 @@
+"""Question: when two rows are alike, and how they are compared."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.deduplication.texts import Texts
+from simdb.engine.search.judge import EXACT
+from simdb.errors import InputError, OptionError
+from simdb.sketch.kinds import AnySketcher
+from simdb.text_sketch import TextSketch
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The arguments of `simdb.deduplicate` that a search takes."""
+
+    similarity: float | None
+    distance: int | None
+    recall: float | None
+    verify: str
+    policy: str
+    errors: str
+    threads: int
+    progress: Callable[[int], None] | None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the texts decide."""
+        return self.verify == EXACT
+
+    def check(self, sketch: TextSketch) -> None:
+        """Raise OptionError if texts cannot decide."""
+        if not self.is_exact:
+            return
+        if self.distance is not None and self.similarity is None:
+            raise OptionError(
+                "verify='exact' decides by similarity; give similarity=, or verify='estimate' to"
+                " decide by distance= alone"
+            )
+        if sketch.unit == "moz":
+            raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
+
+    def report(self, count: int) -> None:
+        """Tell the caller that `count` rows are done."""
+        if self.progress is not None:
+            self.progress(count)
+
+    def refuse(self, error: InputError, sketcher: AnySketcher, texts: Texts, rows: I64) -> NoReturn:
+        """Raise `error`, which one of some `rows` has caused, with the position of that row."""
+        for row in rows:
+            try:
+                sketcher.sketch(texts.at(np.array([row])), errors=self.errors)
+            except InputError as own:
+                raise InputError(f"row {row} of data: {own}") from own
+        raise error

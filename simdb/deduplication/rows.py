@@ -1,0 +1,331 @@
+"""Rows: data of any kind that people have texts in, as rows with fields.
+
+pandas, polars, pyarrow and datasets are never imported: data can be an object of theirs only if the
+program has loaded them.  Each kind of data knows how to give a column, the rows as records, and
+the chosen rows as data of the same kind.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.arrow import load_arrow
+from simdb.arrow_texts import text_column
+from simdb.checks import shown
+from simdb.errors import InputError, OptionError
+from simdb.text_column import TextColumn
+
+Bools = npt.NDArray[np.bool_]
+
+REMEDY = (
+    "data must be texts or rows: a list of str, a DataFrame or Series of pandas or polars, an Arrow"
+    " table or array, a datasets.Dataset, or an iterable of dicts"
+)
+# What is no table yet, and how it becomes one.
+NOT_READ = {
+    ("polars", "LazyFrame"): "call .collect() first",
+    ("pyarrow", "RecordBatchReader"): "call .read_all() first",
+    ("datasets", "DatasetDict"): "give one of its splits, such as data['train']",
+    ("datasets", "IterableDataset"): "give iter(data), whose survivors are a list of dicts",
+    ("datasets", "IterableDatasetDict"): "give iter() of one of its splits",
+}
+
+
+class Rows(Protocol):
+    """Some data as rows."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts: the field `name` of each row, or the rows if they have no fields."""
+
+    def column(self, name: str) -> list[Any]:
+        """Return the field `name` of each row; OptionError if there is none."""
+
+    def records(self) -> Iterator[Any]:
+        """Yield each row: a dict, or the text itself if rows have no fields."""
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some rows, in their order, as data of the same kind."""
+
+
+def rows_of(data: Any) -> Rows:
+    """Return the rows of `data`; InputError if it is of no kind that has rows."""
+    for (module, name), remedy in NOT_READ.items():
+        if _is_of(data, module, name):
+            raise InputError(f"data is a {module}.{name}; {remedy}")
+    if _is_of(data, "pandas", "DataFrame"):
+        return PandasFrame(data)
+    if _is_of(data, "polars", "DataFrame"):
+        return PolarsFrame(data)
+    if _is_of(data, "pyarrow", "Table") or _is_of(data, "pyarrow", "RecordBatch"):
+        return ArrowTable(data)
+    if _is_of(data, "datasets", "Dataset"):
+        return HubDataset(data)
+    is_series = _is_of(data, "pandas", "Series") or _is_of(data, "polars", "Series")
+    is_array = _is_of(data, "pyarrow", "Array") or _is_of(data, "pyarrow", "ChunkedArray")
+    if is_series or is_array or isinstance(data, np.ndarray):
+        return Values(data)
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+        raise InputError(f"{REMEDY}; got {type(data).__name__} {shown(data)}")
+    values = data if isinstance(data, list | tuple) else list(data)
+    if any(isinstance(each, Mapping) for each in values):
+        return Records(values)
+    return Values(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Texts without fields: a list or tuple, a Series, an array of numpy or Arrow."""
+
+    data: Any
+
+    def __len__(self) -> int:
+        """Count the texts."""
+        return len(self.data)
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts; `name` does not matter."""
+        if isinstance(self.data, list | tuple):
+            return self.data
+        if isinstance(self.data, np.ndarray) and self.data.ndim != 1:
+            raise InputError(f"{REMEDY}; got an array of the shape {self.data.shape}")
+        return _text_values(self.data)
+
+    def column(self, name: str) -> list[Any]:
+        """Raise OptionError."""
+        raise OptionError(
+            f"there is no field {name!r}, because data is a list of texts; give rows with fields,"
+            " such as a DataFrame or dicts (or ids as a list: id=[...])"
+        )
+
+    def records(self) -> Iterator[Any]:
+        """Yield each text."""
+        return iter(_listed(self.data))
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some texts."""
+        if isinstance(self.data, list | tuple):
+            places = np.flatnonzero(is_chosen).tolist()
+            return type(self.data)([self.data[place] for place in places])
+        return _filtered(self.data, is_chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Dicts, each a row; a row without a field has null in it."""
+
+    data: Sequence[Any]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.data)
+
+    def texts(self, name: str) -> list[Any]:
+        """Return the field `name` of each row."""
+        return self.column(name)
+
+    def column(self, name: str) -> list[Any]:
+        """Return the field `name` of each row, None where a row has no such field."""
+        for row, each in enumerate(self.data):
+            if not isinstance(each, Mapping):
+                raise InputError(f"row {row} is {type(each).__name__}, but other rows are dicts")
+        if not any(name in each for each in self.data):
+            _refuse(name, self.data[0])
+        return [each.get(name) for each in self.data]
+
+    def records(self) -> Iterator[Any]:
+        """Yield each dict."""
+        return iter(self.data)
+
+    def chosen(self, is_chosen: Bools) -> list[Any]:
+        """Return some dicts."""
+        return [self.data[place] for place in np.flatnonzero(is_chosen).tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class PandasFrame:
+    """A DataFrame of pandas."""
+
+    data: Any
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.data)
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts in the column `name`."""
+        return _text_values(self._series(name))
+
+    def column(self, name: str) -> list[Any]:
+        """Return the column `name`."""
+        return list(self._series(name).tolist())
+
+    def records(self) -> Iterator[Any]:
+        """Yield each row as a dict."""
+        return iter(self.data.to_dict("records"))
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some rows, with their labels in the index."""
+        return self.data[is_chosen]
+
+    def _series(self, name: str) -> Any:
+        if name not in self.data.columns:
+            _refuse(name, self.data.columns)
+        series = self.data[name]
+        if getattr(series, "ndim", 1) != 1:
+            raise OptionError(f"data has several columns with the name {name!r}; rename them")
+        return series
+
+
+@dataclass(frozen=True, slots=True)
+class PolarsFrame:
+    """A DataFrame of polars."""
+
+    data: Any
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.data)
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts in the column `name`."""
+        return _text_values(self._series(name))
+
+    def column(self, name: str) -> list[Any]:
+        """Return the column `name`."""
+        return list(self._series(name).to_list())
+
+    def records(self) -> Iterator[Any]:
+        """Yield each row as a dict."""
+        return iter(self.data.iter_rows(named=True))
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some rows."""
+        return self.data[np.flatnonzero(is_chosen)]
+
+    def _series(self, name: str) -> Any:
+        if name not in self.data.columns:
+            _refuse(name, self.data.columns)
+        return self.data[name]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowTable:
+    """A Table or a RecordBatch of pyarrow."""
+
+    data: Any
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return int(self.data.num_rows)
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts in the column `name`."""
+        return _text_values(self._column(name))
+
+    def column(self, name: str) -> list[Any]:
+        """Return the column `name`."""
+        return list(self._column(name).to_pylist())
+
+    def records(self) -> Iterator[Any]:
+        """Yield each row as a dict."""
+        batches = self.data.to_batches() if hasattr(self.data, "to_batches") else [self.data]
+        for batch in batches:
+            yield from batch.to_pylist()
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some rows."""
+        return _filtered(self.data, is_chosen)
+
+    def _column(self, name: str) -> Any:
+        names = self.data.schema.names
+        if name not in names:
+            _refuse(name, names)
+        if names.count(name) > 1:
+            raise OptionError(f"data has several columns with the name {name!r}; rename them")
+        return self.data.column(name)
+
+
+@dataclass(frozen=True, slots=True)
+class HubDataset:
+    """A Dataset of the package datasets; its texts stay where they are, on the disk too."""
+
+    data: Any
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.data)
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts in the column `name`."""
+        return _text_values(self._column(name))
+
+    def column(self, name: str) -> list[Any]:
+        """Return the column `name`."""
+        return list(self._column(name).to_pylist())
+
+    def records(self) -> Iterator[Any]:
+        """Yield each row as a dict, in the format that the dataset has."""
+        return iter(self.data)
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some rows: the same files, and which of their rows."""
+        return self.data.select(np.flatnonzero(is_chosen))
+
+    def _column(self, name: str) -> Any:
+        if name not in self.data.column_names:
+            _refuse(name, self.data.column_names)
+        return self.data.with_format("arrow", columns=[name])[:].column(name)
+
+
+def _is_of(data: Any, module: str, name: str) -> bool:
+    """Tell whether `data` is of a class of a package that the program has loaded."""
+    return isinstance(data, getattr(sys.modules.get(module), name, ()))
+
+
+def _text_values(values: Any) -> TextColumn | Sequence[Any]:
+    """Return a column of any library as texts: without a Python object for each, if that can be."""
+    # Python objects in a Series are texts already; Arrow would copy them.
+    column = None if str(getattr(values, "dtype", "")) == "object" else text_column(values)
+    return _listed(values) if column is None else column
+
+
+def _listed(values: Any) -> Sequence[Any]:
+    if isinstance(values, list | tuple):
+        return values
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    return list(values)
+
+
+def _filtered(values: Any, is_chosen: Bools) -> Any:
+    """Return some values of a Series or an array, or some rows of an Arrow table."""
+    if type(values).__module__.partition(".")[0] == "pyarrow":
+        return _arrow_filtered(values, load_arrow("an Arrow table").array(is_chosen))
+    is_polars = _is_of(values, "polars", "Series")
+    return values[np.flatnonzero(is_chosen) if is_polars else is_chosen]
+
+
+def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
+    """Return some values of an Arrow array, or some rows of a table or batch."""
+    if hasattr(values, "schema"):
+        columns = [_arrow_filtered(column, is_chosen) for column in values.columns]
+        return type(values).from_arrays(columns, schema=values.schema)
+    kind = str(values.type)
+    if kind in ("string_view", "binary_view"):
+        # pyarrow cannot filter views.
+        copied = values.cast(f"large_{kind.removesuffix('_view')}")
+        return copied.filter(is_chosen).cast(values.type)
+    return values.filter(is_chosen)
+
+
+def _refuse(name: Any, names: Iterable[Any]) -> None:
+    known = ", ".join(map(repr, names)) or "none"
+    raise OptionError(f"there is no field {name!r} in data; its fields are {known}")

@@ -1,0 +1,97 @@
+"""Texts of rows: the text of each row, with nulls, whatever holds the texts."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.checks import shown
+from simdb.errors import InputError
+from simdb.text_column import TextColumn
+
+DIGEST_BYTES = 16
+
+Bools = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
+
+
+class Texts:
+    """The texts of rows: str or UTF-8 bytes; `is_null` bool[n] says which rows have none."""
+
+    def __init__(self, values: TextColumn | Sequence[Any]) -> None:
+        """Check `values`, one for each row; InputError names a row without text or null."""
+        self._values = values
+        if isinstance(values, TextColumn):
+            self.is_null: Bools = values.lengths < 0
+            return
+        self.is_null = np.zeros(len(values), np.bool_)
+        if set(map(type, values)) <= {str}:  # the usual case, many times faster
+            return
+        for row, value in enumerate(values):
+            if is_null(value):
+                self.is_null[row] = True
+            elif not isinstance(value, str | bytes):
+                raise InputError(
+                    f"row {row} has {shown(value)} ({type(value).__name__}) where a text should"
+                    " be; text= names the field with the texts"
+                )
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.is_null)
+
+    def at(self, rows: I64) -> TextColumn | list[Any]:
+        """Return the texts of some rows, in that order."""
+        if isinstance(self._values, TextColumn):
+            return self._values.chosen(rows)
+        return [self._values[row] for row in rows.tolist()]
+
+    def sizes(self) -> I64:
+        """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
+        if isinstance(self._values, TextColumn):
+            return np.maximum(self._values.lengths, 0)
+        return np.fromiter(map(len, self._contents()), np.int64, len(self))
+
+    def digests(self) -> list[str]:
+        """Return a name of each row, which follows from its text: the same text, the same name.
+
+        The second row with a text gets a name of its own, and so on.  The name of a null is empty.
+        """
+        counts: dict[str, int] = {}
+        names = []
+        for content, is_missing in zip(self._contents(), self.is_null.tolist(), strict=True):
+            if is_missing:
+                names.append("")
+                continue
+            digest = hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
+            number = counts[digest] = counts.get(digest, 0) + 1
+            names.append(digest if number == 1 else f"{digest}-{number}")
+        return names
+
+    def _contents(self) -> Iterator[bytes]:
+        """Yield each text in UTF-8, nothing of a null."""
+        if isinstance(self._values, TextColumn):
+            yield from self._values.contents()
+            return
+        for value, is_missing in zip(self._values, self.is_null.tolist(), strict=True):
+            if is_missing:
+                yield b""
+            elif isinstance(value, str):
+                yield value.encode("utf-8", "surrogatepass")
+            else:
+                yield value
+
+
+def is_null(value: Any) -> bool:
+    """Tell whether a value is missing: None, NaN, or what pandas has in place of them."""
+    if value is None:
+        return True
+    if isinstance(value, str | bytes):
+        return False
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        # pandas.NA is neither equal nor unequal to itself; an array is no missing value.
+        return type(value).__name__ == "NAType"

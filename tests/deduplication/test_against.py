@@ -1,0 +1,141 @@
+"""Rows against all that a database holds: what is new is kept and stored, again and again."""
+
+import random
+
+import pytest
+
+import simdb
+
+
+def jaccard(one, two):
+    first, second = (
+        {tuple(text.split()[at : at + 3]) for at in range(len(text.split()) - 2)}
+        for text in (one, two)
+    )
+    return len(first & second) / max(len(first | second), 1)
+
+
+def parts(count, seed):
+    """Return parts of rows in which copies with some changed words come again and again."""
+    chance = random.Random(seed)
+    known = [[f"w{chance.randrange(900)}" for _ in range(60)] for _ in range(25)]
+    rows = []
+    for row in range(count * 30):
+        words = list(chance.choice(known))
+        for _ in range(chance.randrange(5)):
+            words[chance.randrange(60)] = f"w{chance.randrange(900)}"
+        rows.append({"id": f"row {row}", "text": " ".join(words)})
+    return [rows[start : start + 30] for start in range(0, len(rows), 30)]
+
+
+@pytest.mark.parametrize("is_path", [True, False])
+def test_increments_keep_what_a_loop_over_everything_kept_keeps(tmp_path, is_path):
+    texts = {}
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        for part in parts(6, 1):
+            found = simdb.deduplicate(part, id="id", db=db, recall=1.0, verify="estimate")
+            for row, kept in zip(part, found.kept.tolist(), strict=True):
+                best = max((jaccard(row["text"], text) for text in texts.values()), default=0)
+                # Estimates err near the threshold.
+                if not 0.7 < best < 0.9:
+                    assert kept == (best < 0.8)
+                if kept:
+                    texts[row["id"]] = row["text"]
+        assert list(db) == list(texts)
+
+
+@pytest.mark.parametrize("sketch", [simdb.Simhash(), simdb.Minhash()])
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_within_one_call_texts_decide(tmp_path, sketch, keep):
+    (part,) = parts(1, 2)
+    path = tmp_path / "seen.simdb"
+
+    found = simdb.deduplicate(part, id="id", db=path, recall=1.0, sketch=sketch, keep=keep)
+
+    held = []
+    for row in part if keep == "first" else part[::-1]:
+        if all(jaccard(row["text"], other["text"]) < 0.8 for other in held):
+            held.append(row)
+    assert [row for row in part if row in held] == found.data
+    with simdb.open(path) as db:
+        assert list(db) == [row["id"] for row in held]
+    text_of = {row["id"]: row["text"] for row in part}
+    for id, other, similarity in zip(
+        found.removed_ids, found.representatives, found.similarities, strict=True
+    ):
+        assert similarity == pytest.approx(jaccard(text_of[id], text_of[other]))
+    assert {id for cluster in found.groups for id in cluster.ids[1:]} == set(found.removed_ids)
+    assert all(cluster.representative in list(found.representatives) for cluster in found.groups)
+    assert found.verification.unknown == 0
+
+
+def test_several_portions_give_what_one_gives(tmp_path, monkeypatch):
+    (part,) = parts(1, 3)
+    whole = simdb.deduplicate(part, id="id", db=tmp_path / "one.simdb")
+    monkeypatch.setattr("simdb.deduplication.against.CLAIMED_ROWS", 4)
+    seen = []
+
+    found = simdb.deduplicate(part, id="id", db=tmp_path / "two.simdb", progress=seen.append)
+
+    assert seen == [*range(4, 30, 4), 30]
+    assert found.data == whole.data
+    assert found.representatives.tolist() == whole.representatives.tolist()
+    assert found.verification.unknown == 0
+    assert found.verification.judged > 0
+
+
+def test_the_same_rows_again_were_all_seen_before(tmp_path):
+    (part,) = parts(1, 4)
+    texts = [*(row["text"] for row in part), "", "", None]
+    first = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
+
+    again = simdb.deduplicate(texts, db=tmp_path / "seen.simdb")
+
+    assert again.data == [None]
+    assert again.null_count == 1
+    assert sum(again.removed_ids == again.representatives) == len(first) - 1
+    assert [set(group.ids) for group in again.groups] == [set(group.ids) for group in first.groups]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        assert len(db) == len(first) - 1
+
+
+def test_a_stored_document_stands_for_the_rows_that_match_it(tmp_path):
+    text = " ".join(f"w{at}" for at in range(60))
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        db.insert("old", text)
+
+        found = simdb.deduplicate([f"{text} end", f"{text} tail"], id=["a", "b"], db=db)
+
+        assert found.data == []
+        assert found.representatives.tolist() == ["old", "old"]
+        assert [cluster.ids for cluster in found.groups] == [["old", "a", "b"]]
+        assert found.verification.unknown == 2
+        assert list(db) == ["old"]
+        assert not db.is_closed
+
+
+def test_ids_that_cannot_be_stored_are_refused_and_nothing_is_stored(tmp_path):
+    texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
+    with simdb.open(tmp_path / "seen.simdb") as db:
+        db.insert("a", texts[0])
+        with pytest.raises(simdb.InputError, match="the rows 0 and 2 have the id 'x'"):
+            simdb.deduplicate(texts, id=["x", "y", "x"], db=db)
+        with pytest.raises(simdb.ExistsError, match="row 2 has the id 'a'"):
+            simdb.deduplicate(texts, id=["x", "y", "a"], db=db)
+        with pytest.raises(simdb.InputError):
+            simdb.deduplicate(texts, id=["x", "y", None], db=db)
+        with pytest.raises(simdb.InputError, match="row 1 of data"):
+            simdb.deduplicate(["a b c", "a \ud800 b"], db=db)
+
+        assert list(db) == ["a"]
+
+
+def test_other_sketches_than_those_of_the_database_are_refused(tmp_path):
+    path = tmp_path / "seen.simdb"
+    simdb.deduplicate(["a text"], db=path, options=simdb.Options(blocks=5))
+
+    with pytest.raises(simdb.OptionError, match="leave out sketch="):
+        simdb.deduplicate(["a text"], db=path, sketch=simdb.Minhash())
+    assert len(simdb.deduplicate(["a text"], db=path, sketch=simdb.Simhash())) == 0
+    with simdb.open(path, "r") as db, pytest.raises(simdb.ReadOnlyError):
+        simdb.deduplicate(["other"], db=db)

@@ -1,0 +1,294 @@
+"""Survivors, groups and duplicates of one call, against a double loop over sets of shingles."""
+
+import random
+import sys
+from functools import cache
+
+import numpy as np
+import pytest
+
+import simdb
+
+LEAST = 0.8
+
+
+@cache
+def shingles_of(text):
+    words = text.split()
+    size = min(3, len(words))
+    return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)} if words else set()
+
+
+def jaccard(one, two):
+    first, second = shingles_of(one), shingles_of(two)
+    return len(first & second) / max(len(first | second), 1)
+
+
+def families(count, seed):
+    """Return texts in families of four, whose members differ in some words, mixed."""
+    chance = random.Random(seed)
+    texts = []
+    for _ in range(count):
+        words = [f"w{chance.randrange(500)}" for _ in range(chance.randrange(20, 120))]
+        for member in range(4):
+            edited = list(words)
+            for _ in range(chance.randrange(0, 6) if member else 0):
+                edited[chance.randrange(len(edited))] = f"w{chance.randrange(500)}"
+            texts.append(" ".join(edited))
+    chance.shuffle(texts)
+    return texts
+
+
+TEXTS = [*families(40, 3), "", "one word", "one word", ""]
+COUNT = len(TEXTS)
+
+
+def alike(one, two):
+    return bool(TEXTS[one]) and jaccard(TEXTS[one], TEXTS[two]) >= LEAST
+
+
+@cache
+def components():
+    """Return the connected sets of two or more rows, as sets."""
+    of_each = {row: {row} for row in range(COUNT)}
+    for one in range(COUNT):
+        for two in range(one):
+            if alike(one, two) and of_each[one] is not of_each[two]:
+                joined = of_each[one] | of_each[two]
+                of_each.update(dict.fromkeys(joined, joined))
+    return [
+        set(group) for group in {frozenset(each) for each in of_each.values()} if len(group) > 1
+    ]
+
+
+def stars(order):
+    """Return the survivor of each row: the first in the order that it matches."""
+    leader = {}
+    for at, row in enumerate(order):
+        earlier = (each for each in order[:at] if leader[each] == each and alike(each, row))
+        leader[row] = next(earlier, row)
+    return leader
+
+
+SCORES = [random.Random(row).randrange(40) for row in range(COUNT)]
+ORDERS = {
+    "first": list(range(COUNT)),
+    "last": list(range(COUNT))[::-1],
+    "longest": sorted(range(COUNT), key=lambda row: -len(TEXTS[row])),
+    "max:score": sorted(range(COUNT), key=lambda row: -SCORES[row]),
+    "min:score": sorted(range(COUNT), key=lambda row: SCORES[row]),
+}
+ROWS = [{"text": text, "score": score} for text, score in zip(TEXTS, SCORES, strict=True)]
+
+
+def exact(data, **settings):
+    """Deduplicate so that no match is missed by the search."""
+    return simdb.deduplicate(data, recall=1.0, **settings)
+
+
+@pytest.mark.parametrize("keep", ORDERS)
+def test_of_each_connected_group_the_preferred_row_survives(keep):
+    order = ORDERS[keep]
+
+    found = exact(ROWS, keep=keep)
+
+    place = {row: at for at, row in enumerate(order)}
+    wanted = [sorted(group, key=place.get) for group in components()]
+    assert sorted(cluster.ids for cluster in found.groups) == sorted(wanted)
+    leader = {row: group[0] for group in wanted for row in group[1:]}
+    assert found.kept.tolist() == [row not in leader for row in range(COUNT)]
+    assert found.data == [ROWS[row] for row in range(COUNT) if row not in leader]
+    assert len(found) == len(found.data)
+    assert found.removed_ids.tolist() == sorted(leader)
+    assert found.representatives.tolist() == [leader[row] for row in sorted(leader)]
+    similar = [jaccard(TEXTS[row], TEXTS[leader[row]]) for row in sorted(leader)]
+    assert found.similarities.tolist() == pytest.approx(similar)
+
+
+@pytest.mark.parametrize("keep", ORDERS)
+def test_with_stars_every_removed_row_matches_its_survivor(keep):
+    found = exact(ROWS, keep=keep, policy="star")
+
+    leader = stars(ORDERS[keep])
+    removed = [row for row in range(COUNT) if leader[row] != row]
+    assert found.removed_ids.tolist() == removed
+    assert found.representatives.tolist() == [leader[row] for row in removed]
+    assert (found.similarities >= np.float32(LEAST)).all()
+
+
+def test_a_function_of_a_row_says_which_survives():
+    found = exact(ROWS, keep=lambda row: row["score"])
+
+    assert found.kept.tolist() == exact(ROWS, keep="max:score").kept.tolist()
+    shortest = exact(TEXTS, keep=lambda text: -len(text))
+    assert shortest.kept.tolist() == exact(ROWS, keep=lambda row: -len(row["text"])).kept.tolist()
+
+
+def test_rows_without_a_value_come_last():
+    copies = [{"text": TEXTS[0], "n": n} for n in (None, float("nan"), 3, 5, 5)]
+
+    assert simdb.deduplicate(copies, keep="max:n").kept.tolist() == [0, 0, 0, 1, 0]
+    assert simdb.deduplicate(copies, keep="min:n").kept.tolist() == [0, 0, 1, 0, 0]
+    assert simdb.deduplicate(copies[:2], keep="min:n").kept.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("sketch", [simdb.Minhash(), simdb.Simhash(dimensions=256)])
+def test_any_sketch_finds_the_same_survivors(sketch):
+    found = exact(TEXTS, sketch=sketch)
+
+    assert found.kept.tolist() == exact(TEXTS).kept.tolist()
+    options = simdb.Options(sketch=sketch)
+    assert exact(TEXTS, options=options).kept.tolist() == found.kept.tolist()
+
+
+@pytest.mark.parametrize("settings", [{}, {"verify": "estimate"}, {"policy": "star"}])
+def test_any_number_of_threads_gives_the_same_result(settings):
+    one, many = (simdb.deduplicate(TEXTS, threads=threads, **settings) for threads in (1, 5))
+
+    assert one.kept.tolist() == many.kept.tolist()
+    assert one.representatives.tolist() == many.representatives.tolist()
+    assert one.similarities.tolist() == many.similarities.tolist()
+
+
+def test_a_higher_similarity_keeps_more():
+    found = exact(TEXTS, similarity=0.95, policy="star")
+
+    removed = [row for row in range(COUNT) if not found.kept[row]]
+    assert 0 < len(removed) < np.count_nonzero(~exact(TEXTS, policy="star").kept)
+    assert all(found.similarities >= np.float32(0.95))
+
+
+def test_estimates_decide_by_distance():
+    found = simdb.deduplicate([*TEXTS[:9], TEXTS[0]], verify="estimate", distance=0)
+
+    assert found.kept.tolist() == [True] * 9 + [False]
+    assert found.verification is None
+
+
+def test_ids_name_the_rows():
+    rows = [{"id": f"row {row}", "text": TEXTS[0]} for row in range(3)]
+
+    found = simdb.deduplicate(rows, id="id", keep="last")
+
+    assert [cluster.ids for cluster in found.groups] == [["row 2", "row 1", "row 0"]]
+    assert found.removed_ids.tolist() == ["row 0", "row 1"]
+    assert found.representatives.tolist() == ["row 2", "row 2"]
+    listed = simdb.deduplicate([row["text"] for row in rows], id=[7, 8, 9])
+    assert [cluster.ids for cluster in listed.groups] == [[7, 8, 9]]
+
+
+@pytest.mark.parametrize("null", [None, float("nan"), np.float32("nan")])
+def test_nulls_are_kept_dropped_or_refused(null):
+    data = [TEXTS[0], null, TEXTS[0], null, TEXTS[1]]
+
+    kept = simdb.deduplicate(data)
+    dropped = simdb.deduplicate(data, on_null="drop")
+
+    assert kept.kept.tolist() == [True, True, False, True, True]
+    assert kept.data[1] is null
+    assert dropped.kept.tolist() == [True, False, False, False, True]
+    assert dropped.data == [TEXTS[0], TEXTS[1]]
+    assert kept.null_count == dropped.null_count == 2
+    assert kept.removed_ids.tolist() == dropped.removed_ids.tolist() == [2]
+    with pytest.raises(simdb.InputError, match=r"row 1 has no text \(2 of 5 rows"):
+        simdb.deduplicate(data, on_null="error")
+
+
+def test_progress_counts_the_rows_with_text():
+    seen = []
+
+    simdb.deduplicate([TEXTS[0], None, TEXTS[1]], progress=seen.append)
+
+    assert seen == [2]
+
+
+@pytest.mark.parametrize("data", [[], (), iter([]), [None, None], ["", ""]])
+def test_data_without_texts_is_kept(data):
+    found = simdb.deduplicate(data)
+
+    assert found.kept.all()
+    assert len(found.groups) == len(found.removed_ids) == len(found.removed) == 0
+
+
+def test_removed_rows_are_a_table():
+    pytest.importorskip("pyarrow")
+    found = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]])
+
+    row = {"id": 2, "representative": 0, "similarity": 1.0}
+    assert found.removed.to_pylist() == [row]
+    mixed = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]], id=["a", "b", 3])
+    assert mixed.removed.to_pylist() == [{**row, "id": "3", "representative": "a"}]
+
+
+def test_without_pyarrow_removed_rows_are_columns(monkeypatch):
+    found = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0]])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    removed = found.removed
+
+    assert {name: values.tolist() for name, values in removed.items()} == {
+        "id": [2], "representative": [0], "similarity": [1.0]
+    }  # fmt: skip
+
+
+def test_the_repr_has_two_lines_with_counts():
+    found = simdb.deduplicate([TEXTS[0], TEXTS[1], TEXTS[0], None], on_null="drop")
+
+    assert repr(found) == (
+        "<simdb.Deduplicated: 2 of 4 rows kept, 1 removed in 1 group\n"
+        " 1 without text dropped; Jaccard similarity of at least 0.8, 0 pairs decided by their"
+        " texts>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"keep": "best"}, "keep must be 'first'"),
+        ({"keep": "max:"}, "keep must be 'first'"),
+        ({"keep": 3}, "keep must be 'first'"),
+        ({"keep": "max:score"}, "no field 'score', because data is a list of texts"),
+        ({"id": "name"}, "no field 'name', because data is a list of texts"),
+        ({"verify": "maybe"}, "verify must be one of"),
+        ({"policy": "strar"}, "policy must be one of"),
+        ({"on_null": "skip"}, "on_null must be one of 'drop', 'keep', 'error'"),
+        ({"text": 3}, "text must be the name"),
+        ({"distance": 3}, "verify='estimate'"),
+        ({"sketch": simdb.Simhash.moz()}, "verify='estimate'"),
+        ({"sketch": "simhash"}, "sketch must be a simdb.TextSketch"),
+        ({"options": simdb.Simhash()}, "options must be a simdb.Options"),
+        ({"sketch": simdb.Simhash(), "options": simdb.Options()}, "not both"),
+        ({"threads": 0}, "threads must be"),
+        ({"progress": 3}, "progress must be"),
+        ({"similarity": 3}, "similarity must be"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(settings, message):
+    with pytest.raises(simdb.OptionError, match=message):
+        simdb.deduplicate(TEXTS[:3], **settings)
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "message"),
+    [
+        ("a text", {}, "data must be texts or rows"),
+        ({"a": "a text"}, {}, "data must be texts or rows"),
+        (3, {}, "data must be texts or rows"),
+        (None, {}, "data must be texts or rows"),
+        ([["a"], ["b"]], {}, r"row 0 has \['a'\] \(list\)"),
+        (["a text", 3.5], {}, r"row 1 has 3.5 \(float\)"),
+        ([{"text": "a"}, "a text"], {}, "row 1 is str, but other rows are dicts"),
+        (["a text", "b"], {"id": [1]}, "there are 2 rows but 1 ids"),
+        ([None, "a text", "a \ud800 b"], {}, "row 2 of data"),
+        ([b"a", b"\xff"], {"keep": "last"}, "row 1 of data"),
+        ([{"text": "a", "n": 1}, {"text": "b", "n": "x"}], {"keep": "min:n"}, "cannot be ordered"),
+    ],
+)
+def test_data_that_cannot_be_read_is_named(data, settings, message):
+    with pytest.raises(simdb.InputError, match=message):
+        simdb.deduplicate(data, **settings)
+
+
+def test_an_unknown_field_is_named_with_the_known_ones():
+    with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'text', "):
+        simdb.deduplicate(ROWS, text="body")

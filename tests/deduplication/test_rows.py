@@ -1,0 +1,244 @@
+"""Every kind of data gives survivors of its kind, the same rows for all kinds."""
+
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simdb
+
+RECIPES = Path(__file__).parents[2] / "docs" / "RECIPES.md"
+CHANCE = random.Random(5)
+BASES = [" ".join(f"w{CHANCE.randrange(300)}" for _ in range(40)) for _ in range(6)]
+TEXTS = [f"{CHANCE.choice(BASES)} {row}" for row in range(40)]
+TEXTS[7] = TEXTS[23] = None
+TEXTS[9] = f"{BASES[0]} gr\u00f6\u00dfer \u732b"
+NUMBERS = [CHANCE.randrange(50) for _ in TEXTS]
+NAMES = [f"row {row}" for row in range(len(TEXTS))]
+COLUMNS = {"name": NAMES, "text": TEXTS, "number": NUMBERS}
+RECORDS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+RULES = ["first", "last", "longest", "max:number", "min:number"]
+
+
+def arrow_table():
+    return pytest.importorskip("pyarrow").table(COLUMNS)
+
+
+def chunked_table():
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table(COLUMNS)
+    return arrow.concat_tables([table.slice(0, 13), table.slice(13, 0), table.slice(13)])
+
+
+def record_batch():
+    return pytest.importorskip("pyarrow").record_batch(COLUMNS)
+
+
+def pandas_frame():
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(COLUMNS, index=[f"label {row}" for row in range(len(TEXTS))])
+
+
+def pandas_objects():
+    frame = pandas_frame()
+    return frame.assign(text=np.array([t or float("nan") for t in TEXTS], object))
+
+
+def pandas_missing():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas_frame()
+    return frame.assign(text=np.array([t or pandas.NA for t in TEXTS], object))
+
+
+def pandas_categories():
+    return pandas_frame().astype({"text": "category"})
+
+
+def polars_frame():
+    return pytest.importorskip("polars").DataFrame(COLUMNS)
+
+
+def dataset():
+    datasets = pytest.importorskip("datasets")
+    return datasets.Dataset.from_dict(COLUMNS)
+
+
+def selected_dataset():
+    places = np.argsort(NAMES, kind="stable")
+    inverse = np.argsort(places)
+    whole = dataset()
+    return whole.select(places).select(inverse)
+
+
+TABLES = [
+    arrow_table, chunked_table, record_batch, pandas_frame, pandas_objects, pandas_missing,
+    pandas_categories, polars_frame, dataset, selected_dataset,
+]  # fmt: skip
+
+
+def named(data):
+    """Return the names of the rows of any table."""
+    column = data["name"]
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+@pytest.mark.parametrize("make", TABLES)
+@pytest.mark.parametrize("keep", RULES)
+def test_every_table_keeps_the_same_rows(make, keep):
+    data = make()
+    wanted = simdb.deduplicate(RECORDS, id="name", keep=keep)
+
+    found = simdb.deduplicate(data, id="name", keep=keep)
+
+    assert type(found.data) is type(data)
+    assert named(found.data) == [row["name"] for row in wanted.data]
+    assert found.kept.tolist() == wanted.kept.tolist()
+    assert found.removed_ids.tolist() == wanted.removed_ids.tolist()
+    assert found.representatives.tolist() == wanted.representatives.tolist()
+    assert found.null_count == 2
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_a_function_sees_the_rows_of_every_table(make):
+    found = simdb.deduplicate(make(), keep=lambda row: row["number"])
+
+    assert found.kept.tolist() == simdb.deduplicate(RECORDS, keep="max:number").kept.tolist()
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_every_table_goes_into_a_database_and_is_seen_again(make, tmp_path):
+    wanted = simdb.deduplicate(RECORDS, id="name", db=tmp_path / "wanted", on_null="drop")
+    found = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
+
+    again = simdb.deduplicate(make(), id="name", db=tmp_path / "found", on_null="drop")
+
+    assert found.kept.tolist() == wanted.kept.tolist()
+    assert not again.kept.any()
+    assert len(again.data) == 0
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_an_unknown_column_is_named(make):
+    data = make()
+    with pytest.raises(simdb.OptionError, match="no field 'body' in data; its fields are 'name'"):
+        simdb.deduplicate(data, text="body")
+
+
+def listed(data):
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(data, method):
+            return list(getattr(data, method)())
+    return list(data)
+
+
+SERIES = {
+    "list": list,
+    "tuple": tuple,
+    "objects of numpy": lambda texts: np.array(texts, object),
+    "Arrow": lambda texts: pytest.importorskip("pyarrow").array(texts),
+    "Arrow in chunks": lambda texts: pytest.importorskip("pyarrow").chunked_array(
+        [texts[:5], texts[5:]]
+    ),
+    "Arrow views": lambda texts: pytest.importorskip("pyarrow").array(texts).cast("string_view"),
+    "pandas": lambda texts: pytest.importorskip("pandas").Series(texts, index=range(90, 130)),
+    "polars": lambda texts: pytest.importorskip("polars").Series("t", texts),
+}
+
+
+@pytest.mark.parametrize("kind", SERIES)
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_texts_without_fields_stay_what_they_are(kind, keep):
+    data = SERIES[kind](TEXTS)
+    wanted = simdb.deduplicate(RECORDS, keep=keep, on_null="drop")
+
+    found = simdb.deduplicate(data, keep=keep, on_null="drop")
+
+    assert type(found.data) is type(data)
+    assert listed(found.data) == [row["text"] for row in wanted.data]
+
+
+def test_strings_of_numpy_and_generators_are_texts():
+    texts = [text for text in TEXTS if text]
+    wanted = simdb.deduplicate(texts)
+
+    assert simdb.deduplicate(np.array(texts)).data.tolist() == wanted.data
+    assert simdb.deduplicate(iter(texts)).data == wanted.data
+    assert simdb.deduplicate(iter(RECORDS), on_null="drop").data == [
+        row for row in RECORDS if row["text"] in wanted.data
+    ]
+    encoded = simdb.deduplicate([text.encode() for text in texts])
+    assert encoded.kept.tolist() == wanted.kept.tolist()
+
+
+def test_a_field_that_some_dicts_lack_is_null():
+    found = simdb.deduplicate([{"text": TEXTS[0]}, {"id": 1}, {"text": TEXTS[0], "id": 2}])
+
+    assert found.data == [{"text": TEXTS[0]}, {"id": 1}]
+    assert found.null_count == 1
+
+
+def test_pandas_keeps_the_labels_of_the_index():
+    found = simdb.deduplicate(pandas_frame())
+
+    assert found.data.index.tolist() == [f"label {row}" for row in np.flatnonzero(found.kept)]
+
+
+def test_the_recipe_gives_what_it_says(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    recipe = RECIPES.read_text(encoding="utf-8").partition("## DataFrames")[2].partition("\n## ")[0]
+    names = {}
+
+    exec("\n".join(re.findall("```python\n(.*?)```", recipe, re.DOTALL)), names)
+
+    result = names["result"]
+    assert result.data["url"].tolist() == ["b.org/1", "c.org/9"]
+    assert result.kept.tolist() == [False, True, True]
+    assert result.groups[0].ids == ["b.org/1", "a.org/1"]
+    assert result.similarities.tolist() == pytest.approx([0.89], abs=0.005)
+    assert len(names["new"]) == 0
+    assert {match.id for match in names["matches"]} == {"a.org/1", "b.org/1"}
+
+
+def test_what_is_not_read_yet_is_refused_with_the_remedy():
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+
+    with pytest.raises(simdb.InputError, match=r"polars.LazyFrame; call .collect\(\) first"):
+        simdb.deduplicate(polars.DataFrame(COLUMNS).lazy())
+    with pytest.raises(simdb.InputError, match=r"RecordBatchReader; call .read_all\(\) first"):
+        simdb.deduplicate(arrow.table(COLUMNS).to_reader())
+
+
+def test_two_columns_of_one_name_are_refused():
+    frame = pandas_frame()
+    frame.columns = ["text", "text", "number"]
+
+    with pytest.raises(simdb.OptionError, match="several columns"):
+        simdb.deduplicate(frame)
+
+
+def test_a_column_of_numbers_is_refused_by_its_first_row():
+    with pytest.raises(simdb.InputError, match=r"row 0 has \d+ \(int\)"):
+        simdb.deduplicate(arrow_table(), text="number")
+
+
+def test_arrays_of_two_dimensions_are_refused():
+    with pytest.raises(simdb.InputError, match="shape"):
+        simdb.deduplicate(np.array([["a", "b"]]))
+
+
+def test_a_list_loads_none_of_the_packages():
+    code = (
+        "import simdb, sys; simdb.deduplicate(['a b c', 'a b c', 'd e f']);"
+        "print({'pandas', 'polars', 'pyarrow', 'datasets'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "set()"
