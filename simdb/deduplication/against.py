@@ -1,11 +1,12 @@
 """Against: keeps the rows that a database has nothing like yet, and stores them in it.
 
 Rows are claimed one after the other, so a row is also compared with those that were kept before it.
-A row with the id of a stored document was seen before, and needs no search: a call that is made
-again gives the same groups, and stores nothing.
+A row with the id of a stored document was seen before, and needs no search.  Its text is that of
+the document, so it also decides about the other rows: if a call is made again, its texts decide as
+they did the first time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,16 +50,33 @@ class Claims:
         self._ids = ids
         self._question = question
         self._stored: list[int] = []  # the rows stored by now, in the order of their ordinals
-        self._known = ByOrdinal(self._texts_of, transaction.next_ordinal)
+        self._seen: dict[Id, int] = {}  # the rows stored by earlier calls
+        self._known = ByOrdinal(self._texts_of, transaction.next_ordinal, self._seen_texts)
         self.matched: dict[int, tuple[Id, float]] = {}  # by row
         self.verification: Verification | None = None
 
+    def see(self, rows: I64) -> I64:
+        """Note which rows are stored already, and return the others.
+
+        Raises ExistsError if the database holds another text with the id of a row.
+        """
+        is_stored, stored_bits = self._transaction.bits_many(self._ids_of(rows))
+        seen = rows[is_stored]
+        other = np.flatnonzero(self._bits(seen) != stored_bits[is_stored])
+        if len(other):
+            row = int(seen[other[0]])
+            raise ExistsError(
+                f"row {row} has the id {self._ids[row]!r}, with which the database holds"
+                " another text; give ids that stay with their texts, or leave out id="
+            )
+        for row in seen.tolist():
+            self._seen[self._ids[row]] = row
+            self.matched[row] = (self._ids[row], 1.0)
+        return rows[~is_stored]
+
     def claim(self, rows: I64) -> None:
         """Store the rows that match nothing, and note what each of the others matches."""
-        is_seen = self._seen(rows)
-        for row in rows[is_seen].tolist():
-            self.matched[row] = (self._ids[row], 1.0)
-        rows, question = rows[~is_seen], self._question
+        question = self._question
         try:
             matches = self._transaction.add_many_if_new(
                 self._ids_of(rows), self._texts.at(rows),
@@ -74,29 +92,47 @@ class Claims:
         self.matched.update(zip(rows[is_match].tolist(), found, strict=True))
         self._count(matches.verification)
 
-    def _seen(self, rows: I64) -> npt.NDArray[np.bool_]:
-        """Return which rows are stored already; ExistsError if another text has the id of one."""
-        is_stored, stored_bits = self._transaction.bits_many(self._ids_of(rows))
-        seen = rows[is_stored]
-        if len(seen):
-            own = sketch_all(
-                self._sketcher, self._texts.at(seen), len(seen), errors=self._question.errors,
-                threads=self._question.threads, progress=None,
-            )  # fmt: skip
-            other = np.flatnonzero(own.bits != stored_bits[is_stored])
-            if len(other):
-                row = int(seen[other[0]])
-                raise ExistsError(
-                    f"row {row} has the id {self._ids[row]!r}, with which the database holds"
-                    " another text; give ids that stay with their texts, or leave out id="
-                )
-        return is_stored
+    def repeat(self, rows: I64, firsts: I64) -> None:
+        """Note what rows match whose ids other rows have, the `firsts`, which were claimed.
+
+        Raises InputError if the texts of two such rows differ.
+        """
+        other = np.flatnonzero(self._bits(rows) != self._bits(firsts))
+        if len(other):
+            pair = sorted((int(rows[other[0]]), int(firsts[other[0]])))
+            raise InputError(
+                f"the rows {pair[0]} and {pair[1]} have the id {self._ids[pair[0]]!r} but different"
+                " texts; the database needs an id for each text: make them distinct, or leave out"
+                " id="
+            )
+        for row, first in zip(rows.tolist(), firsts.tolist(), strict=True):
+            self.matched[row] = self.matched.get(first, (self._ids[row], 1.0))
+
+    def _bits(self, rows: I64) -> npt.NDArray[np.uint64]:
+        """Return the bits of the sketches of rows: uint64[n]."""
+        if not len(rows):
+            return np.empty(0, np.uint64)
+        question = self._question
+        try:
+            bits: npt.NDArray[np.uint64] = sketch_all(
+                self._sketcher, self._texts.at(rows), len(rows), errors=question.errors,
+                threads=question.threads, progress=None,
+            ).bits  # fmt: skip
+        except InputError as error:
+            question.refuse(error, self._sketcher, self._texts, rows)
+        return bits
 
     def _ids_of(self, rows: I64) -> list[Id]:
         return [self._ids[row] for row in rows.tolist()]
 
     def _texts_of(self, places: npt.NDArray[np.uint32]) -> Any:
         return self._texts.at(np.array(self._stored, np.int64)[places])
+
+    def _seen_texts(self, ids: list[Id]) -> list[Any]:
+        """Return the texts of documents of earlier calls, None if no row has the id."""
+        rows = [self._seen.get(id, -1) for id in ids]
+        found = iter(self._texts.at(np.array([row for row in rows if row >= 0], np.int64)))
+        return [next(found) if row >= 0 else None for row in rows]
 
     def _count(self, verification: Verification | None) -> None:
         """Add what texts have decided in one step."""
@@ -115,39 +151,53 @@ def find_new(
 
     `order`: the rows to compare, those to be preferred first.
     """
-    _check_ids(ids, order)
+    order, repeats, firsts = _repeats(ids, order)
     with held.write() as transaction:
         claims = Claims(transaction, held.sketcher, texts, ids, question)
-        for start in range(0, len(order), CLAIMED_ROWS):
-            some = order[start : start + CLAIMED_ROWS]
+        new = np.concatenate([order[:0], *(claims.see(some) for some in _portions(order))])
+        done = len(order) - len(new) + len(repeats)
+        if done:
+            question.report(done)
+        for some in _portions(new):
             claims.claim(some)
-            question.report(start + len(some))
+            done += len(some)
+            question.report(done)
+        claims.repeat(repeats, firsts)
     removed = np.array(sorted(claims.matched), np.int64)
     found = [claims.matched[row] for row in removed.tolist()]
     similarities = np.array([each for _, each in found], np.float32)
-    groups = _grouped(ids, claims)
+    groups = _grouped(ids, claims, set(repeats.tolist()))
     return Found(removed, [id for id, _ in found], similarities, groups)
 
 
-def _grouped(ids: Sequence[Id], claims: Claims) -> Clusters:
-    """Return what was matched with the rows that matched it, in the order of the rows."""
+def _portions(rows: I64) -> Iterator[I64]:
+    for start in range(0, len(rows), CLAIMED_ROWS):
+        yield rows[start : start + CLAIMED_ROWS]
+
+
+def _grouped(ids: Sequence[Id], claims: Claims, repeats: set[int]) -> Clusters:
+    """Return what was matched with the rows that matched it, in the order of the rows.
+
+    Rows whose id another row has are left out.
+    """
     members: dict[Id, list[Id]] = {}
     for row in sorted(claims.matched):
         representative, _ = claims.matched[row]
-        if ids[row] != representative:
+        if ids[row] != representative and row not in repeats:
             members.setdefault(representative, [representative]).append(ids[row])
     every = [id for group in members.values() for id in group]
     offsets = offsets_of([len(group) for group in members.values()])
     return Clusters(offsets, object_array(every), claims.verification)
 
 
-def _check_ids(ids: Sequence[Id], order: I64) -> None:
-    """Raise InputError if two of the rows have one id."""
+def _repeats(ids: Sequence[Id], order: I64) -> tuple[I64, I64, I64]:
+    """Return the first row with each id, the other rows, and the first row for each of those."""
     first: dict[Id, int] = {}
-    for row in np.sort(order).tolist():
-        earlier = first.setdefault(ids[row], row)
-        if earlier != row:
-            raise InputError(
-                f"the rows {earlier} and {row} have the id {ids[row]!r}; the database needs an id"
-                " for each row: make them distinct, or leave out id="
-            )
+    try:
+        firsts = np.fromiter(
+            (first.setdefault(ids[row], row) for row in order.tolist()), np.int64, len(order)
+        )
+    except TypeError as error:
+        raise InputError(f"ids must be str, bytes or int: {error}") from error
+    is_first = firsts == order
+    return order[is_first], order[~is_first], firsts[~is_first]

@@ -66,10 +66,10 @@ def deduplicate(
     `db`: a `Database`, or the path of one, created if missing.  A row is then removed if it matches
     a document stored in it or a row kept before, whatever `policy` says, or has the id and sketch
     of a stored one; all others are stored, or, after an error, none.  Estimates decide about
-    documents of earlier calls.  Without `id`, the ids are made from the texts.
+    stored documents that are not among the rows.  Without `id`, the ids are made from the texts.
 
     `on_null`: rows without a text (None, NaN) are kept by "keep", removed by "drop", refused by
-    "error".  `progress(done)` is called with the number of rows stored.  `errors`: see
+    "error".  `progress(done)` is called with the number of rows read so far.  `errors`: see
     `Database.query`; `threads`: see `Database.insert_many`.  Raises OptionError for arguments that
     do not fit, InputError for other data, ExistsError if an id in `db` stands for another text.
     """

@@ -99,6 +99,43 @@ def test_the_same_rows_again_were_all_seen_before(tmp_path):
         assert len(db) == len(first) - 1
 
 
+@pytest.mark.parametrize(
+    "sketch", [simdb.Simhash(), simdb.Minhash(), simdb.Simhash(dimensions=256)]
+)
+@pytest.mark.parametrize("id", ["id", None])
+def test_texts_decide_again_as_they_did_the_first_time(tmp_path, sketch, id):
+    """Estimates alone would keep some of the rows that were removed by their texts."""
+    rows = [row for part in parts(20, 5) for row in part]
+    data = {"id": id, "db": tmp_path / "seen.simdb", "recall": 1.0}
+    first = simdb.deduplicate(rows, sketch=sketch, **data)
+
+    again = simdb.deduplicate(rows, **data)
+    reverse = simdb.deduplicate(rows[::-1], **data)
+
+    assert len(first) > 25
+    assert again.data == reverse.data == []
+    assert again.verification.unknown == reverse.verification.unknown == 0
+
+
+def test_rows_with_one_id_and_one_text_are_one_document(tmp_path):
+    texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
+    data = [texts[0], texts[1], f"{texts[0]} end", texts[0], f"{texts[0]} end", texts[1]]
+    seen = []
+
+    found = simdb.deduplicate(
+        data, id=["a", "b", "c", "a", "c", "b"], db=tmp_path / "seen.simdb", progress=seen.append
+    )
+
+    assert found.kept.tolist() == [True, True, False, False, False, False]
+    assert found.removed_ids.tolist() == ["c", "a", "c", "b"]
+    assert found.representatives.tolist() == ["a", "a", "a", "b"]
+    assert found.similarities.tolist() == pytest.approx([28 / 29, 1, 28 / 29, 1])
+    assert [cluster.ids for cluster in found.groups] == [["a", "c"]]
+    assert seen == [3, 6]
+    last = simdb.deduplicate(data, id=[*"abcacb"], db=simdb.open(None), keep="last")
+    assert last.kept.tolist() == [False, False, False, False, True, True]
+
+
 def test_a_stored_document_stands_for_the_rows_that_match_it(tmp_path):
     text = " ".join(f"w{at}" for at in range(60))
     with simdb.open(tmp_path / "seen.simdb") as db:
@@ -118,8 +155,10 @@ def test_ids_that_cannot_be_stored_are_refused_and_nothing_is_stored(tmp_path):
     texts = [" ".join(f"w{row}{at}" for at in range(30)) for row in range(3)]
     with simdb.open(tmp_path / "seen.simdb") as db:
         db.insert("a", texts[0])
-        with pytest.raises(simdb.InputError, match="the rows 0 and 2 have the id 'x'"):
+        with pytest.raises(simdb.InputError, match="the rows 0 and 2 have the id 'x' but diff"):
             simdb.deduplicate(texts, id=["x", "y", "x"], db=db)
+        with pytest.raises(simdb.InputError, match="ids must be str, bytes or int"):
+            simdb.deduplicate(texts, id=["x", "y", ["z"]], db=db)
         with pytest.raises(simdb.ExistsError, match="row 2 has the id 'a'"):
             simdb.deduplicate(texts, id=["x", "y", "a"], db=db)
         with pytest.raises(simdb.InputError):
