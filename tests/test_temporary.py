@@ -135,6 +135,46 @@ def test_a_forked_child_leaves_it_to_its_parent(place):
         assert list(db) == ["a"]
 
 
+MADE = (
+    "import sys, time, simdb; from simdb.storage.files import temporary;"
+    "temporary._place = lambda: sys.argv[1]; db = simdb.open(None); print(db.path, flush=True);"
+    "time.sleep(60)"
+)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_one(place, monkeypatch):
+    monkeypatch.setattr(temporary, "ABANDONED_SECONDS", 0)
+    killed, living = (
+        subprocess.Popen([sys.executable, "-c", MADE, place], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    )
+    left, kept = (child.stdout.readline().strip() for child in (killed, living))
+    killed.kill()
+    killed.wait()
+    with simdb.open(place / "simdb-temporary-of-mine" / "pages.simdb") as other:
+        other.insert("a", "a text")
+    assert os.path.exists(left)
+
+    with simdb.open(None) as db:
+        assert not os.path.exists(os.path.dirname(left))
+        assert os.path.exists(kept)
+        assert os.path.exists(other.path)
+        assert os.path.exists(db.path)
+    living.kill()
+    living.communicate()
+    killed.stdout.close()
+
+
+def test_a_young_folder_without_an_owner_stays(place):
+    """Its owner may be about to take the locks."""
+    folder = temporary.TemporaryFolder()
+    os.mkdir(folder.database)
+    open(os.path.join(folder.database, "presence.lock"), "w").close()
+
+    with simdb.open(None):
+        assert os.path.exists(folder.database)
+
+
 def test_it_lies_in_memory_only_if_there_is_room(monkeypatch, tmp_path):
     monkeypatch.setattr(temporary, "MEMORY_FOLDER", str(tmp_path))
     monkeypatch.setattr(temporary, "MEMORY_LEAST_BYTES", 1)

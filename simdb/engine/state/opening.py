@@ -20,7 +20,6 @@ from simdb.storage.files.temporary import TemporaryFolder
 from simdb.stored_options import check_same
 
 MODES = ("r", "w", "c", "x")
-TEMPORARY_NAME = "temporary.simdb"
 
 
 def open_store(
@@ -101,7 +100,7 @@ def open_temporary(
     folder = TemporaryFolder()
     try:
         store = open_store(
-            os.path.join(folder.path, TEMPORARY_NAME), "x", options, durability="none",
+            folder.database, "x", options, durability="none",
             map_size=map_size, timeout=timeout, allow=allow,
         )  # fmt: skip
     except BaseException:

@@ -3,10 +3,14 @@
 import os
 import shutil
 import tempfile
+import time
 import weakref
+from glob import escape, glob
 
-from simdb.errors import ReadOnlyError
+from simdb.errors import FormatError, ReadOnlyError
+from simdb.storage.files.locks import FileLock
 from simdb.storage.files.memory import memory_bytes
+from simdb.storage.files.names import PRESENCE_LOCK
 
 # The folder of Linux whose files are in memory, and the room that it must have: small ones, as
 # containers have, would be full soon.
@@ -14,24 +18,34 @@ MEMORY_FOLDER = "/dev/shm"
 ROOM_BYTES = 1 << 30
 # The database should take only a part of what this process may use.
 MEMORY_LEAST_BYTES = 4 * ROOM_BYTES
+PREFIX = "simdb-temporary-"
+DATABASE = "temporary.simdb"
+# A folder of this age has its locks, so that its owner is known to live or not.
+ABANDONED_SECONDS = 60
 
 
 class TemporaryFolder:
     """A new folder, in memory where the system has room for it there.
 
     It is removed by `remove`, when nothing refers to the object any more, and at the end of the
-    process that made it; a forked child leaves it to its parent.
+    process that made it; a forked child leaves it to its parent.  The folder of a process that was
+    killed is removed when the next one is made.
+
+    `database`: the path for the database in it.
     """
 
     def __init__(self) -> None:
         """Make the folder; ReadOnlyError if none can be made."""
         try:
-            self.path = tempfile.mkdtemp(prefix="simdb-", dir=_place())
+            place = _place() or tempfile.gettempdir()
+            _remove_abandoned(place)
+            self.path = tempfile.mkdtemp(prefix=PREFIX, dir=place)
         except OSError as error:
             raise ReadOnlyError(
                 f"no temporary folder can be made: {error}; set TMPDIR to a folder that can be"
                 " written, or give simdb.open a path"
             ) from error
+        self.database = os.path.join(self.path, DATABASE)
         self._removal = weakref.finalize(self, _remove, self.path, os.getpid())
 
     def remove(self) -> None:
@@ -51,3 +65,16 @@ def _place() -> str | None:
 def _remove(path: str, process: int) -> None:
     if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_abandoned(place: str) -> None:
+    """Remove the folders of processes of this user that were killed: nobody holds their locks."""
+    for path in glob(os.path.join(escape(place), f"{PREFIX}*", DATABASE, PRESENCE_LOCK)):
+        folder = os.path.dirname(os.path.dirname(path))
+        try:
+            state = os.lstat(folder)
+            is_old = time.time() - state.st_mtime >= ABANDONED_SECONDS
+            if is_old and state.st_uid == os.getuid() and FileLock(path, is_made=False).try_take():
+                shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, FormatError):
+            continue
