@@ -73,6 +73,8 @@ def rows_of(data: Any) -> Rows:
         return Values(data)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise InputError(f"{REMEDY}; got {type(data).__name__} {shown(data)}")
+    if hasattr(data, "columns"):  # iterating would give the names of the columns
+        raise InputError(f"{REMEDY}; convert the {_class_of(data)} to one of these")
     values = data if isinstance(data, list | tuple) else list(data)
     if any(isinstance(each, Mapping) for each in values):
         return Records(values)
@@ -287,6 +289,10 @@ class HubDataset:
 def _is_of(data: Any, module: str, name: str) -> bool:
     """Tell whether `data` is of a class of a package that the program has loaded."""
     return isinstance(data, getattr(sys.modules.get(module), name, ()))
+
+
+def _class_of(data: Any) -> str:
+    return f"{type(data).__module__.partition('.')[0]}.{type(data).__qualname__}"
 
 
 def _text_values(values: Any) -> TextColumn | Sequence[Any]:

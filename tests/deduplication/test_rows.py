@@ -216,6 +216,20 @@ def test_what_is_not_read_yet_is_refused_with_the_remedy():
         simdb.deduplicate(arrow.table(COLUMNS).to_reader())
 
 
+class OtherFrame:
+    """A frame of another library, which iterates over the names of its columns."""
+
+    columns = ("text",)
+
+    def __iter__(self):
+        return iter(self.columns)
+
+
+def test_frames_of_other_libraries_are_refused():
+    with pytest.raises(simdb.InputError, match=r"convert the \w+.OtherFrame to one of these"):
+        simdb.deduplicate(OtherFrame())
+
+
 def test_two_columns_of_one_name_are_refused():
     frame = pandas_frame()
     frame.columns = ["text", "text", "number"]
