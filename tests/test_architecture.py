@@ -34,6 +34,7 @@ FLOORS = [
     ["functions", "database"],
     ["sharding"],
     ["deduplication"],
+    ["integrations"],
     ["compat"],
     ["report"],
     ["cli.output"],
@@ -116,6 +117,7 @@ FOLDERS = {
     "deduplication": [
         "texts", "rows", "keeping", "result", "question", "within", "against", "deduplicate",
     ],
+    "integrations": ["frames", "pandas", "polars", "huggingface"],
     "compat": [
         "decimal_lines", "simhash", "programs", "minwise", "lean_minhash", "weighted_minhash",
         "packing", "band_choice", "containment_choice", "storage_choice", "row_form", "row_keys",
@@ -144,6 +146,9 @@ DOORS = {
     "pyspark": ["spark"],
     "jinja2": ["report"],
     "matplotlib": ["report"],
+    "pandas": ["integrations"],
+    "polars": ["integrations"],
+    "datasets": ["integrations"],
 }
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")

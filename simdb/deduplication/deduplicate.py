@@ -52,8 +52,8 @@ def deduplicate(
     """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
 
     `data`: a list of texts, a DataFrame or Series of pandas or polars, a table or array of Arrow, a
-    `datasets.Dataset`, or an iterable of dicts.  `text`, `id`: the fields with the texts and the
-    ids; `id` can be a list of ids, and without it positions are the ids.
+    `Dataset` or `DatasetDict` of datasets, or an iterable of dicts.  `text`, `id`: the fields with
+    the texts and the ids; `id` can be a list of ids, and without it positions are the ids.
 
     Rows are alike if the exact Jaccard similarity of their shingles is at least `similarity`, 0.8
     if not given.  verify="estimate" lets sketches decide, by `similarity` or `distance`.  A text

@@ -8,6 +8,7 @@ the chosen rows as data of the same kind.
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,19 +18,18 @@ from simdb.arrow import load_arrow
 from simdb.arrow_texts import text_column
 from simdb.checks import shown
 from simdb.errors import InputError, OptionError
-from simdb.text_column import TextColumn
+from simdb.text_column import TextColumn, joined
 
 Bools = npt.NDArray[np.bool_]
 
 REMEDY = (
     "data must be texts or rows: a list of str, a DataFrame or Series of pandas or polars, an Arrow"
-    " table or array, a datasets.Dataset, or an iterable of dicts"
+    " table or array, a Dataset or DatasetDict of datasets, or an iterable of dicts"
 )
 # What is no table yet, and how it becomes one.
 NOT_READ = {
     ("polars", "LazyFrame"): "call .collect() first",
     ("pyarrow", "RecordBatchReader"): "call .read_all() first",
-    ("datasets", "DatasetDict"): "give one of its splits, such as data['train']",
     ("datasets", "IterableDataset"): "give iter(data), whose survivors are a list of dicts",
     ("datasets", "IterableDatasetDict"): "give iter() of one of its splits",
 }
@@ -67,6 +67,8 @@ def rows_of(data: Any) -> Rows:
         return ArrowTable(data)
     if _is_of(data, "datasets", "Dataset"):
         return HubDataset(data)
+    if _is_of(data, "datasets", "DatasetDict"):
+        return HubSplits(data, {name: HubDataset(split) for name, split in data.items()})
     is_series = _is_of(data, "pandas", "Series") or _is_of(data, "polars", "Series")
     is_array = _is_of(data, "pyarrow", "Array") or _is_of(data, "pyarrow", "ChunkedArray")
     if is_series or is_array or isinstance(data, np.ndarray):
@@ -286,6 +288,37 @@ class HubDataset:
         return self.data.with_format("arrow", columns=[name])[:].column(name)
 
 
+@dataclass(frozen=True, slots=True)
+class HubSplits:
+    """A DatasetDict of the package datasets: the rows of its splits, one after the other."""
+
+    data: Any
+    splits: Mapping[str, HubDataset]
+
+    def __len__(self) -> int:
+        """Count the rows of all splits."""
+        return sum(map(len, self.splits.values()))
+
+    def texts(self, name: str) -> TextColumn | Sequence[Any]:
+        """Return the texts in the column `name` of all splits."""
+        return _joined([split.texts(name) for split in self.splits.values()])
+
+    def column(self, name: str) -> list[Any]:
+        """Return the column `name` of all splits."""
+        return [value for split in self.splits.values() for value in split.column(name)]
+
+    def records(self) -> Iterator[Any]:
+        """Yield each row as a dict."""
+        return chain.from_iterable(split.records() for split in self.splits.values())
+
+    def chosen(self, is_chosen: Bools) -> Any:
+        """Return some rows, in the splits that they came from."""
+        stops = np.cumsum([len(split) for split in self.splits.values()], dtype=np.int64)
+        parts = np.split(is_chosen, stops)[:-1]
+        pairs = zip(self.splits.items(), parts, strict=True)
+        return type(self.data)({name: split.chosen(part) for (name, split), part in pairs})
+
+
 def _is_of(data: Any, module: str, name: str) -> bool:
     """Tell whether `data` is of a class of a package that the program has loaded."""
     return isinstance(data, getattr(sys.modules.get(module), name, ()))
@@ -300,6 +333,14 @@ def _text_values(values: Any) -> TextColumn | Sequence[Any]:
     # Python objects in a Series are texts already; Arrow would copy them.
     column = None if str(getattr(values, "dtype", "")) == "object" else text_column(values)
     return _listed(values) if column is None else column
+
+
+def _joined(parts: list[TextColumn | Sequence[Any]]) -> TextColumn | Sequence[Any]:
+    """Return the texts of several columns as one."""
+    columns = [part for part in parts if isinstance(part, TextColumn)]
+    if columns and len(columns) == len(parts) and len({each.is_binary for each in columns}) == 1:
+        return joined(columns)
+    return [text for part in parts for text in part]
 
 
 def _listed(values: Any) -> Sequence[Any]:

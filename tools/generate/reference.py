@@ -37,6 +37,8 @@ BUILT_IN = ("Iterable", "Iterator", "Sequence", "list")
 # Modules that users import by name.
 MODULES = [
     "simdb.choices",
+    "simdb.integrations.frames",
+    "simdb.integrations.huggingface",
     "simdb.compat.simhash",
     "simdb.compat.datasketch",
     "simdb.compat.minwise",

@@ -1,0 +1,1 @@
+"""Integrations: simdb inside other libraries; a program imports the module for its library."""
