@@ -51,6 +51,10 @@ class Question:
         if self.progress is not None:
             self.progress(count)
 
+    def reporter(self, start: int) -> Callable[[int], None]:
+        """Return a function that reports rows which are counted from `start` on."""
+        return lambda count: self.report(start + count)
+
     def refuse(self, error: InputError, sketcher: AnySketcher, texts: Texts, rows: I64) -> NoReturn:
         """Raise `error`, which one of some `rows` has caused, with the position of that row."""
         for row in rows:

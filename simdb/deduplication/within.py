@@ -34,11 +34,11 @@ def find_alike(texts: Texts, order: I64, options: Options, question: Question) -
             some = order[start : start + STORED_ROWS]
             try:
                 found.insert_many(
-                    some, texts.at(some), errors=question.errors, threads=question.threads
-                )
+                    some, texts.at(some), errors=question.errors, threads=question.threads,
+                    progress=question.reporter(start),
+                )  # fmt: skip
             except InputError as error:
                 question.refuse(error, found.sketcher, texts, some)
-            question.report(start + len(some))
 
         def by_place(places: npt.NDArray[np.uint32]) -> Sequence[Any]:
             return texts.at(order[places])

@@ -202,6 +202,16 @@ def test_progress_counts_the_rows_with_text():
     assert seen == [2]
 
 
+def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch):
+    monkeypatch.setattr("simdb.deduplication.within.STORED_ROWS", 50)
+    seen = []
+
+    found = simdb.deduplicate(TEXTS, progress=seen.append)
+
+    assert seen == [50, 100, 150, COUNT]
+    assert found.kept.tolist() == simdb.deduplicate(TEXTS).kept.tolist()
+
+
 @pytest.mark.parametrize("data", [[], (), iter([]), [None, None], ["", ""]])
 def test_data_without_texts_is_kept(data):
     found = simdb.deduplicate(data)
