@@ -8,6 +8,7 @@ passes such an argument on can name its type: `def find(method: simdb.choices.Me
 `MatchName`: "all", "first".
 `VerifyName`: "estimate", "exact".
 `ErrorsName`: "strict", "replace".
+`NullName`: "keep", "drop", "error".
 `ModeName`: "c", "x", "w", "r".
 `DurabilityName`: "full", "process", "none".
 """
@@ -21,5 +22,6 @@ PolicyName = Literal["connected", "star"]
 MatchName = Literal["all", "first"]
 VerifyName = Literal["estimate", "exact"]
 ErrorsName = Literal["strict", "replace"]
+NullName = Literal["keep", "drop", "error"]
 ModeName = Literal["c", "x", "w", "r"]
 DurabilityName = Literal["full", "process", "none"]

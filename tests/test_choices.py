@@ -7,6 +7,7 @@ from type_checking import checked
 
 import simdb
 from simdb import choices
+from simdb.deduplication.result import ON_NULL
 from simdb.engine.clusters.find import POLICIES
 from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.search.many import MATCHED
@@ -23,6 +24,7 @@ database.query("text", method="psm", errors="replace")
 database.find_clusters(policy="star", verify="exact")
 database.insert_batch([1], ["text"], match="first")
 database.add_if_new(1, "text", method="multiprobe")
+simdb.deduplicate(["text"], on_null="drop")
 """
 # What is written in the snippet, and what a hasty user writes.
 SLIPS = [
@@ -34,6 +36,7 @@ SLIPS = [
     ('"c"', '"rw"'),
     ('"full"', '"ful"'),
     ('"multiprobe"', '"multi-probe"'),
+    ('"drop"', '"dropp"'),
 ]
 
 
@@ -45,6 +48,7 @@ SLIPS = [
         (choices.MatchName, set(MATCHED)),
         (choices.VerifyName, set(VERIFICATIONS)),
         (choices.ErrorsName, set(ERRORS)),
+        (choices.NullName, set(ON_NULL)),
         (choices.ModeName, set(MODES)),
         (choices.DurabilityName, set(DURABILITIES)),
     ],

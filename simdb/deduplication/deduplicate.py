@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from simdb import database
 from simdb.checks import called, instance, one_of
+from simdb.choices import ErrorsName, NullName, PolicyName, VerifyName
 from simdb.deduplication import against, within
 from simdb.deduplication.keeping import Keep, check_keep, order_of
 from simdb.deduplication.question import Question
-from simdb.deduplication.result import DROP, ERROR, KEEP, ON_NULL, Deduplicated, Found
+from simdb.deduplication.result import DROP, ERROR, ON_NULL, Deduplicated, Found
 from simdb.deduplication.rows import Rows, rows_of
 from simdb.deduplication.texts import Texts
-from simdb.engine.clusters.find import CONNECTED, check_policy
-from simdb.engine.search.judge import EXACT, VERIFICATIONS
+from simdb.engine.clusters.find import check_policy
+from simdb.engine.search.judge import VERIFICATIONS
 from simdb.engine.state.incoming import as_list
 from simdb.errors import InputError, NotFoundError, OptionError
 from simdb.minhash import Minhash
@@ -39,13 +40,13 @@ def deduplicate(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    verify: str = EXACT,
-    policy: str = CONNECTED,
+    verify: VerifyName = "exact",
+    policy: PolicyName = "connected",
     db: "database.Database | str | os.PathLike[str] | None" = None,
     sketch: Simhash | Minhash | None = None,
     options: Options | None = None,
-    on_null: str = KEEP,
-    errors: str = "strict",
+    on_null: NullName = "keep",
+    errors: ErrorsName = "strict",
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Deduplicated:

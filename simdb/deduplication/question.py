@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from simdb.choices import ErrorsName, PolicyName, VerifyName
 from simdb.deduplication.texts import Texts
 from simdb.engine.search.judge import EXACT
 from simdb.errors import InputError, OptionError
@@ -23,9 +24,9 @@ class Question:
     similarity: float | None
     distance: int | None
     recall: float | None
-    verify: str
-    policy: str
-    errors: str
+    verify: VerifyName
+    policy: PolicyName
+    errors: ErrorsName
     threads: int
     progress: Callable[[int], None] | None
 

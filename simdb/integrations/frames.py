@@ -4,12 +4,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from simdb.choices import ErrorsName, NullName, PolicyName, VerifyName
 from simdb.database import Database
 from simdb.deduplication.deduplicate import deduplicate
 from simdb.deduplication.keeping import Keep
-from simdb.deduplication.result import KEEP, Deduplicated
-from simdb.engine.clusters.find import CONNECTED
-from simdb.engine.search.judge import EXACT
+from simdb.deduplication.result import Deduplicated
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
 
@@ -27,8 +26,8 @@ class FrameAccessor:
         *,
         keep: Keep = "first",
         similarity: float | None = None,
-        policy: str = CONNECTED,
-        on_null: str = KEEP,
+        policy: PolicyName = "connected",
+        on_null: NullName = "keep",
         threads: int | None = None,
     ) -> Any:
         """Return a DataFrame without the rows whose `text` nearly repeats that of another row.
@@ -48,13 +47,13 @@ class FrameAccessor:
         similarity: float | None = None,
         distance: int | None = None,
         recall: float | None = None,
-        verify: str = EXACT,
-        policy: str = CONNECTED,
+        verify: VerifyName = "exact",
+        policy: PolicyName = "connected",
         db: Database | str | os.PathLike[str] | None = None,
         sketch: Simhash | Minhash | None = None,
         options: Options | None = None,
-        on_null: str = KEEP,
-        errors: str = "strict",
+        on_null: NullName = "keep",
+        errors: ErrorsName = "strict",
         threads: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Deduplicated:

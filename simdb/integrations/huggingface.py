@@ -17,12 +17,11 @@ import datasets
 import numpy as np
 
 from simdb.checks import shown
+from simdb.choices import ErrorsName, NullName, PolicyName, VerifyName
 from simdb.database import Database
 from simdb.deduplication import deduplicate as one_call
 from simdb.deduplication.keeping import Keep
-from simdb.deduplication.result import KEEP, Deduplicated
-from simdb.engine.clusters.find import CONNECTED
-from simdb.engine.search.judge import EXACT
+from simdb.deduplication.result import Deduplicated
 from simdb.errors import InputError, OptionError
 from simdb.minhash import Minhash
 from simdb.options import Options, Simhash
@@ -38,13 +37,13 @@ def deduplicate(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    verify: str = EXACT,
-    policy: str = CONNECTED,
+    verify: VerifyName = "exact",
+    policy: PolicyName = "connected",
     db: Database | str | os.PathLike[str] | None = None,
     sketch: Simhash | Minhash | None = None,
     options: Options | None = None,
-    on_null: str = KEEP,
-    errors: str = "strict",
+    on_null: NullName = "keep",
+    errors: ErrorsName = "strict",
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Deduplicated:
