@@ -8,7 +8,9 @@ import io
 import os
 import signal
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +28,9 @@ from simdb.cli.output.exit_codes import (
     Exit,
 )
 from simdb.cli.output.render import plain
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 NAMES = [name for group in COMMANDS.values() for name in group]
 
@@ -52,33 +57,59 @@ class Program(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{options.help.suggestion(args[0], NAMES)}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return the commands that can complete a word, without loading their modules."""
+        texts = {name: text for group in COMMANDS.values() for name, text in group.items()}
+        return options.completion.commands(texts, self, ctx, incomplete)
+
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the program, without loading any command."""
         formatter.write(options.help.program_help(self, ctx, COMMANDS))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command named on the command line."""
-        try:
+        with _reported():
             try:
                 return super().invoke(ctx)
             finally:
                 sys.stdout.flush()
-        except BrokenPipeError:
-            _close_output()
-            raise Exit(BROKEN_PIPE) from None
-        except KeyboardInterrupt:
-            raise Exit(_report("interrupted", INTERRUPTED)) from None
-        except (simdb.OptionError, simdb.InputError) as error:
-            raise Exit(_report(str(error), WRONG_USE)) from None
-        except simdb.Error as error:
-            raise Exit(_report(str(error), DATABASE_ERROR)) from None
-        except OSError as error:
-            raise Exit(_report(str(error), WRONG_USE)) from None
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Turn an error into one line on standard error and an exit code."""
+    try:
+        yield
+    except BrokenPipeError:
+        _close_output()
+        raise Exit(BROKEN_PIPE) from None
+    except KeyboardInterrupt:
+        raise Exit(_report("interrupted", INTERRUPTED)) from None
+    except (simdb.OptionError, simdb.InputError) as error:
+        raise Exit(_report(str(error), WRONG_USE)) from None
+    except simdb.Error as error:
+        raise Exit(_report(str(error), DATABASE_ERROR)) from None
+    except OSError as error:
+        raise Exit(_report(str(error), WRONG_USE)) from None
 
 
 def _show_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
     if is_given:
         print(f"simdb {simdb.__version__}")
+        raise Exit(0)
+
+
+def _show_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        with _reported():
+            print(options.completion.script(context.command, shell))
+        raise Exit(0)
+
+
+def _install_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        with _reported():
+            print(options.completion.install(context.command, shell))
         raise Exit(0)
 
 
@@ -90,10 +121,27 @@ VERSION = click.Option(
     callback=_show_version,
     help="Show the version and exit.",
 )
+# The shell can be left out; then it is the one that the variable SHELL names.
+OF_A_SHELL: dict[str, Any] = {
+    "is_flag": False, "flag_value": "auto", "default": None, "is_eager": True,
+    "expose_value": False, "metavar": "[SHELL]",
+}  # fmt: skip
+INSTALL_COMPLETION = click.Option(
+    ["--install-completion"],
+    callback=_install_completion,
+    help="Make Tab complete commands and options: in bash, zsh or fish; yours if not given.",
+    **OF_A_SHELL,
+)
+SHOW_COMPLETION = click.Option(
+    ["--show-completion"],
+    callback=_show_completion,
+    help="Print the code that --install-completion installs.",
+    **OF_A_SHELL,
+)
 app = Program(
     "simdb",
     help="Find near-duplicate documents, once or against an index of all documents seen before.",
-    params=[VERSION],
+    params=[VERSION, INSTALL_COMPLETION, SHOW_COMPLETION],
     no_args_is_help=True,
     context_settings={"help_option_names": HELP_OPTIONS},
 )

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["help"]
+__all__ = ["completion", "help"]
 
 if TYPE_CHECKING:
-    from simdb.cli.options import help
+    from simdb.cli.options import completion, help
 else:
-    # Only a help text needs this module, and rich takes long to import.
+    # Only a help text needs rich, which takes long to import; only a shell needs completion.
     __getattr__ = cold.modules(__name__, __all__)

@@ -16,11 +16,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 import click
 
 from simdb.cli import options
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 HELP_OPTIONS = ["-h", "--help"]
 OPTIONS_PANEL = "Options"
@@ -70,6 +73,10 @@ class CommandArgument(click.Argument):
         super().__init__(*given, **settings)
         self.help = help
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return the values that can complete this argument."""
+        return options.completion.completed(self, incomplete)
+
 
 class CommandOption(click.Option):
     """An option of click that knows the panel of the help in which it is shown."""
@@ -78,6 +85,10 @@ class CommandOption(click.Option):
         """Make the option of click; `panel` is the title of the panel."""
         super().__init__(*given, **settings)
         self.panel = panel
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return the values that can complete this option."""
+        return options.completion.completed(self, incomplete)
 
 
 def command_of(function: Callable[..., None]) -> Command:
