@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import simdb
 from simdb.cli.options import arguments
+from simdb.cli.options.database_first import is_database, note_form
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch, sketched
-from simdb.cli.output.render import Row, is_table, print_one, print_rows, rounded
+from simdb.cli.output.render import Row, is_table, print_one, print_rows, quantity, rounded
 from simdb.cli.reading.content import STANDARD_INPUT, known_encoding, read_file
 from simdb.cli.reading.markup_hint import note_markup
 
@@ -16,16 +17,16 @@ FEATURE_COLUMNS = ("feature", "left", "right")
 
 @sketched
 def explain(
-    a: Annotated[str, Argument(metavar="A", help="A file, or -; with --db, a stored id.")],
+    names: Annotated[
+        list[str],
+        Argument(metavar="[DB] A B", help="Two files, or -; after a database, two stored ids."),
+    ],
     sketch: Given,
-    b: Annotated[
-        str | None, Argument(metavar="B", help="Another file, or -; with --db, a stored id.")
-    ] = None,
     db: Annotated[
-        str | None, Option(metavar="DB", help="Explain stored documents of the database DB.")
+        str | None, Option(metavar="DB", help="An earlier form of naming the database.")
     ] = None,
     document: Annotated[
-        str | None, Option(metavar="FILE", help="With --db: a file, or -, instead of B.")
+        str | None, Option(metavar="FILE", help="With a database: a file, or -, instead of B.")
     ] = None,
     similarity: arguments.Similarity = None,
     distance: arguments.Distance = None,
@@ -40,22 +41,22 @@ def explain(
 ) -> None:
     """Explain why two documents match or do not: their bits, weights, tables and text features.
 
+    If the first argument is a database, the others are ids of documents that it stores; otherwise
+    both arguments are files.
+
     Exit code 0 whether they match or not.
     """
     decoded_as = known_encoding(encoding)
     arguments.check_errors(errors)
+    db, named = _settled(names, db, document)
     if db is None:
-        if b is None or document is not None or (a, b) == (STANDARD_INPUT, STANDARD_INPUT):
-            raise simdb.OptionError("explain needs two files, only one of them -; or use --db")
-        left, right = (read_file(path, decoded_as, errors) for path in (a, b))
+        left, right = (read_file(path, decoded_as, errors) for path in named)
         made = make_sketch(sketch)
-        note_markup([(a, left), (b, right)], made)
+        note_markup(list(zip(named, (left, right), strict=True)), made)
         found = simdb.explain(left, right, made, similarity=similarity, distance=distance)
-        print_explanation(found, (a, b), features, as_json=json)
+        print_explanation(found, (named[0], named[1]), features, as_json=json)
         return
-    if (b is None) == (document is None):
-        raise simdb.OptionError("explain --db needs A and either B or --document")
-    ids = arguments.given_ids([a] if b is None else [a, b], int_ids)
+    ids = arguments.given_ids(named, int_ids)
     with simdb.open(db, "r", allow=allowed(sketch, allow)) as database:
         check_given(sketch, database.options.sketch, db)
         text = None
@@ -66,7 +67,31 @@ def explain(
             *ids, document=text, similarity=similarity, distance=distance, recall=recall,
             method=method, errors=errors,
         )  # fmt: skip
-    print_explanation(found, (a, b or document or ""), features, as_json=json)
+    print_explanation(found, (named[0], [*named, document or ""][1]), features, as_json=json)
+
+
+def _settled(
+    names: list[str], db: str | None, document: str | None
+) -> tuple[str | None, list[str]]:
+    """Return the database, None for two files, and the names of the documents; OptionError."""
+    if db is not None:
+        note_form(
+            " ".join(["explain", db, *names, *(["--document", document] if document else [])])
+        )
+    elif len(names) > 2 or document is not None or is_database(names[0]):
+        db, names = names[0], names[1:]
+    if db is None:
+        if len(names) != 2 or names == [STANDARD_INPUT, STANDARD_INPUT]:
+            raise simdb.OptionError(
+                "explain needs two files, only one of them -; or a database and the ids of two"
+                " documents: simdb explain DB A B"
+            )
+    elif len(names) != (2 if document is None else 1):
+        raise simdb.OptionError(
+            f"after the database {db}, explain needs the ids of two documents, or one id and"
+            f" --document FILE; got {quantity(len(names), 'id')}"
+        )
+    return db, names
 
 
 def print_explanation(

@@ -5,17 +5,19 @@ from typing import Annotated
 
 import simdb
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.database_first import in_order
 from simdb.cli.options.declare import Argument
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one, quantity
 
 
 def load(
-    source: Annotated[str, Argument(metavar="FILE", help="The dump to read; - is standard input.")],
     db: Database,
+    source: Annotated[str, Argument(metavar="FILE", help="The dump to read; - is standard input.")],
     json: Json = False,
 ) -> None:
     """Make a new database from a dump, completely or not at all."""
+    db, source = in_order("load", db, source)
     with Progress("loading") as progress:
         count = simdb.load(
             sys.stdin.buffer if source == "-" else source,

@@ -52,7 +52,7 @@ def test_stored_documents_are_explained_by_id(simdb_run):
     with simdb.open("db", "r") as database:
         expected = database.explain("fox.txt", "cat.txt", similarity=0.3)
 
-    (row,) = simdb_run("explain", "fox.txt", "cat.txt", "--db", "db", "--similarity", 0.3).rows
+    (row,) = simdb_run("explain", "db", "fox.txt", "cat.txt", "--similarity", 0.3).rows
 
     assert row["reason"] == expected.reason
     assert (row["is_match"], row["is_found"], row["features"]) == (True, True, None)
@@ -65,14 +65,14 @@ def test_the_probe_that_finds_a_match_is_shown(simdb_run):
     with simdb.open("db", "w") as database:
         database.insert("copy", FOX)
 
-    (row,) = simdb_run("explain", "copy", "fox.txt", "--db", "db", "--method", "bphs").rows
+    (row,) = simdb_run("explain", "db", "copy", "fox.txt", "--method", "bphs").rows
 
     assert row["probe"] == {"table": 0, "flipped": [], "rank": None, "vertices": 0}
 
 
 @pytest.mark.usefixtures("stored")
 def test_a_stored_document_and_a_file_are_explained(simdb_run):
-    ran = simdb_run("explain", "fox.txt", "--db", "db", "--document", "cat.txt", "--features", "3")
+    ran = simdb_run("explain", "db", "fox.txt", "--document", "cat.txt", "--features", "3")
 
     (row,) = ran.rows
     assert (row["left"], row["right"], row["document_features"]) == ("fox.txt", "cat.txt", 11)
@@ -84,11 +84,16 @@ def test_a_stored_document_and_a_file_are_explained(simdb_run):
     ("wrong", "code", "message"),
     [
         (["fox.txt"], 2, "explain needs two files"),
-        (["fox.txt", "cat.txt", "--document", "cat.txt"], 2, "explain needs two files"),
-        (["fox.txt", "--db", "db"], 2, "needs A and either B or --document"),
+        (["fox.txt", "cat.txt", "--document", "cat.txt"], 3, "fox.txt is a file; a simdb database"),
+        (["nowhere", "fox.txt", "cat.txt"], 3, "there is no database at nowhere"),
+        (["db"], 2, "after the database db, explain needs the ids of two documents"),
+        (["db", "fox.txt"], 2, "or one id and --document FILE; got 1 id"),
+        (["db", "fox.txt", "cat.txt", "fox.txt"], 2, "got 3 ids"),
+        (["db", "fox.txt", "cat.txt", "--document", "cat.txt"], 2, "got 2 ids"),
+        (["fox.txt", "--db", "db"], 2, "or one id and --document FILE; got 1 id"),
         (["fox.txt", "none.txt"], 2, "none.txt: cannot be read (No such file or directory)"),
-        (["fox.txt", "none", "--db", "db"], 3, "no document has the id 'none'"),
-        (["fox.txt", "cat.txt", "--db", "db", "--seed", "1"], 2, "created with --seed 0, not 1"),
+        (["db", "fox.txt", "none"], 3, "no document has the id 'none'"),
+        (["db", "fox.txt", "cat.txt", "--seed", "1"], 2, "created with --seed 0, not 1"),
         (["fox.txt", "cat.txt", "--errors", "ignore"], 2, "--errors must be strict or replace"),
         (["fox.txt", "cat.txt", "--encoding", "klingon"], 2, "no text encoding is called"),
     ],
@@ -98,6 +103,29 @@ def test_wrong_use_is_reported(simdb_run, wrong, code, message):
 
     assert ran.code == code
     assert message in ran.notes
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("rest", [["cat.txt"], ["--document", "cat.txt"]])
+def test_the_earlier_form_gives_the_same_and_a_note(simdb_run, rest):
+    first = simdb_run("explain", "db", "fox.txt", *rest)
+    earlier = simdb_run("explain", "fox.txt", *rest, "--db", "db")
+
+    assert earlier.output == first.output
+    assert first.notes == ""
+    assert earlier.notes == (
+        f"note: the database comes first: simdb explain db fox.txt {' '.join(rest)}\n"
+    )
+
+
+@pytest.mark.usefixtures("files")
+def test_a_folder_that_is_no_database_is_a_file_that_cannot_be_read(simdb_run, tmp_path):
+    (tmp_path / "folder").mkdir()
+
+    ran = simdb_run("explain", "folder", "fox.txt")
+
+    assert ran.code == 2
+    assert "folder: cannot be read (Is a directory)" in ran.notes
 
 
 def test_files_of_other_encodings_are_explained(simdb_run, tmp_path):

@@ -13,7 +13,7 @@ class Hostile:
 
 
 def test_an_index_becomes_a_database(simdb_run):
-    ran = simdb_run("import-datasketch", RECORDED / "index-2.0.0.pickle", "db", "--json")
+    ran = simdb_run("import-datasketch", "db", RECORDED / "index-2.0.0.pickle", "--json")
     check = simdb_run("check", "db", "--deep")
 
     assert ran.code == 0
@@ -25,8 +25,8 @@ def test_an_index_becomes_a_database(simdb_run):
 def test_minhashes_get_the_given_bands(simdb_run):
     source = RECORDED / "dict-protocol5-1.6.5.pickle"
 
-    chosen = simdb_run("import-datasketch", source, "chosen", "--threshold", "0.5", "--json")
-    given = simdb_run("import-datasketch", source, "given", "--params", "4", "5", "--json")
+    chosen = simdb_run("import-datasketch", "chosen", source, "--threshold", "0.5", "--json")
+    given = simdb_run("import-datasketch", "given", source, "--params", "4", "5", "--json")
     pairs = simdb_run("pairs", "given", "--json")
 
     assert chosen.rows[0]["scheme"] == "legacy"
@@ -37,7 +37,7 @@ def test_minhashes_get_the_given_bands(simdb_run):
 def test_a_hostile_pickle_is_refused_and_makes_nothing(simdb_run, tmp_path):
     (tmp_path / "hostile.pickle").write_bytes(pickle.dumps([Hostile()]))
 
-    ran = simdb_run("import-datasketch", "hostile.pickle", "db")
+    ran = simdb_run("import-datasketch", "db", "hostile.pickle")
 
     assert ran.code == 2
     assert "system" in ran.notes
@@ -46,7 +46,7 @@ def test_a_hostile_pickle_is_refused_and_makes_nothing(simdb_run, tmp_path):
 
 
 def test_texts_are_refused_with_the_remedy(simdb_run, tmp_path):
-    simdb_run("import-datasketch", RECORDED / "index-2.0.0.pickle", "db")
+    simdb_run("import-datasketch", "db", RECORDED / "index-2.0.0.pickle")
     (tmp_path / "a.txt").write_text("some text")
 
     inserted = simdb_run("insert", "db", "a.txt")

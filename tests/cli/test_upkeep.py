@@ -26,7 +26,7 @@ def db(simdb_run):
 
 def test_a_dump_is_loaded_into_a_new_database(simdb_run, db):
     ran = simdb_run("dump", db, "-o", "file")
-    loaded = simdb_run("load", "file", "new")
+    loaded = simdb_run("load", "new", "file")
 
     assert ran.rows == [{"path": "file", "documents": 2, "bytes": os.path.getsize("file")}]
     assert loaded.rows == [{"path": "new", "documents": 2}]
@@ -38,7 +38,7 @@ def test_a_dump_is_loaded_into_a_new_database(simdb_run, db):
 
 def test_only_the_owner_can_read_a_dump_and_a_loaded_database(simdb_run, db):
     simdb_run("dump", db, "-o", "file")
-    simdb_run("load", "file", "new")
+    simdb_run("load", "new", "file")
 
     paths = ["file", *(os.path.join("new", name) for name in os.listdir("new"))]
     assert {stat.S_IMODE(os.stat(path).st_mode) for path in paths} == {0o600}
@@ -53,7 +53,7 @@ def test_dump_and_load_work_in_a_pipe(tmp_path, simdb_run, db):
         [*simdb_call, "dump", db], capture_output=True, check=True, env=environment
     )
     loaded = subprocess.run(
-        [*simdb_call, "load", "-", "new"],
+        [*simdb_call, "load", "new", "-"],
         input=dumped.stdout, capture_output=True, check=True, env=environment,
     )  # fmt: skip
 
@@ -68,18 +68,35 @@ def test_a_damaged_dump_ends_with_3_and_leaves_nothing(simdb_run, db, tmp_path):
     with open("file", "r+b") as file:
         file.truncate(os.path.getsize("file") - 9)
 
-    ran = simdb_run("load", "file", "new")
+    ran = simdb_run("load", "new", "file")
 
     assert ran.code == 3
     assert "cut off" in ran.notes
     assert sorted(os.listdir(tmp_path)) == ["db", "file"]
 
 
+def test_the_earlier_order_of_load_is_accepted_with_a_note(simdb_run, db):
+    simdb_run("dump", db, "-o", "file")
+
+    ran = simdb_run("load", "file", "new")
+
+    assert ran.rows == [{"path": "new", "documents": 2}]
+    assert ran.notes == "note: the database comes first: simdb load new file\n"
+
+
+def test_a_file_is_never_taken_for_the_new_database(simdb_run, db, tmp_path):
+    simdb_run("dump", db, "-o", "file")
+    (tmp_path / "other").write_text("not a dump")
+
+    assert "file exists already" in simdb_run("load", "file", "other").notes
+    assert (tmp_path / "other").read_text() == "not a dump"
+
+
 def test_load_does_not_touch_an_existing_database(simdb_run, db):
     simdb_run("dump", db, "-o", "file")
 
-    assert simdb_run("load", "file", db).code == 3
-    assert simdb_run("load", "none", "new").code == 3
+    assert simdb_run("load", db, "file").code == 3
+    assert simdb_run("load", "new", "none").code == 3
 
 
 def test_rebuild_keeps_every_document(simdb_run, db):

@@ -16,8 +16,8 @@ SHELLS = ("bash", "zsh", "fish")
 DETECTED = "auto"
 
 # What the metavar of an argument or an option says about its value.
-FOLDERS = ("DB", "DATABASE", "TARGET")
-PATHS = ("FILE", "SOURCE", "SOURCE...", "PICKLE", "A", "B", "DATABASE A B")
+FOLDERS = ("DB", "TARGET")
+PATHS = ("FILE", "SOURCE", "SOURCE...", "PICKLE", "[DB] A B")
 # Written out, since the modules that check them take long to import.
 METHODS = ("auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding")
 CHOICES = {
@@ -50,10 +50,11 @@ def completed(parameter: click.Parameter, incomplete: str) -> list[CompletionIte
     for name in parameter.opts:
         if name in CHOICES:
             return [CompletionItem(each) for each in CHOICES[name] if each.startswith(incomplete)]
-    metavar = (parameter.metavar or "").strip("[]")
-    if metavar in FOLDERS:
+    metavars = (parameter.metavar, (parameter.metavar or "").strip("[]"))
+    if any(each in FOLDERS for each in metavars):
         return [CompletionItem(incomplete, type="dir")]
-    return [CompletionItem(incomplete, type="file")] if metavar in PATHS else []
+    is_path = any(each in PATHS for each in metavars)
+    return [CompletionItem(incomplete, type="file")] if is_path else []
 
 
 def script(program: click.Command, shell: str) -> str:
