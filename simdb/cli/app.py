@@ -16,7 +16,7 @@ import click
 
 import simdb
 from simdb import cli
-from simdb.cli import options
+from simdb.cli import options, output
 from simdb.cli.commands import COMMANDS
 from simdb.cli.options.declare import HELP_OPTIONS, command_of
 from simdb.cli.output.exit_codes import (
@@ -86,9 +86,9 @@ def _reported() -> Iterator[None]:
     except KeyboardInterrupt:
         raise Exit(_report("interrupted", INTERRUPTED)) from None
     except (simdb.OptionError, simdb.InputError) as error:
-        raise Exit(_report(str(error), WRONG_USE)) from None
+        raise Exit(_report(_message(error), WRONG_USE)) from None
     except simdb.Error as error:
-        raise Exit(_report(str(error), DATABASE_ERROR)) from None
+        raise Exit(_report(_message(error), DATABASE_ERROR)) from None
     except OSError as error:
         raise Exit(_report(str(error), WRONG_USE)) from None
 
@@ -159,6 +159,15 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
+
+
+def _message(error: simdb.Error) -> str:
+    """Return the message of an error: that of the library in words of the command line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else trace.tb_frame.f_globals["__name__"]
+    return str(error) if place.startswith(cli.__name__) else output.words.in_words(str(error))
 
 
 def _report(message: str, code: int) -> int:

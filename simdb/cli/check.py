@@ -11,6 +11,7 @@ from simdb.cli.options.declare import Option
 from simdb.cli.options.door import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import Row, print_rows
+from simdb.cli.output.words import row_in_words
 
 RESTORE = "run simdb rebuild, or restore the database from a copy or a dump"
 
@@ -35,6 +36,6 @@ def check(
 def _findings(db: str, deep: bool) -> Iterator[Row]:
     try:
         with open_either(db) as database:
-            yield from map(asdict, database.check(deep))
+            yield from (row_in_words(asdict(finding)) for finding in database.check(deep))
     except simdb.CorruptError as error:
-        yield {"place": "database", "message": str(error), "remedy": RESTORE}
+        yield row_in_words({"place": "database", "message": str(error), "remedy": RESTORE})

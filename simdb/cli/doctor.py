@@ -5,10 +5,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
+import simdb
 from simdb.cli.options.arguments import Database, Json
 from simdb.cli.options.door import open_either
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.render import Row, print_rows
+from simdb.cli.output.words import row_in_words
 from simdb.engine.maintenance.advice import advice_on_place
 from simdb.storage.files.location import NETWORK_TYPES, file_system
 
@@ -28,7 +30,11 @@ def doctor(db: Database, json: Json = False) -> None:
 def _advice(db: str) -> Iterator[Row]:
     # A database on a network file system cannot be opened, as its memory maps are unsafe there.
     if os.path.isdir(db) and file_system(db) in NETWORK_TYPES:
-        yield from map(asdict, advice_on_place(db))
+        yield from map(_row, advice_on_place(db))
         return
     with open_either(db) as database:
-        yield from map(asdict, database.advice())
+        yield from map(_row, database.advice())
+
+
+def _row(advice: simdb.Advice) -> Row:
+    return row_in_words(asdict(advice))

@@ -20,6 +20,7 @@ from simdb.cli.options.declare import Option
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.export import check_output, export
 from simdb.cli.output.render import Row, print_rows, rounded
+from simdb.cli.output.words import in_words
 
 COLUMNS = ("left", "right", "distance", "similarity")
 
@@ -54,7 +55,8 @@ def pairs(
         )  # fmt: skip
         if explain:
             plan = found.plan
-            print(f"{plan.method}, recall {plan.recall:.4g}: {plan.reason}", file=sys.stderr)
+            reason = in_words(plan.reason)
+            print(f"{plan.method}, recall {plan.recall:.4g}: {reason}", file=sys.stderr)
         if output is not None:
             count = export(found, output, COLUMNS, text_ids=text_ids)
         else:

@@ -16,6 +16,7 @@ from simdb.cli.output.render import (
     print_rows,
     time_in_words,
 )
+from simdb.cli.output.words import row_in_words
 from simdb.engine.search.planning import ModelCost, paper_costs
 
 Documents = Annotated[
@@ -115,7 +116,9 @@ def _print_plan(
     plan: simdb.Plan, model: Sequence[ModelCost], documents: float | None, *, as_json: bool
 ) -> None:
     """Print a plan, all plans considered, and the cost model of the paper for `documents`."""
-    words = {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
+    words = row_in_words(
+        {"reason": plan.reason, "choice": plan.choice, "sketching": plan.sketching}
+    )
     ways = [_way_row(way) for way in plan.considered]
     models = [] if documents is None else [_model_row(each, documents) for each in model]
     if not is_table(as_json):

@@ -12,6 +12,7 @@ from simdb.cli.options.declare import Option
 from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_one
+from simdb.cli.output.words import in_words
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.judged_pairs import JudgedPair, read_judged_pairs
 from simdb.cli.reading.sources import check_sources, read_sources
@@ -122,7 +123,7 @@ def _print(advice: simdb.SketchAdvice, *, as_json: bool) -> None:
     print_one(known, as_json=as_json)
     print()
     for reason in advice.reasons:
-        print(f"* {reason}")
+        print(f"* {in_words(reason)}")
 
 
 def _cell(value: object) -> object:

@@ -116,4 +116,4 @@ def test_invalid_calibrations_are_refused(simdb_run, filled):
 
     assert (both.code, missing.code, plain.code, none.code) == (2, 3, 2, 2)
     assert "not both" in both.notes
-    assert "store_volatility=True" in plain.notes
+    assert "--volatility" in plain.notes

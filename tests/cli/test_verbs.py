@@ -47,7 +47,7 @@ def test_create_stores_the_number_of_cross_polytope_tables(simdb_run, tmp_path):
     assert ran.code == 0
     assert ran.rows[0]["options"]["polytopes"] == 2
     assert refused.code == 2
-    assert "works only with a Simhash" in refused.notes
+    assert "works only with fingerprints and stored vectors" in refused.notes
 
 
 def test_create_does_not_touch_an_existing_database(simdb_run, db):
@@ -353,7 +353,7 @@ def test_cluster_without_maintained_clusters_names_the_option(simdb_run, db):
     ran = simdb_run("cluster", db, "x")
 
     assert ran.code == 2
-    assert "keep_clusters" in ran.notes
+    assert "--keep-clusters distance or similarity" in ran.notes
     assert simdb_run("create", "other", "--keep-clusters", "yes").code == 2
 
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from simdb import cold
 
-__all__ = ["progress_line", "tables"]
+__all__ = ["progress_line", "tables", "words"]
 
 if TYPE_CHECKING:
-    from simdb.cli.output import progress_line, tables
+    from simdb.cli.output import progress_line, tables, words
 else:
-    # These modules draw on a terminal, and rich takes long to import.
+    # Modules that draw on a terminal need rich, which takes long to import; words is for messages.
     __getattr__ = cold.modules(__name__, __all__)

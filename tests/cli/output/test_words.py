@@ -1,0 +1,181 @@
+"""Words: no message of the library reaches a terminal in the words of Python."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import simdb
+from simdb.cli.app import NAMES, app
+from simdb.cli.output import words
+from simdb.cli.output.words import in_words
+
+ROOT = Path(simdb.__file__).parent
+# Folders whose messages commands do not print: other libraries' names, and the kernel.
+APART = {"compat", "numpy_kernel", "cli", "spark", "integrations", "deduplication"}
+PYTHON = re.compile(
+    r"\b[a-z_]+=|\b\w+\(|\bmode '|\b(?:find|insert|query|add)_[a-z]|simdb\.[a-zA-Z]"
+)
+# Messages about arguments that commands do not pass on: only programs can cause them.
+ONLY_IN_PROGRAMS = re.compile(
+    "|".join(
+        (
+            "the Arrow array is not valid",
+            "must be a simdb\\.",
+            "^<?simdb\\.[A-Z]",
+            "must be a datetime",
+            "is not possible; give a path",
+            "give simdb.open a path",
+            "in this process: simdb.open",
+            "^mode '",
+            "^replace=True means",
+            "use (?:signatures|fingerprints)\\(\\)",
+            "array.view",
+            "^nearest_many",
+            "^explain needs id",
+            "a mapping from id to text",
+            "is only for verify",
+            "metadata of",
+            "similarity needs two",
+            "similarities needs",
+            "corrected=False",
+            "a list of tokens, simdb.Features",
+            "takes texts, lists of tokens",
+            "simdb\\.(?:signature|fingerprint) takes one",
+            "is not a simdb.Signature",
+            "numpy.float32",
+            "pass its .tocsr",
+            "CSR matrix",
+            "close\\(\\) was called",
+            "with durability=",
+            "labels=",
+            "^(?:x, m|t|k)=",
+            "table\\(s\\)|rotation\\(s\\)|dimension\\(s\\)|document\\(s\\)",
+        )
+    )
+)
+
+
+def message_of(node):
+    """Return the text that an f-string or a string makes, with sample values; None for others."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    return "".join(
+        part.value
+        if isinstance(part, ast.Constant)
+        else "similarity"  # the name of an argument
+        if is_assigned
+        else "'x'"
+        if part.conversion == ord("r")
+        else "x"
+        for part, is_assigned in zip(node.values, followers(node.values), strict=True)
+    )
+
+
+def followers(parts):
+    """Return for each part of an f-string whether an equals sign follows it."""
+    after = [getattr(part, "value", None) for part in parts[1:]]
+    return [isinstance(each, str) and each.startswith("=") for each in after] + [False]
+
+
+def messages():
+    """Yield place and text of every message that the library can write."""
+    for path in sorted(ROOT.rglob("*.py")):
+        inside = path.relative_to(ROOT)
+        if APART & set(inside.parts):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        parts = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+            if part is not node
+        }
+        notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            text = message_of(node)
+            if text and " " in text and id(node) not in parts | notes:
+                yield f"{inside}:{node.lineno}", text
+
+
+LEFT = [(where, text) for where, text in messages() if PYTHON.search(in_words(text))]
+
+
+@pytest.mark.parametrize(("where", "text"), LEFT)
+def test_what_is_left_in_words_of_python_is_only_for_programs(where, text):
+    assert ONLY_IN_PROGRAMS.search(text), f"{where}: translate {in_words(text)!r} in {words}"
+
+
+def test_every_phrase_is_still_written_by_the_library():
+    every = [text for _, text in messages()]
+
+    unused = [
+        pattern.pattern
+        for pattern, _ in words.PHRASES
+        if not any(pattern.search(text) for text in every)
+    ]
+
+    assert unused == []
+
+
+def test_every_option_that_a_translation_names_exists():
+    known = {
+        name
+        for verb in NAMES
+        for parameter in app.get_command(None, verb).params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+    named = {
+        name for _, text in messages() for name in re.findall(r"--[a-z-]+[a-z]", in_words(text))
+    }
+
+    assert named - known == set()
+    assert {"--" + name.replace("_", "-") for name in words.OPTIONS} - known == set()
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("use method='exhaustive' or recall=0.5.", "use --method exhaustive or --recall 0.5."),
+        ("leave it out: lowercase=False", "leave it out: --no-lowercase"),
+        ("give similarity= (besides distance=)", "give --similarity (besides --distance)"),
+        ("blocks=4, leading=1", "--blocks 4, --leading 1"),
+        ("seed=-3; compact() frees", "--seed -3; simdb compact frees"),
+    ],
+)  # fmt: skip
+def test_arguments_become_options(message, expected):
+    assert in_words(message) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["page?id=3", "id=3", "/data/seed=3/x", "find_all.py", "a/compact()", "similarity='x'"]
+)
+def test_names_of_users_stay_as_they_are(name):
+    message = f"no document has the id {name!r}"
+
+    assert in_words(message) == message
+
+
+def test_an_error_is_printed_in_words_of_the_command_line(simdb_run):
+    simdb_run("create", "db")
+
+    assert simdb_run("stats", "nowhere").notes == (
+        "simdb: there is no database at nowhere; simdb create nowhere makes one\n"
+    )
+    assert simdb_run("create", "db").notes == (
+        "simdb: there is a database at db already; simdb insert db SOURCE adds to it\n"
+    )
+    assert (
+        "use --method exhaustive"
+        in simdb_run(
+            "query", "db", "a text", "--method", "bphs", "--recall", "1", "--similarity", "0.5"
+        ).notes
+    )
+
+
+def test_a_message_of_the_command_line_itself_is_not_changed(simdb_run):
+    assert simdb_run("dedup", "id=3").notes == "simdb: there is no file or folder id=3\n"
