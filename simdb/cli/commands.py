@@ -52,7 +52,7 @@ COMMANDS = {
         ),
     },
     "Look after a database": {
-        "stats": "Show counts, sizes, runs, readers and options of a database.",
+        "stats": "Show what a database holds, its size and age, and what to do.",
         "report": (
             "Write a page about a database for people: sizes, groups, similarities and advice."
         ),

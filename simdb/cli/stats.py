@@ -1,13 +1,132 @@
 """Command stats: shows a database in numbers."""
 
-from dataclasses import asdict
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from typing import Annotated
 
+import simdb
+from simdb.cli import output
 from simdb.cli.options.arguments import Database, Json
+from simdb.cli.options.declare import Option
 from simdb.cli.options.door import open_either
-from simdb.cli.output.render import print_one
+from simdb.cli.output.measures import size_in_words, time_and_age
+from simdb.cli.output.render import is_table, print_one, quantity
+from simdb.cli.output.words import in_words
+from simdb.minhash import Minhash
+from simdb.options import Simhash
+from simdb.storage.files.names import DATA_FILE, WRITER_LOCK
 
 
-def stats(db: Database, json: Json = False) -> None:
-    """Show counts, sizes, runs, readers and options of a database."""
+def stats(
+    db: Database,
+    all: Annotated[
+        bool, Option("--all", help="Show all counts, sizes, runs, readers and options.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show what a database holds, its size and age, and what to do.
+
+    In a pipe or a file, or with --json, all numbers are printed, as one object.
+    """
     with open_either(db) as database:
-        print_one(asdict(database.stats()), as_json=json)
+        numbers = database.stats()
+        if all or not is_table(json) or isinstance(numbers, simdb.ShardedStatistics):
+            print_one(asdict(numbers), as_json=json)
+            return
+        assert isinstance(database, simdb.Database)
+        advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
+        output.tables.print_fields([*_summary(numbers, database.options), *_to_do(advice)])
+
+
+def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
+    """Yield names and values for people."""
+    yield "database", numbers.path
+    yield "documents", _documents(numbers)
+    yield "size", _size(numbers)
+    yield from _times(numbers.path)
+    yield "similarity", _matching(options)
+    yield "sketch", _sketch(options)
+    if numbers.largest_group > 1:
+        kind = "signature" if isinstance(options.sketch, Minhash) else "fingerprint"
+        count = quantity(numbers.largest_group, "document")
+        yield "largest group", f"{count} with the same {kind}"
+    if numbers.cluster_count is not None:
+        yield "clusters", f"{numbers.cluster_count:,} of two or more documents"
+    if numbers.calibrated_count is not None:
+        covered = quantity(numbers.calibrated_count, "document")
+        yield "calibration", f"covers {covered} of {numbers.document_count:,}"
+    yield "readers", _readers(numbers)
+
+
+def _documents(numbers: simdb.Statistics) -> str:
+    counts = {
+        "without features": numbers.empty_count,
+        "without weights": numbers.bare_count,
+        "deleted and not compacted yet": numbers.deleted_count,
+    }
+    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
+    return f"{numbers.document_count:,}" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _size(numbers: simdb.Statistics) -> str:
+    shown = size_in_words(numbers.file_bytes)
+    if numbers.file_bytes > numbers.live_bytes:
+        shown += f", {size_in_words(numbers.live_bytes)} of it in use"
+    if numbers.document_count:
+        each = numbers.live_bytes / numbers.document_count
+        shown += f"; {each:,.0f} bytes a document"
+    return shown
+
+
+def _times(path: str) -> Iterator[tuple[str, str]]:
+    """Yield when the database was created at this place, and when it was last written."""
+    now = time.time()
+    written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
+    # The lock for writing is made with the database and never written.  If it was missing, opening
+    # has made it again, and its time says nothing.
+    lock = os.path.join(path, WRITER_LOCK)
+    if os.path.exists(lock) and os.stat(lock).st_mtime <= written:
+        yield "created", time_and_age(os.stat(lock).st_mtime, now)
+    yield "last write", time_and_age(written, now)
+
+
+def _matching(options: simdb.Options) -> str:
+    shown = f"matches from {options.similarity:.4g} on, recall {options.recall:.4g}"
+    if isinstance(options.sketch, Minhash):
+        return shown
+    return f"{shown}; without weights up to {options.distance} differing bits"
+
+
+def _sketch(options: simdb.Options) -> str:
+    """Return the kind of sketch, and the options that differ from their defaults."""
+    kind = type(options.sketch)
+    usual = Simhash() if kind is Simhash else Minhash()
+    name = "MinHash signatures" if kind is Minhash else "fingerprints"
+    words = [f"{name} of {options.sketch.unit} in shingles of {options.sketch.shingle}"]
+    for each in fields(usual):
+        value = getattr(options.sketch, each.name)
+        is_shown = each.name not in ("idf", "unit", "shingle") and value != ""
+        if is_shown and value != getattr(usual, each.name):
+            words.append(f"{each.name.replace('_', '-')} {value}")
+    return ", ".join(words)
+
+
+def _readers(numbers: simdb.Statistics) -> str:
+    others = [each for each in numbers.readers if each.process != os.getpid()]
+    if not others:
+        return "none"
+    shown = [
+        f"process {each.process}" + (f", {quantity(each.lag, 'commit')} behind" if each.lag else "")
+        for each in others
+    ]
+    return "; ".join(shown)
+
+
+def _to_do(advice: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield what to do, one field for each advice."""
+    if not advice:
+        yield "to do", "nothing; simdb check looks for damage"
+    for at, each in enumerate(advice):
+        yield "" if at else "to do", in_words(each)

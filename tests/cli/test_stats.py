@@ -1,0 +1,144 @@
+"""Command stats: for people on a terminal, and all numbers as one object."""
+
+import os
+import time
+
+import pytest
+
+import simdb
+from simdb.cli import stats
+from simdb.cli.output.measures import age_in_words, size_in_words, time_and_age
+from simdb.reports import ReaderStatistics
+
+FOX = "the quick brown fox jumps over the lazy dog and then it sleeps"
+DAY = 86_400
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    monkeypatch.setattr(stats, "is_table", lambda as_json: not as_json)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def fields_of(ran):
+    """Return the names and values that were printed."""
+    assert (ran.code, ran.error) == (0, None)
+    return dict(line.split("  ", 1) for line in ran.output.splitlines() if line[0] != " ")
+
+
+@pytest.fixture
+def shown(simdb_run, on_terminal):
+    def show(*arguments):
+        return {
+            name: value.strip()
+            for name, value in fields_of(simdb_run("stats", "db", *arguments)).items()
+        }
+
+    return show
+
+
+def test_people_get_documents_size_and_ages(shown, simdb_run):
+    with simdb.open("db") as db:
+        db.insert_many(["a", "b", "c", "d"], [FOX, FOX, "another text of some words", ""])
+        db.delete("c")
+        numbers = db.stats()
+    now = time.time()
+    os.utime("db/writer.lock", (now - 3 * DAY - 60, now - 3 * DAY - 60))
+    os.utime("db/data.mdb", (now - 125, now - 125))
+
+    row = shown()
+
+    assert row["documents"] == "3 (1 without features, 1 deleted and not compacted yet)"
+    assert row["size"].startswith(size_in_words(numbers.file_bytes))
+    assert row["size"].endswith(f"; {numbers.live_bytes / 3:,.0f} bytes a document")
+    assert row["created"].endswith("(3 days ago)")
+    assert row["last write"].endswith("(2 minutes ago)")
+    assert row["largest group"] == "2 documents with the same fingerprint"
+    assert row["similarity"] == (
+        "matches from 0.889 on, recall 0.95; without weights up to 3 differing bits"
+    )
+    assert row["sketch"] == "fingerprints of words in shingles of 3"
+    assert row["readers"] == "none"
+    assert row["to do"] == "nothing; simdb check looks for damage"
+
+
+def test_a_lock_that_was_made_later_does_not_say_when_the_database_was_created(shown, simdb_run):
+    simdb_run("create", "db")
+    os.utime("db/data.mdb", (1e9, 1e9))
+
+    row = shown()
+
+    assert "created" not in row
+    assert row["last write"].startswith("2001-09-")
+
+
+def test_what_differs_from_the_defaults_is_named(shown, simdb_run):
+    simdb_run("create", "db", "--minhash", "--unit", "characters", "--shingle", "5", "--seed", "7")
+
+    row = shown()
+
+    assert row["sketch"] == "MinHash signatures of characters in shingles of 5, seed 7"
+    assert "differing bits" not in row["similarity"]
+    assert row["documents"] == "0"
+    assert "a document" not in row["size"]
+
+
+def test_kept_clusters_and_a_calibration_are_counted(shown, simdb_run):
+    options = simdb.Options(keep_clusters="similarity")
+    with simdb.open("db", options=options) as db:
+        db.insert_many(range(400), [f"{FOX} {at // 2} and {at} more" for at in range(400)])
+        db.calibrate()
+        clusters = db.stats().cluster_count
+
+    row = shown()
+
+    assert row["clusters"] == f"{clusters:,} of two or more documents"
+    assert row["calibration"] == "covers 400 documents of 400"
+
+
+def test_other_readers_and_what_to_do_are_shown(shown, simdb_run, monkeypatch):
+    simdb_run("create", "db")
+    reader = ReaderStatistics(process=1, thread=2, transaction=3, lag=150)
+    advice = simdb.Advice("readers", "process 1 reads", "the file grows", "compact() then stop it")
+    with simdb.open("db", "r") as db:
+        numbers = db.stats()
+    changed = {name: getattr(numbers, name) for name in simdb.Statistics.__slots__}
+    given = simdb.Statistics(**changed | {"readers": (reader,)})
+    monkeypatch.setattr(simdb.Database, "stats", lambda self: given)
+    monkeypatch.setattr(simdb.Database, "advice", lambda self: iter([advice]))
+
+    row = shown()
+
+    assert row["readers"] == "process 1, 150 commits behind"
+    assert row["to do"] == "simdb compact then stop it (process 1 reads)"
+
+
+def test_all_numbers_are_shown_when_asked_for(simdb_run, on_terminal):
+    with simdb.open("db") as db:
+        db.insert("a", FOX)
+
+    every = simdb_run("stats", "db", "--all")
+    (row,) = simdb_run("stats", "db", "--json").rows
+
+    assert row["document_count"] == 1
+    assert every.rows == [row]  # standard output of a test is no terminal
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_123_456, "4.1 MB"),
+     (3e9, "3.0 GB"), (2.5e15, "2,500.0 TB")],
+)  # fmt: skip
+def test_sizes_have_a_unit(size, expected):
+    assert size_in_words(size) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(-5, "just now"), (0.5, "just now"), (1, "1 second ago"), (59, "59 seconds ago"),
+     (60, "1 minute ago"), (7_300, "2 hours ago"), (DAY, "1 day ago"), (70 * DAY, "2 months ago"),
+     (800 * DAY, "2 years ago")],
+)  # fmt: skip
+def test_ages_have_a_unit(seconds, expected):
+    assert age_in_words(seconds) == expected
+    assert time_and_age(0.0, seconds).endswith(f"({expected})")
