@@ -25,9 +25,11 @@ def dump(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
         )
     with Progress("dumping") as progress, simdb.open(db, "r") as database:
+        stored = max(len(database), 1)
 
         def show(count: int) -> None:
-            progress.show(quantity(count, "document"))
+            # Other processes can keep writing, so that there are more by now.
+            progress.show(quantity(count, "document"), min(count / stored, 1.0))
 
         if output == "-":
             count = database.dump(sys.stdout.buffer, show)

@@ -32,13 +32,16 @@ class Progress:
         """The seconds since this object was made."""
         return time.monotonic() - self._begun
 
-    def show(self, state: str) -> None:
-        """Show `state` if standard error is a terminal and one second has passed."""
+    def show(self, state: str, share: float | None = None) -> None:
+        """Show `state` if standard error is a terminal and one second has passed.
+
+        `share`: how much of the work is done, 0 to 1; None if that is not known.
+        """
         if self._line is None:
             if self.elapsed_seconds < PATIENCE_SECONDS or not self._is_watched:
                 return
-            self._line = output.progress_line.ProgressLine()
-        self._line.show(f"{self._doing}: {state}")
+            self._line = output.progress_line.ProgressLine(self.elapsed_seconds)
+        self._line.show(f"{self._doing}: {state}", share)
 
     def note(self, text: str) -> None:
         """Write one line to standard error."""

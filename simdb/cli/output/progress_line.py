@@ -1,30 +1,44 @@
-"""Progress line: a spinner, a text and the time, in one line on a terminal."""
+"""Progress line: a spinner, a text, the time, and how much is done and left, on a terminal."""
+
+import time
+from datetime import timedelta
 
 from rich import progress as bars
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+BAR_WIDTH = 20
+KNOWN = "is_share_known"  # a field of the task
+# Before this share is done, the time that is left would be a guess.
+LEAST_SHARE = 0.01
 
 
 class ProgressLine:
     """The line of a running command on standard error; it disappears when it stops."""
 
-    def __init__(self) -> None:
-        """Show the line."""
+    def __init__(self, elapsed_seconds: float = 0.0) -> None:
+        """Show the line of a command that has run for some time already."""
+        self._begun = time.monotonic() - elapsed_seconds
         self._bar = bars.Progress(
             bars.SpinnerColumn(),
             bars.TextColumn("{task.description}", markup=False),
-            bars.TimeElapsedColumn(),
+            _Known(bars.BarColumn(BAR_WIDTH)),
+            _Known(bars.TaskProgressColumn()),
+            _Elapsed(self._begun),
+            _Left(self._begun),
             console=Console(stderr=True),
             transient=True,
             # Results must reach standard output unchanged.
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._task = self._bar.add_task("")
+        self._task = self._bar.add_task("", total=1.0, **{KNOWN: False})
         self._bar.start()
 
-    def show(self, text: str) -> None:
-        """Show `text` in the line."""
-        self._bar.update(self._task, description=text)
+    def show(self, text: str, share: float | None = None) -> None:
+        """Show `text` in the line; with a `share` that is done, also a bar and the time left."""
+        known = {KNOWN: share is not None}
+        self._bar.update(self._task, completed=share or 0.0, description=text, **known)
 
     def note(self, text: str) -> None:
         """Write one line that stays, above this line."""
@@ -33,3 +47,49 @@ class ProgressLine:
     def stop(self) -> None:
         """Remove the line."""
         self._bar.stop()
+
+
+def seconds_left(elapsed_seconds: float, share: float) -> float:
+    """Return how long the rest takes if `share` of the work took `elapsed_seconds`."""
+    return elapsed_seconds * (1.0 - share) / share
+
+
+def in_clock(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds: `0:01:05`."""
+    return str(timedelta(seconds=int(seconds)))
+
+
+class _Known(bars.ProgressColumn):
+    """A column that is empty while the share that is done is not known."""
+
+    def __init__(self, inner: bars.ProgressColumn) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def render(self, task: bars.Task) -> RenderableType:
+        return self._inner.render(task) if task.fields[KNOWN] else Text("")
+
+
+class _Elapsed(bars.ProgressColumn):
+    """The time since the command began."""
+
+    def __init__(self, begun: float) -> None:
+        super().__init__()
+        self._begun = begun
+
+    def render(self, task: bars.Task) -> Text:
+        return Text(in_clock(time.monotonic() - self._begun), "progress.elapsed")
+
+
+class _Left(bars.ProgressColumn):
+    """The time that is left if the rest of the work is as fast as what is done."""
+
+    def __init__(self, begun: float) -> None:
+        super().__init__()
+        self._begun = begun
+
+    def render(self, task: bars.Task) -> Text:
+        if not task.fields[KNOWN] or task.completed < LEAST_SHARE:
+            return Text("")
+        left = seconds_left(time.monotonic() - self._begun, task.completed)
+        return Text(f"{in_clock(left)} left", "progress.remaining")

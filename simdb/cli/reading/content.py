@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from simdb.cli.reading.amount import open_counted
 from simdb.cli.reading.encoding_guess import guessed_encoding, guessed_wide
 from simdb.errors import InputError, OptionError
 
@@ -64,7 +65,7 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
     if path == STANDARD_INPUT:
         yield io.BufferedReader(_Unclosed(sys.stdin.buffer), BUFFER_BYTES)
         return
-    with open(path, "rb") as file:
+    with open_counted(path) as file:
         if not path.lower().endswith(".gz"):
             yield file
             return

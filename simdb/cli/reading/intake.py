@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
+from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Batch, Found, joined
 from simdb.cli.reading.markup_hint import markup_hint, page_position
 from simdb.cli.reading.records import Problem
@@ -22,6 +23,7 @@ class Intake:
 
     def __init__(self, found: Found, progress: Progress) -> None:
         """Take what the sources gave; `progress` shows the counts and reports the problems."""
+        AMOUNT.begin()
         self._found = found
         self._progress = progress
         self._problems: Counter[str] = Counter()
@@ -77,7 +79,8 @@ class Intake:
         if self._short_hint is not None:
             self._short_hint.look_at(batch.texts)
         megabytes = self.size_bytes / 1e6
-        self._progress.show(f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB")
+        state = f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB"
+        self._progress.show(state, AMOUNT.share())
         return batch
 
     def _look_at(self, batch: Batch, sketch: TextSketch) -> None:

@@ -4,11 +4,13 @@ The texts stay where Arrow has put them.  Rows with a null or an invalid text, a
 kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from simdb.arrow import listed, load_arrow
 from simdb.arrow_texts import text_column
+from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, explained
 from simdb.cli.reading.id_column import with_ids
@@ -37,7 +39,7 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
             check_column(names, reading)
             chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
             columns = None if reading.is_whole else chosen
-            position = 1
+            position, counted = 1, 0
             for rows in file.iter_batches(READ_ROWS, columns=columns):
                 texts = None if reading.is_whole else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
@@ -52,6 +54,7 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                         sizes=texts.lengths.tolist(),
                     )
                 position += rows.num_rows
+                counted += _count_rows(path, position - 1, file.metadata.num_rows, counted)
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
         yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")
@@ -61,6 +64,13 @@ def load_parquet() -> tuple[Any, Any]:
     """Return the modules that read Parquet; raise OptionError if they are not installed."""
     purpose = "reading Parquet"
     return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
+
+
+def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
+    """Add the share of a file that `done` of its rows are; return what was added to `counted`."""
+    added = os.path.getsize(path) * done // max(rows, 1) - counted
+    AMOUNT.add(added)
+    return added
 
 
 def _texts(rows: Any, reading: Reading, arrow: Any) -> TextColumn | None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import (
     CONTENT_ERRORS,
@@ -61,6 +62,7 @@ def read_sources(
     Files and folders in `excluded` are left out when a folder is read.  If there are several
     threads, one reads a little ahead.
     """
+    AMOUNT.expect(sources)
     threads = thread_count()
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
@@ -85,6 +87,7 @@ def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) ->
 
     `by_lines`: each line of a source is a document.
     """
+    AMOUNT.expect(sources)
     for source in sources:
         name = valid_name(source)
         if by_lines:

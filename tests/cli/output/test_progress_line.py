@@ -1,0 +1,58 @@
+"""Progress line: what it shows of the work that is done and left."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from simdb.cli.output import progress_line
+from simdb.cli.output.progress_line import ProgressLine, in_clock, seconds_left
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Returns the text of a line in which `show` was called with the arguments."""
+    monkeypatch.setattr(
+        progress_line, "Console", lambda stderr: Console(file=io.StringIO(), width=120)
+    )
+
+    def show(*calls, elapsed_seconds=0.0):
+        line = ProgressLine(elapsed_seconds)
+        for arguments in calls:
+            line.show(*arguments)
+        with line._bar.console.capture() as captured:
+            line._bar.console.print(line._bar.get_renderable())
+        line.stop()
+        return captured.get()
+
+    return show
+
+
+def test_a_known_share_has_a_percentage_and_the_time_left(shown):
+    text = shown(("reading: 5 documents", 0.25), elapsed_seconds=60)
+
+    assert "reading: 5 documents" in text
+    assert " 25% " in text
+    assert "0:01:00 0:03:00 left" in text
+
+
+def test_an_unknown_share_has_neither(shown):
+    text = shown(("reading: 5 documents", 0.25), ("reading: finding groups",), elapsed_seconds=60)
+
+    assert "reading: finding groups" in text
+    assert "0:01:00" in text
+    assert "%" not in text
+    assert "left" not in text
+
+
+def test_at_the_beginning_no_time_is_guessed(shown):
+    text = shown(("reading: 5 documents", 0.001), elapsed_seconds=1)
+
+    assert " 0% " in text
+    assert "left" not in text
+
+
+def test_the_time_left_is_that_of_the_rest():
+    assert seconds_left(30, 0.75) == pytest.approx(10)
+    assert seconds_left(30, 1.0) == 0
+    assert in_clock(3725.9) == "1:02:05"
