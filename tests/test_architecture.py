@@ -129,6 +129,7 @@ FOLDERS = {
         "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
         "page",
     ],
+    "integrations": ["crawl", "scrapy"],
     "cli": None,
 }  # fmt: skip
 DOORS = {
@@ -149,6 +150,9 @@ DOORS = {
     "pandas": ["integrations"],
     "polars": ["integrations"],
     "datasets": ["integrations"],
+    "scrapy": ["integrations"],
+    "twisted": ["integrations"],
+    "itemadapter": ["integrations"],
 }
 MODULES = sorted(
     path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")
