@@ -117,7 +117,7 @@ FOLDERS = {
     "deduplication": [
         "texts", "rows", "keeping", "result", "question", "within", "against", "deduplicate",
     ],
-    "integrations": ["frames", "pandas", "polars", "huggingface"],
+    "integrations": ["frames", "pandas", "polars", "huggingface", "crawl", "scrapy"],
     "compat": [
         "decimal_lines", "simhash", "programs", "minwise", "lean_minhash", "weighted_minhash",
         "packing", "band_choice", "containment_choice", "storage_choice", "row_form", "row_keys",
@@ -129,7 +129,6 @@ FOLDERS = {
         "facts", "limits", "excerpts", "words", "pairs", "groups", "gather", "figures", "charts",
         "page",
     ],
-    "integrations": ["crawl", "scrapy"],
     "cli": None,
 }  # fmt: skip
 DOORS = {

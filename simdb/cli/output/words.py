@@ -35,6 +35,13 @@ PHRASES = tuple(
             r"there is a database at \1 already; simdb insert \1 SOURCE adds to it",
         ),
         (r"open it with mode 'w'(?: or 'c')?", "open it for writing"),
+        (
+            r"open it with simdb\.open_sharded, or one of its shards",
+            "get, query, stats, check and doctor take it whole, all others one of its shards",
+        ),
+        (r", or open the others with missing='skip'", ""),
+        (r"the shards: simdb\.finish_sharded", "the shards, by the program that made it"),
+        (r"; distribute ids by simdb\.shard_of\(ids, \d+\)", "; write the shards again"),
         (r"try again, or open with a longer timeout=", "try again later"),
         (r"use simdb\.open\(path, allow=\[.*\]\), or --allow", "use --allow"),
         (r"Open it without options=", "Leave these options out"),
