@@ -82,7 +82,7 @@ def test_ids_that_cannot_be_are_refused_and_none_is_stored(filled, ids, message)
     with pytest.raises(simdb.InputError, match=message):
         filled.insert_many(ids, GOOD)
     with pytest.raises(simdb.InputError, match=message):
-        filled.add_many_if_new(ids, GOOD)
+        filled.add_many_if_new(ids, GOOD, on_conflict="error")
 
 
 @pytest.mark.parametrize("id", [True, None, 1.5, "", ["a"], 2**64, "x" * 2000, "\ud800"])
@@ -123,7 +123,7 @@ def test_ids_of_different_types_are_different(database):
 
 
 def test_a_taken_id_is_refused_with_the_remedy(filled):
-    with pytest.raises(simdb.ExistsError, match=r"id 5 is stored already.*replace=True"):
+    with pytest.raises(simdb.ExistsError, match=r"id 5 is stored already.*on_conflict='replace'"):
         filled.insert_many(["new", 5, 6], GOOD)
 
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/RECIPES.md, run: images, tables, and several processes."""
+"""The recipes of docs/RECIPES.md, run: images, tables, crawlers, and several processes."""
 
 import re
 import sys
@@ -125,3 +125,18 @@ def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
 
     module.database.close()
     assert module.new == [False, True, True]
+
+
+def test_the_filter_of_a_crawler_keeps_each_page_once(open_database):
+    text = RECIPES.read_text(encoding="utf-8").partition("## A crawler's filter")[2]
+    names = {}
+    exec(re.search("```python\n(.*?)```", text, re.DOTALL)[1], names)
+    is_new, database = names["is_new"], open_database()
+    page = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"
+
+    assert is_new(database, "http://a/", page)
+    assert not is_new(database, "http://mirror/", page)
+    assert is_new(database, "http://a/", page)
+    assert is_new(database, "http://a/", "a wholly different page about hens and their eggs")
+    assert is_new(database, "http://mirror/", page)
+    assert list(database) == ["http://a/", "http://mirror/"]

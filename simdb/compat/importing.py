@@ -57,7 +57,8 @@ def import_datasketch(
     chosen = found.bands or chosen_bands(threshold, found.values.shape[1], None, params)
     options = new_options(chosen, found.scheme, seed if found.seed is None else found.seed)
     assert isinstance(options.sketch, Minhash)
-    EncodedIds(found.keys)  # raises for keys that cannot be stored, before a database is made
+    # Raises for keys that cannot be stored, before a database is made.
+    EncodedIds(found.keys).check_distinct()
     minima = banded(found.values, options)
     signatures = Signatures(minima, options.sketch, np.zeros(len(minima), np.bool_))
     count = made_beside(

@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simdb import kernel, previews
 from simdb.arrow_texts import text_column
@@ -17,14 +16,13 @@ from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
 from simdb.engine.search.question import Question, criterion_of
 from simdb.engine.state import incoming
-from simdb.engine.state.incoming import EncodedIds, Progress
+from simdb.engine.state.incoming import Progress
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
-from simdb.engine.write import claim
+from simdb.engine.write import claim, conflicts
 from simdb.engine.write.write_state import WriteState
-from simdb.errors import ExistsError, NotFoundError
+from simdb.errors import NotFoundError
 from simdb.ids import IdT
-from simdb.storage import layout
 from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
 from simdb.values import Match, Matches
@@ -58,12 +56,14 @@ class WriteTransaction(Reading[IdT]):
         metadata: Any = None,
         *,
         replace: bool = False,
+        on_conflict: str = conflicts.ERROR,
         errors: ErrorsName = "strict",
     ) -> None:
         """Store one document; see `insert_many`.
 
-        Raises ExistsError if the id is stored already, unless `replace`.
+        Raises ExistsError if the id is stored already, unless `on_conflict` says otherwise.
         """
+        rule = conflicts.rule_of(on_conflict, replace)
         with self._writing.alone("the transaction must be idle to insert"):
             form = kernel.encode_ids([id])
             if self._writing.staging.lacks(int(form[2][0])):
@@ -72,7 +72,7 @@ class WriteTransaction(Reading[IdT]):
                 self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
                 return
             known = None if metadata is None else [metadata]
-            self._insert([id], [document], known, replace=replace, errors=errors, threads=1)
+            self._insert([id], [document], known, rule=rule, errors=errors, threads=1)
 
     def insert_many(
         self,
@@ -81,26 +81,33 @@ class WriteTransaction(Reading[IdT]):
         metadata: Any = None,
         *,
         replace: bool = False,
+        on_conflict: str = conflicts.ERROR,
         errors: ErrorsName = "strict",
         progress: Progress | None = None,
         threads: int | None = None,
     ) -> int:
-        """Store many documents, all or none of them; returns their number.
+        """Store many documents, all or none of them; returns how many were stored.
 
-        `ids`: str, bytes or int, each once.  `documents`: an iterable of documents, uint64[n] of
+        `ids`: str, bytes or int.  `documents`: an iterable of documents, uint64[n] of
         ready fingerprints, a `Fingerprints`, vectors as float[n, d] or a CSR matrix, or an Arrow
-        column.  `metadata`: a plain object or None for each document.  `replace`: first delete a
-        stored document that has the same id.  `errors`: see `query`.  `progress(done)` is called
-        now and then with the number of documents sketched.  `threads`: how many threads share the
-        work; None: as many as the environment variable SIMDB_THREADS says or, without it, as this
-        process may use processors.  The result is the same for any number.
+        column.  `metadata`: a plain object or None for each document.  `errors`: see `query`.
+        `progress(done)` is called now and then with the number of documents sketched.  `threads`:
+        how many threads share the work; None: as many as the environment variable SIMDB_THREADS
+        says or, without it, as this process may use processors.  The result is the same for any
+        number.
 
-        Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
-        stored already.
+        `on_conflict`: what to do with a document whose id is stored already.  "error" raises
+        ExistsError.  "skip" keeps the stored document and its metadata.  "replace" deletes it
+        first; `replace=True` means the same.  "same" skips a document with the stored sketch, and
+        raises ExistsError for any other.  If an id is given twice, the later document meets the
+        earlier one as if it were stored; only with "error" that is an InputError.
+
+        Raises InputError for an invalid id, document or metadata.
         """
+        rule = conflicts.rule_of(on_conflict, replace)
         with self._writing.alone("the transaction must be idle to insert"):
             return self._insert(
-                ids, documents, metadata, replace=replace, errors=errors, progress=progress,
+                ids, documents, metadata, rule=rule, errors=errors, progress=progress,
                 threads=thread_count(threads),
             )  # fmt: skip
 
@@ -114,20 +121,32 @@ class WriteTransaction(Reading[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
+        on_conflict: str = conflicts.SAME,
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Store a document, unless a stored document matches it.
 
         Returns None if it was stored, otherwise its best match.  See `query` for the criterion.
-        Raises ExistsError if the id is stored already.
+
+        `on_conflict`: what to do if the id is stored already.  "same" returns a match with the
+        stored document if it has the same sketch, so the same claim can be made again; otherwise it
+        raises ExistsError.  "skip" returns a match with the stored document, whatever it is.
+        "replace" first deletes it, so that it is gone even if another document matches.  "error"
+        raises ExistsError.
         """
+        rule = conflicts.rule_of(on_conflict)
+        question = Question(similarity, distance, recall, method)
         with self._writing.alone("the transaction must be idle to insert"):
             form, packed = kernel.encode_ids([id]), _packed_one(metadata, id)
             staging = self._writing.staging
-            if not staging.lacks(int(form[2][0])):
-                self._new_ids([id], None)
+            is_new = staging.lacks(int(form[2][0]))
+            if not is_new and self._writing.current().find(*form)[0] >= 0:
+                known = None if metadata is None else [metadata]
+                found = self._claim(
+                    [id], [document], known, question, rule=rule, errors=errors, threads=1
+                )
+                return found[0][0] if found[0] else None
             sketches = self._store.sketcher.sketch([document], errors=errors)
-            question = Question(similarity, distance, recall, method)
             criterion = criterion_of(self._store.options, sketches, question)
             batch = incoming.batch_of_one(form, sketches)
             return claim.add_one(staging, self._writing.current(), batch, packed, criterion)
@@ -142,6 +161,7 @@ class WriteTransaction(Reading[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
+        on_conflict: str = conflicts.SAME,
         errors: ErrorsName = "strict",
         verify: VerifyName = ESTIMATE,
         texts: "Documents[IdT] | None" = None,
@@ -158,14 +178,21 @@ class WriteTransaction(Reading[IdT]):
         `texts` gives the texts of stored documents, as `documents=` does there; where it has None,
         the estimate decides.
 
-        Raises ExistsError if an id is stored already; then no document is stored.
+        `on_conflict`: what to do with a document whose id is stored already; see `add_if_new`.  If
+        an id is given twice, the later document meets the earlier one if that was stored.  With
+        "replace", all stored documents with these ids are deleted before the first look-up.  With
+        "error", an id that is given twice is an InputError.  The similarity of a document with the
+        stored one of the same id is always an estimate.
+
+        After ExistsError no document is stored.
         """
+        rule = conflicts.rule_of(on_conflict)
         question = Question(similarity, distance, recall, method)
         if not is_one_of(verify, (ESTIMATE,)) or texts is not None:
             search.judge.check_verification(verify, texts, "texts")
         with self._writing.alone("the transaction must be idle to insert"):
             return self._claim(
-                ids, documents, metadata, question, errors=errors, progress=progress,
+                ids, documents, metadata, question, rule=rule, errors=errors, progress=progress,
                 threads=thread_count(threads), texts=texts,
             )  # fmt: skip
 
@@ -205,8 +232,8 @@ class WriteTransaction(Reading[IdT]):
         many.check_match(match)
         room, count = many.room_of(memory_limit), thread_count(threads)
         with self._writing.alone("the transaction must be idle to insert"):
-            encoded, packed = self._new_ids(ids, metadata)
             state, sketcher = self._writing.current(), self._store.sketcher
+            encoded, packed, _ = conflicts.arriving(state, ids, metadata, conflicts.ERROR)
             state.threads = self._writing.staging.threads = count
             size = None if room is None else room.query_count(self._store.width)
             slices = incoming.sketch_slices(
@@ -269,6 +296,16 @@ class WriteTransaction(Reading[IdT]):
             self._writing.forgive(self._outer)
             self.abort()
 
+    def __repr__(self) -> str:
+        """Return the path, and the number of documents that it sees or that it has ended."""
+        environment = self._store.environment
+        state = previews.counted(self._writing.staging.document_count, "document")
+        if environment.is_foreign:
+            state = "of another process"
+        elif self._writing.is_ended:
+            state = "ended"
+        return f"<simdb.WriteTransaction on {environment.path!r}, {state}>"
+
     def __del__(self) -> None:
         """Abort a transaction that was dropped without an end."""
         writing = getattr(self, "_writing", None)
@@ -281,30 +318,27 @@ class WriteTransaction(Reading[IdT]):
         documents: Any,
         metadata: Any,
         *,
-        replace: bool,
+        rule: str,
         errors: ErrorsName,
         threads: int,
         progress: Progress | None = None,
     ) -> int:
-        self._writing.staging.threads = threads
-        encoded = EncodedIds(incoming.as_list(ids, "ids"))
-        packed = incoming.pack_all(metadata, encoded.ids)
-        existing = self._writing.current().find(encoded.offsets, encoded.content, encoded.hashes)
-        taken = np.flatnonzero(existing >= 0)
-        if len(taken) and not replace:
-            raise ExistsError(
-                f"a document with the id {encoded.ids[int(taken[0])]!r} is stored already"
-                f" ({len(taken)} of {len(encoded)} ids are); use replace=True to replace it"
-            )
+        staging = self._writing.staging
+        staging.threads = threads
+        given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
         sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(encoded), errors=errors, threads=threads,
+            self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
             progress=progress,
         )  # fmt: skip
-        if len(taken):
-            self._delete(existing[taken].astype(np.uint32))
-        if len(encoded):
-            self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
-        return len(encoded)
+        state = self._writing.current()
+        chosen, replaced = conflicts.to_insert(state, given, sketches, rule)
+        conflicts.delete_all(staging, state, replaced)
+        batch, packed = incoming.make_batch(given.ids, sketches), given.metadata
+        if len(chosen) < len(batch):
+            batch, packed = incoming.chosen_batch(batch, chosen), incoming.moved(packed, chosen)
+        if len(batch):
+            staging.insert(batch, packed)
+        return len(batch)
 
     def _claim(
         self,
@@ -313,18 +347,19 @@ class WriteTransaction(Reading[IdT]):
         metadata: Any,
         question: Question,
         *,
+        rule: str,
         errors: ErrorsName,
         threads: int,
-        progress: Progress | None,
-        texts: "Documents[IdT] | None",
+        progress: Progress | None = None,
+        texts: "Documents[IdT] | None" = None,
     ) -> Matches[IdT]:
         self._writing.staging.threads = threads
-        encoded, packed = self._new_ids(ids, metadata)
+        given = conflicts.arriving(self._writing.current(), ids, metadata, rule)
         if texts is not None:
             column = text_column(documents)
             documents = incoming.as_list(documents, "documents") if column is None else column
         sketches = incoming.sketch_all(
-            self._store.sketcher, documents, len(encoded), errors=errors, threads=threads,
+            self._store.sketcher, documents, len(given.ids), errors=errors, threads=threads,
             progress=None,
         )  # fmt: skip
         criterion = criterion_of(self._store.options, sketches, question)
@@ -334,48 +369,17 @@ class WriteTransaction(Reading[IdT]):
             next_ordinal = self._writing.staging.next_ordinal
             referee = write.referee.Referee(judge, documents, next_ordinal)
         return claim.add_new(
-            self._writing.staging,
-            self._writing.current,
-            incoming.make_batch(encoded, sketches),
-            packed,
-            criterion,
-            progress,
-            referee,
-        )
+            self._writing.staging, self._writing.current,
+            incoming.make_batch(given.ids, sketches), given.metadata, criterion, progress,
+            conflicts.Conflicts(given, rule), referee,
+        )  # fmt: skip
 
     def _delete_ids(self, ids: Iterable[IdT]) -> int:
         offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
         found = self._writing.current().find(offsets, content, hashes)
         ordinals = np.unique(found[found >= 0]).astype(np.uint32)
-        self._delete(ordinals)
+        conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
         return len(ordinals)
-
-    def _new_ids(
-        self, ids: Iterable[IdT], metadata: Any
-    ) -> tuple[EncodedIds, list[tuple[int, bytes]]]:
-        """Return encoded ids and packed metadata; ExistsError if an id is stored already."""
-        encoded = EncodedIds(incoming.as_list(ids, "ids"))
-        packed = incoming.pack_all(metadata, encoded.ids)
-        existing = self._writing.current().find(encoded.offsets, encoded.content, encoded.hashes)
-        if (existing >= 0).any():
-            at = int(np.flatnonzero(existing >= 0)[0])
-            raise ExistsError(f"a document with the id {encoded.ids[at]!r} is stored already")
-        return encoded, packed
-
-    def _delete(self, ordinals: npt.NDArray[np.uint32]) -> None:
-        if len(ordinals):
-            states = self._writing.current().column(layout.STATE, ordinals)
-            self._writing.staging.delete(ordinals, states)
-
-    def __repr__(self) -> str:
-        """Return the path, and the number of documents that it sees or that it has ended."""
-        environment = self._store.environment
-        state = previews.counted(self._writing.staging.document_count, "document")
-        if environment.is_foreign:
-            state = "of another process"
-        elif self._writing.is_ended:
-            state = "ended"
-        return f"<simdb.WriteTransaction on {environment.path!r}, {state}>"
 
     def _state(self) -> State:
         return self._writing.state()
@@ -383,7 +387,7 @@ class WriteTransaction(Reading[IdT]):
     def _hold(self) -> State:
         return self._writing.hold()
 
-    def _lasting(self) -> tuple[Reading, None]:
+    def _lasting(self) -> tuple[Reading[IdT], None]:
         return self, None
 
 

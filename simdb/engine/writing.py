@@ -27,11 +27,14 @@ class Writing(Protocol[IdT]):
         metadata: Any = None,
         *,
         replace: bool = False,
+        on_conflict: str = "error",
         errors: ErrorsName = "strict",
     ) -> None:
         """Store one document and commit; see `WriteTransaction.insert`."""
         with self.write() as transaction:
-            transaction.insert(id, document, metadata, replace=replace, errors=errors)
+            transaction.insert(
+                id, document, metadata, replace=replace, on_conflict=on_conflict, errors=errors
+            )
 
     def insert_many(
         self,
@@ -40,6 +43,7 @@ class Writing(Protocol[IdT]):
         metadata: Any = None,
         *,
         replace: bool = False,
+        on_conflict: str = "error",
         errors: ErrorsName = "strict",
         progress: "Progress | None" = None,
         threads: int | None = None,
@@ -47,8 +51,8 @@ class Writing(Protocol[IdT]):
         """Store many documents and commit; see `WriteTransaction.insert_many`."""
         with self.write() as transaction:
             return transaction.insert_many(
-                ids, documents, metadata, replace=replace, errors=errors, progress=progress,
-                threads=threads,
+                ids, documents, metadata, replace=replace, on_conflict=on_conflict, errors=errors,
+                progress=progress, threads=threads,
             )  # fmt: skip
 
     def add_if_new(
@@ -61,17 +65,19 @@ class Writing(Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
+        on_conflict: str = "same",
         errors: ErrorsName = "strict",
     ) -> Match[IdT] | None:
         """Store a document and commit, unless a stored document matches it.
 
-        Returns None if it was stored, otherwise its best match.  No other writer can store a match
-        between the search and the insertion.  See `WriteTransaction.add_if_new`.
+        Returns None if it was stored, otherwise its best match.  The same claim made again returns
+        a match with the stored document.  No other writer can store a match between the search and
+        the insertion.  See `WriteTransaction.add_if_new`.
         """
         with self.write() as transaction:
             return transaction.add_if_new(
                 id, document, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, errors=errors,
+                method=method, on_conflict=on_conflict, errors=errors,
             )  # fmt: skip
 
     def add_many_if_new(
@@ -84,6 +90,7 @@ class Writing(Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         method: MethodName | None = None,
+        on_conflict: str = "same",
         errors: ErrorsName = "strict",
         verify: VerifyName = ESTIMATE,
         texts: "Documents[IdT] | None" = None,
@@ -94,8 +101,8 @@ class Writing(Protocol[IdT]):
         with self.write() as transaction:
             return transaction.add_many_if_new(
                 ids, documents, metadata, similarity=similarity, distance=distance, recall=recall,
-                method=method, errors=errors, verify=verify, texts=texts, progress=progress,
-                threads=threads,
+                method=method, on_conflict=on_conflict, errors=errors, verify=verify, texts=texts,
+                progress=progress, threads=threads,
             )  # fmt: skip
 
     def insert_batch(

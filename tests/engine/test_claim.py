@@ -16,7 +16,7 @@ def test_a_new_document_is_stored_and_a_near_one_is_not(database):
     assert database.get("a").metadata == {"n": 1}
 
 
-def test_claiming_a_taken_id_is_an_error_and_changes_nothing(database):
+def test_claiming_the_id_of_another_document_is_an_error_and_changes_nothing(database):
     database.insert("a", 0)
 
     with pytest.raises(simdb.ExistsError, match="'a'"):

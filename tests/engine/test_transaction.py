@@ -68,7 +68,7 @@ def test_a_refused_verb_leaves_the_transaction_as_it_was(database):
 
     with database.write() as transaction:
         transaction.insert(3, 3)
-        for ids, documents in (([4, 4], [4, 4]), ([4, 1], [4, b"\xff"]), ([4, "x"], [4])):
+        for ids, documents in (([4, None], [4, 4]), ([4, 1], [4, b"\xff"]), ([4, "x"], [4])):
             with pytest.raises(simdb.InputError):
                 transaction.insert_many(ids, documents, replace=True)
         with pytest.raises(simdb.NotFoundError):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from merging import merging_slowly
-from oracle import Oracle, Stored, quantised
+from oracle import ConflictError, Oracle, Stored, quantised
 from pricing import tables_first
 from soundness import assert_sound
 from strategies import fingerprints, ids, metadata, options, texts
@@ -23,10 +23,14 @@ documents = st.one_of(fingerprints, fingerprints, texts)
 distances = st.integers(0, 12)
 entries = st.tuples(ids, documents, metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
+loose_batches = st.lists(entries, max_size=12)  # an id can be given twice
+rules = st.sampled_from(["same", "skip", "replace"])
 changes = st.lists(
     st.one_of(
         st.tuples(st.just("insert"), batches),
         st.tuples(st.just("replace"), batches),
+        st.tuples(st.just("insert by"), loose_batches, rules),
+        st.tuples(st.just("claim by"), loose_batches, rules, st.integers(0, 5)),
         st.tuples(st.just("delete"), st.lists(ids, max_size=6)),
         st.tuples(st.just("claim"), batches, st.integers(0, 5)),
         st.tuples(st.just("ask"), fingerprints, distances),
@@ -103,17 +107,26 @@ class DatabaseMachine(RuleBasedStateMachine):
     def delete_many(self, chosen):
         self.delete_from(self.database, self.oracle, chosen)
 
-    @rule(entry=entries, distance=st.integers(0, 5))
-    def add_if_new(self, entry, distance):
+    @rule(batch=loose_batches, by=rules)
+    def insert_many_by(self, batch, by):
+        self.insert_by(self.database, self.oracle, batch, by)
+
+    @rule(batch=loose_batches, by=rules, distance=st.integers(0, 5))
+    def add_many_if_new_by(self, batch, by, distance):
+        self.claim_by(self.database, self.oracle, batch, by, distance)
+
+    @rule(entry=entries, by=rules, distance=st.integers(0, 5))
+    def add_if_new(self, entry, by, distance):
         id, document, data = entry
-        if id in self.oracle.documents:
+        try:
+            expected = self.oracle.claim_by(by, id, self.stored(document, data), distance)
+        except ConflictError:
             with pytest.raises(simdb.ExistsError):
-                self.database.add_if_new(id, document, data, distance=distance)
+                self.database.add_if_new(id, document, data, distance=distance, on_conflict=by)
             return
 
-        found = self.database.add_if_new(id, document, data, distance=distance)
+        found = self.database.add_if_new(id, document, data, distance=distance, on_conflict=by)
 
-        expected = self.oracle.add_if_new(id, self.stored(document, data), distance)
         assert (found and (found.id, found.distance)) == expected
 
     @rule(batch=batches, distance=st.integers(0, 5))
@@ -361,6 +374,8 @@ class DatabaseMachine(RuleBasedStateMachine):
             "replace": self.replace_in,
             "delete": self.delete_from,
             "claim": self.claim_in,
+            "insert by": self.insert_by,
+            "claim by": self.claim_by,
             "ask": self.ask,
         }
         verbs[verb](target, oracle, *arguments)
@@ -388,10 +403,10 @@ class DatabaseMachine(RuleBasedStateMachine):
         columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
         if any(id in oracle.documents for id in columns[0]):
             with pytest.raises(simdb.ExistsError):
-                target.add_many_if_new(*columns, distance=distance)
+                target.add_many_if_new(*columns, distance=distance, on_conflict="error")
             return
 
-        found = target.add_many_if_new(*columns, distance=distance)
+        found = target.add_many_if_new(*columns, distance=distance, on_conflict="error")
 
         expected = [
             oracle.add_if_new(id, self.stored(document, data), distance)
@@ -399,6 +414,42 @@ class DatabaseMachine(RuleBasedStateMachine):
         ]
         rows = [row[0] if row else None for row in found]
         assert [row and (row.id, row.distance) for row in rows] == expected
+
+    def insert_by(self, target, oracle, batch, by):
+        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+        changed = oracle.copy()
+        try:
+            for id, document, data in batch:
+                changed.insert_by(by, id, self.stored(document, data))
+        except ConflictError:
+            with pytest.raises(simdb.ExistsError):
+                target.insert_many(*columns, on_conflict=by)
+            return
+
+        stored = target.insert_many(*columns, on_conflict=by)
+
+        if by == "replace":
+            assert stored == len(set(columns[0]))
+        else:
+            assert stored == len(changed.documents) - len(oracle.documents)
+        oracle.documents = changed.documents
+
+    def claim_by(self, target, oracle, batch, by, distance):
+        columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
+        changed = oracle.copy()
+        entries = [(id, self.stored(document, data)) for id, document, data in batch]
+        try:
+            expected = changed.claim_all(by, entries, distance)
+        except ConflictError:
+            with pytest.raises(simdb.ExistsError):
+                target.add_many_if_new(*columns, distance=distance, on_conflict=by)
+            return
+
+        found = target.add_many_if_new(*columns, distance=distance, on_conflict=by)
+
+        rows = [row[0] if row else None for row in found]
+        assert [row and (row.id, row.distance) for row in rows] == expected
+        oracle.documents = changed.documents
 
     def ask(self, target, oracle, bits, distance):
         expected = oracle.query(bits, distance)

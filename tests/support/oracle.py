@@ -24,6 +24,24 @@ class Stored:
     vector: np.ndarray | None = None
     metadata: Any = None
 
+    def is_same(self, other):
+        """Return whether another document has the same sketch."""
+        if self.bits is None or other.bits is None:
+            return self.bits is other.bits
+        if self.vector is None or other.vector is None:
+            return self.bits == other.bits and self.vector is other.vector
+        return self.bits == other.bits and np.array_equal(self.vector, other.vector)
+
+    def distance(self, other):
+        """Return the number of differing bits; all 64 if only one document has features."""
+        if self.bits is None or other.bits is None:
+            return 0 if self.bits is other.bits else 64
+        return (self.bits ^ other.bits).bit_count()
+
+
+class ConflictError(Exception):
+    """A document whose id is stored already is refused."""
+
 
 @dataclass
 class Oracle:
@@ -37,6 +55,33 @@ class Oracle:
     def insert(self, id, stored):
         self.documents.pop(id, None)
         self.documents[id] = stored
+
+    def insert_by(self, rule, id, stored):
+        """Insert a document by a rule for ids that are stored already; return whether it was."""
+        if id in self.documents and rule != "replace":
+            self.check_conflict(rule, id, stored)
+            return False
+        self.insert(id, stored)
+        return True
+
+    def check_conflict(self, rule, id, stored):
+        if rule == "error" or (rule == "same" and not self.documents[id].is_same(stored)):
+            raise ConflictError(id)
+
+    def claim_all(self, rule, entries, distance):
+        """Claim (id, stored) in order; return the best match of each, or None if stored."""
+        if rule == "replace":
+            for id, _ in entries:
+                self.delete(id)
+        return [self.claim_by(rule, id, stored, distance) for id, stored in entries]
+
+    def claim_by(self, rule, id, stored, distance):
+        """Return the best match, or None and store the document."""
+        if id in self.documents and rule != "replace":
+            self.check_conflict(rule, id, stored)
+            return id, stored.distance(self.documents[id])
+        self.delete(id)
+        return self.add_if_new(id, stored, distance)
 
     def delete(self, id):
         return self.documents.pop(id, None) is not None

@@ -104,10 +104,10 @@ def add_many_if_new(target, expected, chance):
     is_single = len(ids) == 1 and chance.random() < 0.7
     try:
         if is_single:
-            one = target.add_if_new(ids[0], documents[0], metadata[0], **ask)
+            one = target.add_if_new(ids[0], documents[0], metadata[0], on_conflict="error", **ask)
             found = [[one] if one else []]
         else:
-            found = target.add_many_if_new(ids, documents, metadata, **ask)
+            found = target.add_many_if_new(ids, documents, metadata, on_conflict="error", **ask)
     except simdb.ExistsError:
         assert any(id in expected.documents for id in ids)
         return told

@@ -95,7 +95,8 @@ def give_wrong_types(target, expected, chance):
     documents = [*texts[:at], wrong, *texts[at + 1 :]]
     refused(lambda: getattr(target, verb)(ids, documents), simdb.InputError)
     names = [*ids[:at], chance.choice([1.5, True, None, "", b"", ids[at - 1]]), *ids[at + 1 :]]
-    refused(lambda: getattr(target, verb)(names, texts), simdb.InputError)
+    named = {"on_conflict": "error"} if verb == "add_many_if_new" else {}
+    refused(lambda: getattr(target, verb)(names, texts, **named), simdb.InputError)
     refused(lambda: target.delete_many([*ids, object()]), simdb.InputError)
     refused(lambda: target.query(wrong, distance=3), simdb.InputError, simdb.OptionError)
     return f"{verb} with {wrong!r:.20} in the middle"

@@ -60,7 +60,7 @@ def find_new(work: Work, database: simdb.Database, older: Found | None) -> Outco
             return transaction.add_many_if_new(
                 some.ids, some.texts,
                 similarity=matching.similarity, distance=matching.distance,
-                recall=matching.recall, method=matching.method,
+                recall=matching.recall, method=matching.method, on_conflict="error",
                 verify=EXACT if is_exact else ESTIMATE, texts=documents,
             )  # fmt: skip
 

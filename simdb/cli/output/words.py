@@ -41,7 +41,7 @@ PHRASES = tuple(
         ),
         (r", or open the others with missing='skip'", ""),
         (r"the shards: simdb\.finish_sharded", "the shards, by the program that made it"),
-        (r"; distribute ids by simdb\.shard_of\(ids, \d+\)", "; write the shards again"),
+        (r"; distribute ids by simdb\.shard_of\(ids, \w+\)", "; write the shards again"),
         (r"try again, or open with a longer timeout=", "try again later"),
         (r"use simdb\.open\(path, allow=\[.*\]\), or --allow", "use --allow"),
         (r"Open it without options=", "Leave these options out"),

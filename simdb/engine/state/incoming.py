@@ -53,29 +53,46 @@ class EncodedIds:
     """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 
     def __init__(self, ids: list[Any]) -> None:
-        """Encode `ids`; InputError for an invalid id or for two equal ids."""
+        """Encode `ids`; InputError for an invalid id."""
         self.ids = ids
         self.offsets, self.content, self.hashes = kernel.encode_ids(ids)
-        self._check_distinct()
+        self._previous: dict[int, int] | None = None
 
     def __len__(self) -> int:
         """Number of ids."""
         return len(self.ids)
 
-    def _check_distinct(self) -> None:
+    @property
+    def previous(self) -> dict[int, int]:
+        """The position of the last equal id before it, for each id that was given before.
+
+        Positions ascend.
+        """
+        if self._previous is None:
+            self._previous = self._repeated()
+        return self._previous
+
+    def check_distinct(self) -> None:
+        """Raise InputError if an id is given twice."""
+        for second, first in self.previous.items():
+            raise InputError(
+                f"the id {shown(self.ids[second])} is given twice in one call, at positions {first}"
+                f" and {second}; nothing was inserted"
+            )
+
+    def _repeated(self) -> dict[int, int]:
         ordered = self.hashes.copy()
         order = np.arange(len(ordered), dtype=np.uint32)
         kernel.sort(ordered, order)
-        for at in np.flatnonzero(ordered[1:] == ordered[:-1]):
-            first, second = int(order[at]), int(order[at + 1])
-            if self._stored(first) == self._stored(second):
-                raise InputError(
-                    f"the id {self.ids[second]!r} is given twice in one call, at positions {first}"
-                    f" and {second}; nothing was inserted"
-                )
-
-    def _stored(self, position: int) -> bytes:
-        return bytes(self.content[self.offsets[position] : self.offsets[position + 1]])
+        twins = np.flatnonzero(ordered[1:] == ordered[:-1])
+        found: dict[int, int] = {}
+        latest: dict[bytes, int] = {}
+        for at in np.unique(np.concatenate([order[twins], order[twins + 1]])).tolist():
+            stored = bytes(self.content[self.offsets[at] : self.offsets[at + 1]])
+            if stored in latest:
+                found[at] = latest[stored]
+            latest[stored] = at
+        return found
 
 
 def sketch_all(
@@ -189,6 +206,16 @@ def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
     if len(values) != len(ids):
         raise InputError(f"there are {len(ids)} ids but metadata of {len(values)} document(s)")
     return pack_every(values, lambda at: f"document {ids[at]!r}")
+
+
+def moved(
+    metadata: Sequence[tuple[int, bytes]], chosen: npt.NDArray[np.integer]
+) -> list[tuple[int, bytes]]:
+    """Return the metadata of the documents at the ascending positions `chosen`, renumbered."""
+    if not metadata:
+        return []
+    places = {position: at for at, position in enumerate(chosen.tolist())}
+    return [(places[at], packed) for at, packed in metadata if at in places]
 
 
 def chosen_batch(batch: Batch, chosen: npt.NDArray[np.integer]) -> Batch:

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from simdb.checks import called
 from simdb.engine.search import lookup, one
-from simdb.engine.search.rows import Rows, joined, no_rows
+from simdb.engine.search.rows import Rows, gathered, joined, no_rows
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
+from simdb.engine.write.conflicts import Conflicts
 from simdb.engine.write.staging import Staging
 from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
@@ -43,19 +44,24 @@ def add_new(
     metadata: Sequence[tuple[int, bytes]],
     criterion: Criterion,
     progress: Progress | None,
+    conflicts: Conflicts,
     referee: "Referee | None" = None,
 ) -> Matches:
     """Stage the documents of `batch` that are new; returns the best match of each of the rest.
 
     `current` returns the state with all that is staged.  `referee` decides what matches, if that is
-    not the criterion alone.
+    not the criterion alone; `conflicts` decides about documents whose ids are stored.
     """
     called("progress", progress)
     found: list[Rows] = []
     most = 1 if referee is None else CANDIDATES_MOST
     known = dict(metadata)
-    for start in range(0, max(len(batch), 1), GROUP_DOCUMENTS):
-        part = batch.part(start, min(start + GROUP_DOCUMENTS, len(batch)))
+    conflicts.begin(staging, current())
+    for start, stop in conflicts.groups(GROUP_DOCUMENTS):
+        whole = batch.part(start, stop)
+        fresh, own = conflicts.settled(staging, current, start, whole)
+        part = whole if own is None else chosen_batch(whole, fresh)
+        places = start + fresh
         sketches = Sketches(part.fingerprints, part.vectors, part.states)
         state = current()
         state.threads = staging.threads
@@ -63,22 +69,27 @@ def add_new(
         among = _among(current(), part, sketches, criterion)
         among = among.chosen(np.flatnonzero(among.ordinals < among.queries))
         if referee is not None:
-            rows = referee.confirmed(state, rows, start)
-            among = referee.confirmed(state, among, start, is_inside=True)
+            rows = referee.confirmed(state, rows, places)
+            among = referee.confirmed(state, among, places, is_inside=True)
         new, matches = _decide(rows, among, staging.next_ordinal, criterion)
         if len(new):
             chosen = part if len(new) == len(part) else chosen_batch(part, new)
             packed = [
-                (at, known[start + position])
-                for at, position in enumerate(new.tolist() if known else ())
-                if start + position in known
+                (at, known[place])
+                for at, place in enumerate(places[new].tolist() if known else ())
+                if place in known
             ]
             staging.insert(chosen, packed)
         if referee is not None:
-            referee.stored += (start + new).tolist()
+            referee.stored += places[new].tolist()
+            if own is not None:
+                own.similarities = state.kind.shown(own.similarities)
+        if own is not None:
+            others = np.setdiff1d(np.arange(stop - start), fresh)
+            matches = gathered(stop - start, [(fresh, matches), (others, own)])
         found.append(matches)
         if progress is not None:
-            progress(start + len(part))
+            progress(stop)
     counts = None if referee is None else referee.counts
     return lookup.as_matches(current(), joined(found), verification=counts)
 

@@ -31,7 +31,7 @@ class Referee:
         self._documents = documents
         self._first = next_ordinal
         self._texts_before = judge.texts
-        self._start = 0
+        self._places = np.empty(0, np.int64)
         self._judge = judge.over(self._texts)
 
     @property
@@ -39,13 +39,20 @@ class Referee:
         """What the texts have decided so far."""
         return self._judge.counts
 
-    def confirmed(self, state: State, rows: Rows, start: int, *, is_inside: bool = False) -> Rows:
+    def confirmed(
+        self,
+        state: State,
+        rows: Rows,
+        places: npt.NDArray[np.int64],
+        *,
+        is_inside: bool = False,
+    ) -> Rows:
         """Return the matches of a group that the texts confirm, best first.
 
-        `start`: the position of the group in the call.  `is_inside`: the matches are positions in
-        the group.
+        `places`: the positions in the call of the documents of the group.  `is_inside`: the matches
+        are positions in the group.
         """
-        self._start = start
+        self._places = places
         queries, undecided = rows.queries, self._first + len(self.stored)
         left = (queries + undecided).astype(np.uint32)
         right = rows.ordinals + np.uint32(undecided if is_inside else 0)
@@ -59,7 +66,7 @@ class Referee:
         """Return the texts of documents stored before the call, in it, and of undecided ones."""
         before, count = int(np.searchsorted(ordinals, self._first)), len(self.stored)
         places = (
-            self.stored[at] if at < count else self._start + at - count
+            self.stored[at] if at < count else int(self._places[at - count])
             for at in (ordinals[before:].astype(np.int64) - self._first).tolist()
         )
         texts = self._texts_before(state, ordinals[:before]) if before else []

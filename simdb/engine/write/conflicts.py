@@ -1,0 +1,205 @@
+"""Conflicts: decides about documents whose ids are stored already, or given before in one call.
+
+Four rules: "same" accepts a document that is the stored one, by its sketch, and refuses any other;
+"skip" keeps what is stored; "replace" deletes it first; "error" refuses.  A call does what as many
+calls with one document each would do, in the same order, except that "replace" deletes all stored
+documents before the first claim is looked up.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.bits import FINGERPRINT_BITS, bit_counts
+from simdb.checks import one_of, shown
+from simdb.engine.search.measure import estimates
+from simdb.engine.search.rows import Rows
+from simdb.engine.state import incoming
+from simdb.engine.state.documents import stored_sketches
+from simdb.engine.state.incoming import EncodedIds
+from simdb.engine.state.state import State
+from simdb.engine.write.staging import Staging
+from simdb.errors import ExistsError, OptionError
+from simdb.storage import layout
+from simdb.storage.records.batch import Batch
+from simdb.values import EMPTY, WEIGHTED, Sketches
+
+SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
+RULES = (SAME, SKIP, REPLACE, ERROR)
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+
+class Arriving(NamedTuple):
+    """The documents of one call, before they are sketched.
+
+    `metadata`: position and stored form of each that has metadata.  `existing`: the ordinal of the
+    stored document with the same id, -1 if there is none.
+    """
+
+    ids: EncodedIds
+    metadata: list[tuple[int, bytes]]
+    existing: I64
+
+
+def rule_of(on_conflict: Any, replace: Any = False) -> str:
+    """Return the rule that two arguments of a verb mean; OptionError if they contradict."""
+    one_of("on_conflict", on_conflict, RULES)
+    if not replace:
+        return str(on_conflict)
+    if on_conflict not in (ERROR, REPLACE):
+        raise OptionError(
+            f"replace=True means on_conflict='replace', but on_conflict={shown(on_conflict)} was"
+            " given, too; leave out replace"
+        )
+    return REPLACE
+
+
+def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
+    """Return the ids and the metadata of one call, checked and in their stored form.
+
+    With the rule "error", an id that is given twice raises InputError, a stored one ExistsError.
+    """
+    encoded = EncodedIds(incoming.as_list(ids, "ids"))
+    if rule == ERROR:
+        encoded.check_distinct()
+    packed = incoming.pack_all(metadata, encoded.ids)
+    existing = state.find(encoded.offsets, encoded.content, encoded.hashes)
+    taken = np.flatnonzero(existing >= 0)
+    if len(taken) and rule == ERROR:
+        raise ExistsError(
+            f"a document with the id {shown(encoded.ids[int(taken[0])])} is stored already"
+            f" ({len(taken)} of {len(encoded)} ids are); on_conflict='replace' replaces stored"
+            " documents, 'skip' keeps them"
+        )
+    return Arriving(encoded, packed, existing)
+
+
+def to_insert(state: State, given: Arriving, sketches: Sketches, rule: str) -> tuple[I64, U32]:
+    """Return the positions of the documents to insert, and the ordinals to delete before.
+
+    Of several documents with one id, "replace" inserts the last, "skip" and "same" the first.
+    """
+    ids, existing = given.ids, given.existing
+    taken, count = np.flatnonzero(existing >= 0), len(ids)
+    none = np.empty(0, np.uint32)
+    if not len(taken) and not ids.previous:
+        return np.arange(count), none
+    left_out = np.zeros(count, np.bool_)
+    if rule == REPLACE:
+        left_out[list(ids.previous.values())] = True
+        return np.flatnonzero(~left_out), np.unique(existing[taken]).astype(np.uint32)
+    again = np.array(list(ids.previous), np.int64)
+    if rule == SAME:
+        stored = stored_sketches(state, existing[taken].astype(np.uint32))
+        _check_same(ids, taken, sketches.taken(taken), stored)
+        earlier = np.array(list(ids.previous.values()), np.int64)
+        _check_same(ids, again, sketches.taken(again), sketches.taken(earlier))
+    left_out[taken] = left_out[again] = True
+    return np.flatnonzero(~left_out), none
+
+
+def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
+    """Delete some live documents."""
+    if len(ordinals):
+        staging.delete(ordinals, state.column(layout.STATE, ordinals))
+
+
+class Conflicts:
+    """The conflicts of one call that claims documents; groups of documents are decided in order."""
+
+    def __init__(self, given: Arriving, rule: str) -> None:
+        """Decide about the documents of one call by a rule other than "error", or find none."""
+        self._ids = given.ids
+        self._existing = given.existing
+        self._rule = rule
+        self._again = list(given.ids.previous)
+
+    def begin(self, staging: Staging, state: State) -> None:
+        """Delete the stored documents that are replaced."""
+        if self._rule == REPLACE:
+            ordinals = np.unique(self._existing[self._existing >= 0]).astype(np.uint32)
+            delete_all(staging, state, ordinals)
+            self._existing = np.full(len(self._ids), -1, np.int64)
+
+    def groups(self, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the starts and stops of groups of at most `most` documents, no id twice in each.
+
+        If documents are replaced, a group begins with each id that was given before.
+        """
+        start, count = 0, len(self._ids)
+        for at, earlier in self._ids.previous.items():
+            while start + most <= at:
+                yield start, start + most
+                start += most
+            if start < at and (earlier >= start or self._rule == REPLACE):
+                yield start, at
+                start = at
+        for first in range(start, max(count, 1), most):
+            yield first, min(first + most, count)
+
+    def settled(
+        self,
+        staging: Staging,
+        current: Callable[[], State],
+        start: int,
+        part: Batch,
+    ) -> tuple[I64, Rows | None]:
+        """Return the positions in a group of documents without a stored id, and the other matches.
+
+        The matches are of the documents whose ids are stored, in order, with themselves; None if
+        there are none.  `start`: the position of the group in the call.
+        """
+        existing = self._existing[start : start + len(part)]
+        first = bisect_left(self._again, start)
+        if first < len(self._again) and self._again[first] < start + len(part):
+            existing = current().find(part.offsets, part.content, part.hashes)
+        own = np.flatnonzero(existing >= 0)
+        if not len(own):
+            return np.arange(len(part)), None
+        ordinals = existing[own].astype(np.uint32)
+        if self._rule == REPLACE:
+            delete_all(staging, current(), ordinals)
+            return np.arange(len(part)), None
+        state = current()
+        sketches = Sketches(part.fingerprints, part.vectors, part.states).taken(own)
+        stored = stored_sketches(state, ordinals)
+        if self._rule == SAME:
+            _check_same(self._ids, start + own, sketches, stored)
+        offsets = np.arange(len(own) + 1)
+        similarities = estimates(state, sketches, offsets, ordinals)
+        return np.flatnonzero(existing < 0), Rows(
+            offsets, ordinals, _distances(sketches, stored), similarities
+        )
+
+
+def _distances(given: Sketches, stored: Sketches) -> npt.NDArray[np.uint8]:
+    """Return the differing bits of each document and the stored one with its id.
+
+    Bits of a document without features mean nothing: it differs from any other document in all.
+    """
+    distances = bit_counts(given.bits ^ stored.bits)
+    is_empty, was_empty = given.states == EMPTY, stored.states == EMPTY
+    distances[is_empty & was_empty] = 0
+    distances[is_empty != was_empty] = FINGERPRINT_BITS
+    return distances
+
+
+def _check_same(ids: EncodedIds, positions: I64, given: Sketches, stored: Sketches) -> None:
+    """Raise ExistsError for the first document that is not the stored one, by its sketch."""
+    is_empty = (given.states == EMPTY) & (stored.states == EMPTY)
+    same = (given.bits == stored.bits) & (given.states == stored.states)
+    weighted = np.flatnonzero(same & (given.states == WEIGHTED))
+    same[weighted] = (given.vectors[weighted] == stored.vectors[weighted]).all(axis=1)
+    other = np.flatnonzero(~same & ~is_empty)
+    if len(other):
+        id = ids.ids[int(positions[other[0]])]
+        raise ExistsError(
+            f"a different document with the id {shown(id)} is stored already ({len(other)} of"
+            f" {len(ids)} documents differ from the stored ones); on_conflict='replace' replaces"
+            " stored documents, 'skip' keeps them"
+        )
