@@ -109,7 +109,7 @@ FOLDERS = {
         "maintenance.shortness",
         "maintenance.advice",
         "maintenance.rebuild", "maintenance.dump", "maintenance.load",
-        "pairing", "reading", "snapshot", "transaction", "writing",
+        "pairing", "by_id", "reading", "snapshot", "transaction", "writing",
     ],
     "sharding": [
         "routing", "inspection", "filling", "writing", "reports", "merging", "shards", "searching",

@@ -129,7 +129,7 @@ def test_a_taken_id_is_refused_with_the_remedy(filled):
 
 def test_an_unknown_id_is_named(filled):
     for verb in (
-        lambda: filled.get("none"),
+        lambda: filled["none"],
         lambda: filled.delete("none"),
         lambda: filled.query(id="none"),
         lambda: filled.first(id="none"),

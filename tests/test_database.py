@@ -30,6 +30,8 @@ def test_closing_twice_is_fine_and_every_verb_is_refused_afterwards(open_databas
         lambda: database.insert(2, 2),
         lambda: database.delete(1),
         lambda: database.get(1),
+        lambda: database[1],
+        lambda: next(database.items()),
         lambda: database.query(1),
         lambda: database.query("text"),
         lambda: database.first(1),

@@ -18,7 +18,7 @@ def get(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> 
     with open_either(db) as database, one_state(database) as snapshot:
         for id in given_ids(ids, int_ids):
             try:
-                print_one(_row(snapshot.get(id)), as_json=json)
+                print_one(_row(snapshot[id]), as_json=json)
             except simdb.NotFoundError as error:
                 print(f"simdb: {plain(str(error))}", file=sys.stderr)
                 is_missing = True

@@ -108,7 +108,7 @@ class DatabaseRows:
 
 
 def _row(reading: Reading, id: Id, minima: int) -> U32:
-    signature = reading.get(id).signature
+    signature = reading[id].signature
     assert signature is not None
     row: U32 = signature.minima[:minima]
     return row

@@ -4,19 +4,15 @@ Each verb makes a `Question` of its arguments, enters a consistent state, answer
 state.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from simdb import checks
 from simdb.choices import ErrorsName, MethodName
-from simdb.documents import Document
 from simdb.engine import explain, search
 from simdb.engine import state as states
-from simdb.engine.pairing import Pairing
+from simdb.engine.by_id import ById
 from simdb.engine.search import lookup, one
 from simdb.engine.search.question import (
     Question,
@@ -24,11 +20,10 @@ from simdb.engine.search.question import (
     of_any,
     of_pairs,
 )
-from simdb.engine.state.documents import drawn, find_ids, known_ordinals, stored_sketches
+from simdb.engine.state.documents import drawn, known_ordinals
 from simdb.errors import InputError
 from simdb.ids import IdT
 from simdb.plans import Plan
-from simdb.storage import layout
 from simdb.threads import thread_count
 from simdb.values import ORDINALS_MAX, Match, Matches
 
@@ -36,10 +31,8 @@ if TYPE_CHECKING:
     from simdb.engine.search.verify import Verify, VerifyMany
     from simdb.reports import Explanation
 
-ITERATED_IDS = 4096
 
-
-class Reading(Pairing[IdT], Protocol[IdT]):
+class Reading(ById[IdT], Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
 
     def query(
@@ -221,47 +214,6 @@ class Reading(Pairing[IdT], Protocol[IdT]):
                 rows = search.nearest.of_slices(self._store, state, slices, wanted)
             return lookup.as_matches(state, rows)
 
-    def get(self, id: IdT) -> Document[IdT]:
-        """Return the stored document `id`; NotFoundError if the id is unknown."""
-        return self.get_many([id])[0]
-
-    def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
-        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
-        listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            ordinals = known_ordinals(state, listed)
-            sketches = stored_sketches(state, ordinals)
-            return [
-                Document(
-                    id,
-                    state.kind.fingerprint_of(sketches, at),
-                    state.metadata_of(int(ordinal)),
-                    state.kind.signature_of(sketches, at),
-                )
-                for at, (id, ordinal) in enumerate(zip(listed, ordinals, strict=True))
-            ]
-
-    def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
-        """Return whether each of `ids` is the id of a stored document: bool[n]."""
-        listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            found: npt.NDArray[np.int64] = find_ids(state, listed)
-            return found >= 0
-
-    def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
-
-        It is much faster than `get_many`.  The bits of an unknown id are 0.
-        """
-        listed = states.incoming.as_list(ids, "ids")
-        with self._state() as state:
-            found: npt.NDArray[np.int64] = find_ids(state, listed)
-            is_stored = found >= 0
-            bits = np.zeros(len(found), np.uint64)
-            ordinals = found[is_stored].astype(np.uint32)
-            bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
-            return is_stored, bits
-
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
 
@@ -326,34 +278,6 @@ class Reading(Pairing[IdT], Protocol[IdT]):
             return search.planning.planned(
                 self._store.options, criterion, population, state.calibration, n
             )
-
-    def __contains__(self, id: object) -> bool:
-        """Return whether a document with this id is stored."""
-        with self._state() as state:
-            return bool(find_ids(state, [id])[0] >= 0)
-
-    def __len__(self) -> int:
-        """Return the number of stored documents."""
-        with self._state() as state:
-            return state.counts.document_count
-
-    def __iter__(self) -> Iterator[IdT]:
-        """Yield the ids of the documents stored now, in the order of insertion."""
-        owner, end = self._lasting()
-        with owner._state() as state:
-            ordinals = state.live()
-        for start in range(0, len(ordinals), ITERATED_IDS):
-            part = ordinals[start : start + ITERATED_IDS]
-            with owner._hold():
-                state.source.check_open()
-                ids = state.identifiers(part).decode(part)
-            yield from ids
-        if end is not None:
-            end()
-
-    def __bool__(self) -> bool:
-        """Return True, even if no document is stored."""
-        return True
 
     def _found(
         self,

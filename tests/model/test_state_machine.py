@@ -318,15 +318,24 @@ class DatabaseMachine(RuleBasedStateMachine):
         stored = self.oracle.documents.get(id)
         assert (id in self.database) == (stored is not None)
         if stored is None:
+            assert self.database.get(id) is None
             with pytest.raises(simdb.NotFoundError):
-                self.database.get(id)
+                self.database[id]
             return
 
-        found = self.database.get(id)
+        found = self.database[id]
+
+        assert self.database.get(id) == found
 
         assert (type(found.id), found.id, found.metadata) == (type(id), id, stored.metadata)
         assert found.fingerprint.is_empty == (stored.bits is None)
         assert stored.bits is None or found.fingerprint.bits == stored.bits
+
+    @rule()
+    def items(self):
+        assert [(id, each.metadata) for id, each in self.database.items()] == [
+            (id, stored.metadata) for id, stored in self.oracle.documents.items()
+        ]
 
     @rule(asked=st.lists(ids, max_size=8))
     def get_many(self, asked):

@@ -27,7 +27,11 @@ FIRST = [
     "TextSketch",
 ]
 # Members that several classes share are described once, with the best known class.
-SHARED = {"Database": {"reading": "Reading", "pairing": "Pairing", "writing": "Writing"}}
+SHARED = {
+    "Database": {
+        "reading": "Reading", "by_id": "ById", "pairing": "Pairing", "writing": "Writing",
+    }
+}  # fmt: skip
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
 SHARED_VERBS = "the reading verbs, `query` to `compare`"
@@ -171,7 +175,9 @@ def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:
     return [
         each
         for each in node.body
-        if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
+        if isinstance(each, ast.FunctionDef)
+        and not each.name.startswith("_")
+        and "overload" not in map(ast.unparse, each.decorator_list)
     ]
 
 

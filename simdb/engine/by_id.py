@@ -1,0 +1,145 @@
+"""The reading verbs by id: whether a document is stored, and what is stored of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, Protocol, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.documents import Document
+from simdb.engine import state as states
+from simdb.engine.pairing import Pairing
+from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketches
+from simdb.engine.state.state import State
+from simdb.ids import IdT
+from simdb.storage import layout
+
+ITERATED_IDS = 4096
+ITERATED_DOCUMENTS = 1024
+
+Default = TypeVar("Default")
+Read = TypeVar("Read")
+
+U32 = npt.NDArray[np.uint32]
+
+
+class ById(Pairing[IdT], Protocol[IdT]):
+    """The verbs by id, and those of a mapping from id to document."""
+
+    @overload
+    def get(self, id: IdT) -> Document[IdT] | None: ...
+
+    @overload
+    def get(self, id: IdT, default: Default) -> Document[IdT] | Default: ...
+
+    def get(self, id: IdT, default: Any = None) -> Any:
+        """Return the stored document `id`, or `default` if no document has this id.
+
+        `database[id]` raises NotFoundError instead.
+        """
+        with self._state() as state:
+            found = find_ids(state, [id])
+            return default if found[0] < 0 else _documents(state, [id], found.astype(np.uint32))[0]
+
+    def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
+        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            return _documents(state, listed, known_ordinals(state, listed))
+
+    def keys(self) -> Iterator[IdT]:
+        """Yield the ids of the documents stored now, in the order of insertion."""
+        return self._each_part(ITERATED_IDS, _ids)
+
+    def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
+        """Yield the id and the document of each document stored now, in the order of insertion.
+
+        A thousand documents are in memory at a time.  Later changes to the database are not seen.
+        """
+        return self._each_part(ITERATED_DOCUMENTS, _items)
+
+    def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
+        """Return whether each of `ids` is the id of a stored document: bool[n]."""
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            return found >= 0
+
+    def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
+
+        It is much faster than `get_many`.  The bits of an unknown id are 0.
+        """
+        listed = states.incoming.as_list(ids, "ids")
+        with self._state() as state:
+            found: npt.NDArray[np.int64] = find_ids(state, listed)
+            is_stored = found >= 0
+            bits = np.zeros(len(found), np.uint64)
+            ordinals = found[is_stored].astype(np.uint32)
+            bits[is_stored] = state.column(layout.FINGERPRINT, ordinals)
+            return is_stored, bits
+
+    def __getitem__(self, id: IdT) -> Document[IdT]:
+        """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.
+
+        A document is a copy: to change what is stored, use `update_metadata` or `insert`.
+        """
+        return self.get_many([id])[0]
+
+    def __contains__(self, id: object) -> bool:
+        """Return whether a document with this id is stored."""
+        with self._state() as state:
+            return bool(find_ids(state, [id])[0] >= 0)
+
+    def __len__(self) -> int:
+        """Return the number of stored documents."""
+        with self._state() as state:
+            return state.counts.document_count
+
+    def __iter__(self) -> Iterator[IdT]:
+        """Yield the ids of the documents stored now, in the order of insertion."""
+        return self._each_part(ITERATED_IDS, _ids)
+
+    # Without this, reversed() would take whole numbers from the length downward as ids.
+    __reversed__: ClassVar[None] = None
+
+    def __bool__(self) -> bool:
+        """Return True, even if no document is stored."""
+        return True
+
+    def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
+        """Yield what `read` returns for the documents stored now, `size` documents at a time."""
+        owner, end = self._lasting()
+        with owner._state() as state:
+            ordinals = state.live()
+        for start in range(0, len(ordinals), size):
+            part = ordinals[start : start + size]
+            with owner._hold():
+                state.source.check_open()
+                found = read(state, part)
+            yield from found
+        if end is not None:
+            end()
+
+
+def _ids(state: State, ordinals: U32) -> list[Any]:
+    return list(state.identifiers(ordinals).decode(ordinals))
+
+
+def _items(state: State, ordinals: U32) -> list[tuple[Any, Document[Any]]]:
+    ids = _ids(state, ordinals)
+    return list(zip(ids, _documents(state, ids, ordinals), strict=True))
+
+
+def _documents(state: State, ids: list[Any], ordinals: U32) -> list[Document[Any]]:
+    """Return the stored documents with these ids and ordinals."""
+    sketches = stored_sketches(state, ordinals)
+    return [
+        Document(
+            id,
+            state.kind.fingerprint_of(sketches, at),
+            state.metadata_of(int(ordinal)),
+            state.kind.signature_of(sketches, at),
+        )
+        for at, (id, ordinal) in enumerate(zip(ids, ordinals, strict=True))
+    ]

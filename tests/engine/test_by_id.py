@@ -1,0 +1,96 @@
+"""Documents by id: a database, a snapshot and a write transaction read like a dict."""
+
+import pytest
+
+import simdb
+
+
+@pytest.fixture
+def filled(database):
+    database.insert_many(["a", 1, b"c"], [1, "some words of text", 3], [{"n": 1}, None, "third"])
+    return database
+
+
+def test_a_document_is_read_by_subscription(filled):
+    document = filled["a"]
+
+    assert (document.id, document.fingerprint.bits, document.metadata) == ("a", 1, {"n": 1})
+
+
+def test_get_returns_the_default_for_an_unknown_id(filled):
+    assert filled.get("unknown") is None
+    assert filled.get("unknown", 5) == 5
+    assert filled.get("a", 5) == filled["a"]
+
+
+def test_subscription_raises_a_key_error_for_an_unknown_id(filled):
+    with pytest.raises(KeyError, match="no document has the id 'unknown'") as caught:
+        filled["unknown"]
+
+    assert isinstance(caught.value, simdb.NotFoundError)
+
+
+def test_ids_of_another_type_are_unknown(filled):
+    assert filled.get("1") is None
+    assert filled.get(1) is not None
+    with pytest.raises(KeyError):
+        filled["c"]
+
+
+@pytest.mark.parametrize("id", [None, 1.5, ("a",), True])
+def test_what_is_no_id_is_refused_and_not_missing(filled, id):
+    with pytest.raises(simdb.InputError):
+        filled.get(id)
+    with pytest.raises(simdb.InputError):
+        filled[id]
+
+
+def test_keys_and_items_follow_the_order_of_insertion(filled):
+    filled.delete(1)
+    filled.insert("a", 9, replace=True)
+
+    assert list(filled.keys()) == list(filled) == [b"c", "a"]
+    assert list(filled.items()) == [(b"c", filled[b"c"]), ("a", filled["a"])]
+    assert dict(filled.items())["a"].fingerprint.bits == 9
+
+
+def test_a_dict_can_be_made_of_a_database(filled):
+    assert dict(filled) == {id: filled[id] for id in filled}
+
+
+def test_items_cross_parts_and_runs(tmp_path):
+    options = simdb.Options(delta_documents=700)
+    with simdb.open(tmp_path / "db", options=options, durability="none") as database:
+        database.insert_many(range(2500), range(2500), range(2500))
+        database.delete_many(range(0, 2500, 5))
+
+        found = {id: (each.fingerprint.bits, each.metadata) for id, each in database.items()}
+
+        assert found == {id: (id, id) for id in range(2500) if id % 5}
+
+
+def test_items_see_the_state_when_they_began(filled):
+    items = filled.items()
+    first = next(items)
+    filled.delete("a")
+    filled.insert("later", 4)
+
+    assert [id for id, _ in [first, *items]] == ["a", 1, b"c"]
+
+
+def test_items_of_a_transaction_include_what_is_staged_and_allow_changes(filled):
+    with filled.write() as transaction:
+        transaction.insert("staged", 7, "new")
+        transaction.delete("a")
+        for id, _ in transaction.items():
+            transaction.delete(id)
+
+        assert len(transaction) == 0
+        assert transaction.get("staged") is None
+        with pytest.raises(simdb.NotFoundError):
+            transaction["staged"]
+
+
+def test_a_database_is_not_read_backwards(filled):
+    with pytest.raises(TypeError):
+        reversed(filled)
