@@ -134,6 +134,7 @@ def test_an_unknown_id_is_named(filled):
         lambda: filled.query(id="none"),
         lambda: filled.first(id="none"),
         lambda: filled.query_many(ids=[1, "none"]),
+        lambda: filled.update_metadata("none", 1),
     ):
         with pytest.raises(simdb.NotFoundError) as caught:
             verb()

@@ -20,7 +20,10 @@ from simdb.engine.search.question import (
     of_any,
     of_pairs,
 )
+from simdb.engine.search.rows import Rows
+from simdb.engine.search.where import check_optional, kept, kept_matches
 from simdb.engine.state.documents import drawn, known_ordinals
+from simdb.engine.state.state import State
 from simdb.errors import InputError
 from simdb.ids import IdT
 from simdb.plans import Plan
@@ -28,7 +31,9 @@ from simdb.threads import thread_count
 from simdb.values import ORDINALS_MAX, Match, Matches
 
 if TYPE_CHECKING:
+    from simdb.engine.search.many import Room
     from simdb.engine.search.verify import Verify, VerifyMany
+    from simdb.engine.search.where import Where
     from simdb.reports import Explanation
 
 
@@ -45,6 +50,7 @@ class Reading(ById[IdT], Protocol[IdT]):
         recall: float | None = None,
         method: MethodName | None = None,
         limit: int | None = None,
+        where: "Where | None" = None,
         verify: "Verify[IdT] | None" = None,
         errors: ErrorsName = "strict",
     ) -> list[Match[IdT]]:
@@ -60,6 +66,9 @@ class Reading(ById[IdT], Protocol[IdT]):
         `limit`: the largest number of matches to return.  `errors`: "strict" refuses text that is
         not valid Unicode, "replace" replaces the invalid characters.
 
+        `where(metadata)` tells whether a document with these metadata (None if it has none) may be
+        a match.  It is asked about matches, best first, until `limit` of them satisfy it.
+
         `verify(id)` confirms a match.  Return False to drop it, or its exact similarity, which
         replaces the estimate; below `similarity` the match is dropped.
 
@@ -68,11 +77,17 @@ class Reading(ById[IdT], Protocol[IdT]):
         NotFoundError for an unknown `id`.
         """
         given = similarity, distance, recall, method
-        if verify is None:
+        if where is None and verify is None:
             return self._found(document, id, given, limit, errors, first=False)
-        search.verify.check_verify(verify)
         check_limit(limit)
-        every = self._found(document, id, given, None, errors, first=False)
+        check_optional(where)
+        search.verify.check_verify(verify)
+        with self._state() as state:
+            every = one.find(self._store, state, document, id, given, None, errors, first=False)
+            if where is not None:
+                every = kept_matches(state, every, where, limit if verify is None else None)
+        if verify is None:
+            return every
         least = Question(*given).least_similarity(self._store.options)
         return search.verify.verified(every, verify, least)[:limit]
 
@@ -110,6 +125,7 @@ class Reading(ById[IdT], Protocol[IdT]):
         limit: int | None = None,
         first: bool = False,
         memory_limit: int | None = None,
+        where: "Where | None" = None,
         verify: "VerifyMany[IdT] | None" = None,
         errors: ErrorsName = "strict",
         threads: int | None = None,
@@ -121,36 +137,34 @@ class Reading(ById[IdT], Protocol[IdT]):
         instead.  `first`: return any one match of each, as fast as possible.  `memory_limit`: bytes
         for the search; stored runs pass through memory in chunks, see `Database.insert_batch`.
         None: they do so only if the database is larger than the memory and that is faster.
+        `where`: see `query`; it is asked about a document once, however many queries it matches.
         `verify(position, id)` confirms a match of the query at `position`, see `query`.
         `threads`: see `insert_many`.
         """
         count = thread_count(threads)
         question = Question(similarity, distance, recall, method, limit)
         check_limit(question.limit)
+        check_optional(where)
         search.verify.check_verify(verify)
         room = search.many.room_of(memory_limit)
         if verify is not None:
             every = self.query_many(
                 documents, ids=ids, similarity=similarity, distance=distance, recall=recall,
-                method=method, memory_limit=memory_limit, errors=errors, threads=count,
+                method=method, memory_limit=memory_limit, where=where, errors=errors,
+                threads=count,
             )  # fmt: skip
             least = question.least_similarity(self._store.options)
             return search.verify.verified_many(every, verify, least, limit=limit, first=first)
         if first:
             question = replace(question, limit=1)
+        most = question.limit
+        if where is not None:
+            question, first = replace(question, limit=None), False
         with self._state() as state:
             state.threads = count
-            if ids is not None:
-                ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
-                rows = search.many.of_stored(self._store, state, ordinals, question, room=room)
-            else:
-                size = None if room is None else room.query_count(state.width)
-                slices = states.incoming.sketch_slices(
-                    self._store.sketcher, documents, None, size, errors=errors, threads=count
-                )
-                rows = search.many.of_slices(
-                    self._store, state, slices, question, first=first, room=room
-                )
+            rows = self._rows(state, documents, ids, question, first, room, errors)
+            if where is not None:
+                rows = kept(state, rows, where, most)
             return lookup.as_matches(state, rows)
 
     def nearest(
@@ -278,6 +292,26 @@ class Reading(ById[IdT], Protocol[IdT]):
             return search.planning.planned(
                 self._store.options, criterion, population, state.calibration, n
             )
+
+    def _rows(
+        self,
+        state: State,
+        documents: Any,
+        ids: Iterable[IdT] | None,
+        question: Question,
+        first: bool,
+        room: "Room | None",
+        errors: ErrorsName,
+    ) -> Rows:
+        """Return the matches of many documents, or of the stored documents `ids`."""
+        if ids is not None:
+            ordinals = known_ordinals(state, states.incoming.as_list(ids, "ids"))
+            return search.many.of_stored(self._store, state, ordinals, question, room=room)
+        size = None if room is None else room.query_count(state.width)
+        slices = states.incoming.sketch_slices(
+            self._store.sketcher, documents, None, size, errors=errors, threads=state.threads
+        )
+        return search.many.of_slices(self._store, state, slices, question, first=first, room=room)
 
     def _found(
         self,

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from simdb import kernel, previews
 from simdb.arrow_texts import text_column
 from simdb.checks import is_one_of
 from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine import search, write
+from simdb.engine.changing import Changing
 from simdb.engine.pairing import ESTIMATE
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
@@ -21,7 +20,6 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts
 from simdb.engine.write.write_state import WriteState
-from simdb.errors import NotFoundError
 from simdb.ids import IdT
 from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from simdb.engine.search.judge import Documents
 
 
-class WriteTransaction(Reading[IdT]):
+class WriteTransaction(Changing[IdT]):
     """Inserts, deletions and queries; queries see what the transaction staged before.
 
     Use it with `with`: it commits at the end, or changes nothing if an exception leaves the block.
@@ -67,7 +65,7 @@ class WriteTransaction(Reading[IdT]):
         with self._writing.alone("the transaction must be idle to insert"):
             form = kernel.encode_ids([id])
             if self._writing.staging.lacks(int(form[2][0])):
-                packed = _packed_one(metadata, id)
+                packed = incoming.pack_one(metadata, id)
                 sketches = self._store.sketcher.sketch([document], errors=errors)
                 self._writing.staging.insert(incoming.batch_of_one(form, sketches), packed)
                 return
@@ -137,7 +135,7 @@ class WriteTransaction(Reading[IdT]):
         rule = conflicts.rule_of(on_conflict)
         question = Question(similarity, distance, recall, method)
         with self._writing.alone("the transaction must be idle to insert"):
-            form, packed = kernel.encode_ids([id]), _packed_one(metadata, id)
+            form, packed = kernel.encode_ids([id]), incoming.pack_one(metadata, id)
             staging = self._writing.staging
             is_new = staging.lacks(int(form[2][0]))
             if not is_new and self._writing.current().find(*form)[0] >= 0:
@@ -248,17 +246,6 @@ class WriteTransaction(Reading[IdT]):
             if len(encoded):
                 self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
             return matches
-
-    def delete(self, id: IdT) -> None:
-        """Delete one document; NotFoundError if the id is unknown."""
-        with self._writing.alone("the transaction must be idle to delete"):
-            if not self._delete_ids([id]):
-                raise NotFoundError(f"no document has the id {id!r}")
-
-    def delete_many(self, ids: Iterable[IdT]) -> int:
-        """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
-        with self._writing.alone("the transaction must be idle to delete"):
-            return self._delete_ids(ids)
 
     def commit(self) -> None:
         """Make all staged changes durable and visible, and end the transaction.
@@ -374,13 +361,6 @@ class WriteTransaction(Reading[IdT]):
             conflicts.Conflicts(given, rule), referee,
         )  # fmt: skip
 
-    def _delete_ids(self, ids: Iterable[IdT]) -> int:
-        offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
-        found = self._writing.current().find(offsets, content, hashes)
-        ordinals = np.unique(found[found >= 0]).astype(np.uint32)
-        conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
-        return len(ordinals)
-
     def _state(self) -> State:
         return self._writing.state()
 
@@ -389,8 +369,3 @@ class WriteTransaction(Reading[IdT]):
 
     def _lasting(self) -> tuple[Reading[IdT], None]:
         return self, None
-
-
-def _packed_one(metadata: Any, id: Any) -> list[tuple[int, bytes]]:
-    """Return the position, 0, and the stored form of the metadata of one document, if any."""
-    return [] if metadata is None else incoming.pack_all([metadata], [id])

@@ -10,6 +10,7 @@ from simdb.values import Match, Matches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Documents
+    from simdb.engine.search.where import Where
     from simdb.engine.state.incoming import Progress
     from simdb.engine.transaction import WriteTransaction
 
@@ -129,6 +130,14 @@ class Writing(Protocol[IdT]):
                 progress=progress, threads=threads,
             )  # fmt: skip
 
+    def update_metadata(self, id: IdT, metadata: Any) -> None:
+        """Replace the metadata of one document and commit; None removes them.
+
+        Raises NotFoundError if the id is unknown.
+        """
+        with self.write() as transaction:
+            transaction.update_metadata(id, metadata)
+
     def delete(self, id: IdT) -> None:
         """Delete one document and commit; NotFoundError if the id is unknown."""
         with self.write() as transaction:
@@ -138,3 +147,11 @@ class Writing(Protocol[IdT]):
         """Delete the documents with these ids and commit; see `WriteTransaction.delete_many`."""
         with self.write() as transaction:
             return transaction.delete_many(ids)
+
+    def delete_where(self, where: "Where") -> int:
+        """Delete each document for whose metadata `where(metadata)` is true, and commit.
+
+        Returns the number of documents deleted.  See `WriteTransaction.delete_where`.
+        """
+        with self.write() as transaction:
+            return transaction.delete_where(where)

@@ -25,6 +25,13 @@ entries = st.tuples(ids, documents, metadata)
 batches = st.lists(entries, max_size=20, unique_by=lambda entry: (type(entry[0]), entry[0]))
 loose_batches = st.lists(entries, max_size=12)  # an id can be given twice
 rules = st.sampled_from(["same", "skip", "replace"])
+wheres = st.sampled_from(
+    [
+        lambda metadata: metadata is None,
+        lambda metadata: isinstance(metadata, dict),
+        lambda metadata: isinstance(metadata, int) and metadata > 0,
+    ]
+)
 changes = st.lists(
     st.one_of(
         st.tuples(st.just("insert"), batches),
@@ -33,6 +40,8 @@ changes = st.lists(
         st.tuples(st.just("claim by"), loose_batches, rules, st.integers(0, 5)),
         st.tuples(st.just("delete"), st.lists(ids, max_size=6)),
         st.tuples(st.just("claim"), batches, st.integers(0, 5)),
+        st.tuples(st.just("update"), ids, metadata),
+        st.tuples(st.just("delete where"), wheres),
         st.tuples(st.just("ask"), fingerprints, distances),
     ),
     min_size=1,
@@ -107,6 +116,14 @@ class DatabaseMachine(RuleBasedStateMachine):
     def delete_many(self, chosen):
         self.delete_from(self.database, self.oracle, chosen)
 
+    @rule(id=ids, data=metadata)
+    def update_metadata(self, id, data):
+        self.update_in(self.database, self.oracle, id, data)
+
+    @rule(where=wheres)
+    def delete_where(self, where):
+        self.delete_where_in(self.database, self.oracle, where)
+
     @rule(batch=loose_batches, by=rules)
     def insert_many_by(self, batch, by):
         self.insert_by(self.database, self.oracle, batch, by)
@@ -166,6 +183,9 @@ class DatabaseMachine(RuleBasedStateMachine):
                     self.change(transaction, staged, change)
                 assert list(transaction) == list(staged.documents)
                 assert len(transaction) == len(staged.documents)
+                assert [each.metadata for _, each in transaction.items()] == [
+                    stored.metadata for stored in staged.documents.values()
+                ]
                 if not commits:
                     raise AbortError
         except AbortError:
@@ -181,7 +201,9 @@ class DatabaseMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.snapshots)
     def ask_snapshots(self, bits, distance):
         for snapshot, oracle in self.snapshots:
-            assert list(snapshot) == list(oracle.documents)
+            assert [(id, each.metadata) for id, each in snapshot.items()] == [
+                (id, stored.metadata) for id, stored in oracle.documents.items()
+            ]
             self.ask(snapshot, oracle, bits, distance)
             self.ask_for_pairs(snapshot, oracle, distance)
 
@@ -268,6 +290,20 @@ class DatabaseMachine(RuleBasedStateMachine):
             self.oracle.query(self.stored(document).bits, distance)[:limit] for document in asked
         ]
         assert [[(each.id, each.distance) for each in row] for row in found] == expected
+
+    @rule(
+        asked=st.lists(fingerprints, min_size=1, max_size=4),
+        distance=distances,
+        limit=st.one_of(st.none(), st.integers(1, 4)),
+        where=wheres,
+    )
+    def query_where(self, asked, distance, limit, where):
+        found = self.database.query_many(asked, distance=distance, limit=limit, where=where)
+        single = self.database.query(asked[0], distance=distance, limit=limit, where=where)
+
+        expected = [self.oracle.query_where(bits, distance, where)[:limit] for bits in asked]
+        assert [[(each.id, each.distance) for each in row] for row in found] == expected
+        assert [(each.id, each.distance) for each in single] == expected[0]
 
     @rule(distance=distances)
     def find_pairs(self, distance):
@@ -385,6 +421,8 @@ class DatabaseMachine(RuleBasedStateMachine):
             "claim": self.claim_in,
             "insert by": self.insert_by,
             "claim by": self.claim_by,
+            "update": self.update_in,
+            "delete where": self.delete_where_in,
             "ask": self.ask,
         }
         verbs[verb](target, oracle, *arguments)
@@ -407,6 +445,17 @@ class DatabaseMachine(RuleBasedStateMachine):
 
     def delete_from(self, target, oracle, chosen):
         assert target.delete_many(chosen) == sum(oracle.delete(id) for id in chosen)
+
+    def update_in(self, target, oracle, id, data):
+        if oracle.update_metadata(id, data):
+            target.update_metadata(id, data)
+            assert target[id].metadata == data
+        else:
+            with pytest.raises(simdb.NotFoundError):
+                target.update_metadata(id, data)
+
+    def delete_where_in(self, target, oracle, where):
+        assert target.delete_where(where) == oracle.delete_where(where)
 
     def claim_in(self, target, oracle, batch, distance):
         columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]

@@ -95,6 +95,10 @@ elif verb == "grow":
         bits = np.arange(first, first + 5, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         database.insert_many(range(first, first + 5), bits)
         database.delete(first)
+elif verb == "update":
+    with database.write() as transaction:
+        for id in range(1, 20):
+            transaction.update_metadata(id, {"new": "x" * 20000} if id % 3 else None)
 else:
     with database.write() as transaction:
         transaction.insert_many(range(20, 40), np.arange(20, dtype=np.uint64), [None, "m"] * 10)
@@ -151,6 +155,23 @@ def test_killed_in_a_batch_nothing_of_it_has_happened(path, point):
         assert list(database) == BEFORE
         found = database.insert_batch(range(20, 40), BITS, distance=1)
         assert [row[0].id for row in found] == BEFORE
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("point", ["1", "2", "3", "before commit", "after commit"])
+def test_killed_while_metadata_change_all_of_them_have_changed_or_none(path, point):
+    with simdb.open(path, "w") as database:
+        for id in range(0, 20, 2):
+            database.update_metadata(id, "old")
+
+    run_until_killed(path, point, "update")
+
+    old = ["old" if id % 2 == 0 else None for id in range(20)]
+    new = ["old", *[{"new": "x" * 20000} if id % 3 else None for id in range(1, 20)]]
+    with simdb.open(path, "w") as database:
+        found = [database[id].metadata for id in range(20)]
+        assert found == (new if point == "after commit" else old)
+        assert list(database.check(deep=True)) == []
     assert_sound(path)
 
 

@@ -5,7 +5,7 @@ is computed again from the kernel's contract, in plain numpy.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,21 @@ class Oracle:
             return id, stored.distance(self.documents[id])
         self.delete(id)
         return self.add_if_new(id, stored, distance)
+
+    def update_metadata(self, id, metadata):
+        """Replace the metadata of a document, which keeps its place; return whether it is known."""
+        if id in self.documents:
+            self.documents[id] = replace(self.documents[id], metadata=metadata)
+        return id in self.documents
+
+    def delete_where(self, where):
+        meant = [id for id, stored in self.documents.items() if where(stored.metadata)]
+        return sum(self.delete(id) for id in meant)
+
+    def query_where(self, bits, distance, where):
+        """Return what `query` does, of documents whose metadata satisfy `where`."""
+        found = self.query(bits, distance)
+        return [row for row in found if where(self.documents[row[0]].metadata)]
 
     def delete(self, id):
         return self.documents.pop(id, None) is not None

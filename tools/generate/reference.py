@@ -30,7 +30,8 @@ FIRST = [
 SHARED = {
     "Database": {
         "reading": "Reading", "by_id": "ById", "pairing": "Pairing", "writing": "Writing",
-    }
+    },
+    "WriteTransaction": {"changing": "Changing"},
 }  # fmt: skip
 # Classes whose options other classes have, too.
 BASES = ["TextSketch"]
@@ -133,8 +134,9 @@ def describe(name: str, node: Definition, path: Path) -> Iterator[str]:
     if fields := [ast.unparse(each) for each in node.body if is_field(each)]:
         yield "```python\n" + "\n".join(fields) + "\n```\n"
     members = public_functions(node)
-    if name in SHARED:
+    if name == "Database":
         yield f"`Snapshot` and `WriteTransaction` have {SHARED_VERBS}, too.\n"
+    if name in SHARED:
         own = {each.name for each in members}
         shared = (each for each in shared_functions(SHARED[name]) if each.name not in own)
         members = [*shared, *members]

@@ -192,6 +192,11 @@ def batch_of_one(form: tuple[Any, Any, Any], sketches: Sketches) -> Batch:
     return Batch(sketches.bits, sketches.states, sketches.vectors, hashes, offsets, content)
 
 
+def pack_one(metadata: Any, id: Any) -> list[tuple[int, bytes]]:
+    """Return the position, 0, and the stored form of the metadata of one document, if any."""
+    return [] if metadata is None else pack_all([metadata], [id])
+
+
 def pack_all(metadata: Any, ids: Sequence[Any]) -> list[tuple[int, bytes]]:
     """Return (position, stored form) of the metadata of each document that has metadata."""
     if metadata is None:

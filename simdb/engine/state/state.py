@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
+from simdb.engine.state.staged_metadata import StagedMetadata
 from simdb.engine.state.view import Kind, View
 from simdb.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
@@ -22,7 +23,7 @@ from simdb.plan.paging import Paging
 from simdb.plan.planner import choose
 from simdb.plan.problem import BandedPopulation, Criterion, Population
 from simdb.plans import Plan
-from simdb.storage import layout
+from simdb.storage import codec, layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
@@ -55,11 +56,8 @@ class Staged(Protocol):
     def membership(self) -> Membership | None:
         """Return the maintained clusters with all staged changes; None if there are none."""
 
-    def metadata_of(self, ordinal: int) -> Any:
-        """Return the metadata staged for a new document; None if it has none."""
-
-    def all_metadata(self) -> Sequence[tuple[int, bytes]]:
-        """Return (ordinal, packed metadata) of every new document that has metadata."""
+    def metadata(self) -> StagedMetadata:
+        """Return the staged changes of metadata."""
 
 
 class State:
@@ -189,18 +187,20 @@ class State:
 
     def metadata_of(self, ordinal: int) -> Any:
         """Return the metadata of a document; None if it has none."""
-        staged = None if self._staged is None else self._staged.metadata_of(ordinal)
+        staged = None if self._staged is None else self._staged.metadata().of(ordinal)
         if staged is not None:
-            return staged
+            return codec.unpack(staged, f"metadata of ordinal {ordinal}")
         source = self.source
         return read_metadata(source.transaction, source.handle(layout.METADATA), ordinal)
 
     def all_metadata(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (ordinal, packed metadata) of every document that has any, deleted or not."""
+        """Yield (ordinal, packed metadata) of every document that has any, deleted or not.
+
+        Ordinals ascend.
+        """
         source = self.source
-        yield from read_all(source.transaction, source.handle(layout.METADATA))
-        if self._staged is not None:
-            yield from self._staged.all_metadata()
+        stored = read_all(source.transaction, source.handle(layout.METADATA))
+        return stored if self._staged is None else self._staged.metadata().over(stored)
 
     def tables(self) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simdb.engine.state.staged_metadata import StagedMetadata
 from simdb.engine.state.store import Store
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.learning import learn
@@ -24,7 +25,7 @@ from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo, merged_into
-from simdb.storage.records.metadata import encode_blocks
+from simdb.storage.records.metadata import changed_blocks, encode_blocks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.rewriting import write_run
 from simdb.storage.runs.run import Run
@@ -82,8 +83,7 @@ def write_staged(
         bare_count=staging.bare_count,
     )
     manifest = _write_deletions(writer, manifest, staging)
-    for key, value in encode_blocks(staging.metadata):
-        writer.put(layout.METADATA, key, value)
+    _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
     else:
@@ -98,6 +98,22 @@ def write_staged(
         write_clusters(writer, staging.maintainer.membership)
     writer.put_manifest(manifest)
     return manifest
+
+
+def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> None:
+    """Store the metadata of new documents, from the ordinal `first`, and changes of older ones."""
+    changes = metadata.changed_before(first)
+    if changes:
+        environment = writer.store.environment
+        environment.check_pages(frozenset({layout.METADATA}))
+        handle = environment.subdatabase(layout.METADATA)
+        for key, value in changed_blocks(writer.transaction, handle, changes):
+            if value is None:
+                writer.delete(layout.METADATA, key)
+            else:
+                writer.put(layout.METADATA, key, value)
+    for key, value in encode_blocks(metadata.new_from(first)):
+        writer.put(layout.METADATA, key, value)
 
 
 def _append_to_delta(writer: Writer, staging: Staging) -> None:

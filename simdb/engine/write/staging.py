@@ -6,20 +6,19 @@ commit that finds no space can be tried again.  When the delta grows large it is
 in memory too, so that queries inside the transaction stay fast.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
+from simdb.engine.state.staged_metadata import StagedMetadata
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
 from simdb.errors import FullError
 from simdb.plan import compaction
-from simdb.storage import codec
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
 from simdb.storage.records.batch import Batch, concatenate
@@ -43,7 +42,7 @@ class Saved(NamedTuple):
     new_start: int
     sealed: list[Run]
     deletion_count: int
-    metadata_count: int
+    metadata_counts: tuple[int, int]
     counts: tuple[int, int, int]
 
 
@@ -68,7 +67,7 @@ class Staging:
         self.new_start = base.manifest.next_ordinal
         self.sealed: list[Run] = []
         self._tombstones = Tombstones(base.dead, store.spare)
-        self.metadata: list[tuple[int, bytes]] = []
+        self.metadata = StagedMetadata()
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
@@ -90,7 +89,7 @@ class Staging:
     @property
     def has_changes(self) -> bool:
         """Whether there are changes to commit."""
-        return bool(self.new_count or self.sealed or self.deleted)
+        return bool(self.new_count or self.sealed or self.deleted or self.metadata.has_changes)
 
     @property
     def next_ordinal(self) -> int:
@@ -149,7 +148,7 @@ class Staging:
             self.new_start,
             self.sealed,
             len(self.deleted),
-            len(self.metadata),
+            self.metadata.counts,
             (self.document_count, self.empty_count, self.bare_count),
         )
 
@@ -168,7 +167,7 @@ class Staging:
         self.new_count, self.new_start = saved.new_count, saved.new_start
         self.sealed = saved.sealed
         self._tombstones.restore(saved.deletion_count)
-        del self.metadata[saved.metadata_count :]
+        self.metadata.restore(saved.metadata_counts)
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -190,7 +189,7 @@ class Staging:
             else:
                 self._joined.append(batch)
         self._tombstones.make_room(self.next_ordinal)
-        self.metadata += [(first + at, packed) for at, packed in metadata]
+        self.metadata.insert(first, metadata)
         self._count(batch.states, 1)
 
     def delete(self, ordinals: npt.NDArray[np.uint32], states: npt.NDArray[np.uint8]) -> None:
@@ -199,13 +198,6 @@ class Staging:
             self._view = None
             self._tombstones.delete(ordinals, self.next_ordinal)
             self._count(states, -1)
-
-    def metadata_of(self, ordinal: int) -> Any:
-        """Return the metadata staged for a new document; None if it has none."""
-        at = bisect_left(self.metadata, (ordinal, b""))
-        if at < len(self.metadata) and self.metadata[at][0] == ordinal:
-            return codec.unpack(self.metadata[at][1], f"metadata of ordinal {ordinal}")
-        return None
 
     def rebase(self, base: Contents, source: Source) -> None:
         """Move to `base`, the same state read again through `source`."""
@@ -304,6 +296,7 @@ class Staging:
             and len(self._batches) == saved.batch_count
             and self.sealed is saved.sealed
             and len(self.deleted) == saved.deletion_count
+            and self.metadata.counts == saved.metadata_counts
         )
 
     @property

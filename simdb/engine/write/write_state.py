@@ -7,12 +7,13 @@ verb that fails, at any instruction, leaves what was staged before it.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from threading import get_ident
 from types import TracebackType
 from typing import Any
 
+from simdb.engine.state.staged_metadata import StagedMetadata
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
@@ -79,12 +80,8 @@ class WriteState:
         """Return the state with all staged changes, for a verb that has entered already."""
         return State(self._view(), self.source, self.staging, staged=self)
 
-    def metadata_of(self, ordinal: int) -> Any:
-        """Return the metadata staged for a new document; None if it has none."""
-        return self.staging.metadata_of(ordinal)
-
-    def all_metadata(self) -> Sequence[tuple[int, bytes]]:
-        """Return (ordinal, packed metadata) of every new document that has metadata."""
+    def metadata(self) -> StagedMetadata:
+        """Return the staged changes of metadata."""
         return self.staging.metadata
 
     def membership(self) -> Membership | None:

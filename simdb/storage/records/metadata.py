@@ -4,8 +4,9 @@ A value holds the metadata of some documents of one commit, after the header:
 
     count u32 | ordinals u32[k] | offsets u32[k + 1] | msgpack objects
 
-Its key is its first ordinal.  The values of two commits never overlap, so the value for an ordinal
-is the last one whose key is not greater.
+Its key is its first ordinal.  Values never overlap, so the value for an ordinal is the last one
+whose key is not greater.  Changed metadata are stored in the value for their ordinal, which then
+may become several values, or none.
 
 Stored metadata come back equal. msgpack accepts more than that: it packs tuples as lists, and
 tuples as keys, which it then cannot unpack.
@@ -13,7 +14,8 @@ tuples as keys, which it then cannot unpack.
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,9 @@ METADATA_BYTES_MAX = 1 << 30
 PLAIN = "use None, bool, int, float, str, bytes, list and dict"
 # Metadata of this many documents are checked together, which takes a tenth of the time.
 CHECKED_TOGETHER = 64
+
+# The stored form of None: that a document has no metadata.
+NO_METADATA = codec.pack(None)
 
 _COUNT = struct.Struct("<I")
 # If a value packs exactly, only a NaN in it comes back unequal, and a NaN must not be a key.
@@ -89,6 +94,31 @@ def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any
         key = layout.number_key(group[0][0])
         array = np.frombuffer(pack_block(group), np.uint8)
         yield key, codec.encode_array(layout.METADATA_KIND, key, array)
+
+
+def changed_blocks(
+    transaction: Any, handle: Any, changes: Mapping[int, bytes]
+) -> Iterator[tuple[bytes, Any]]:
+    """Yield the keys and values to store so that metadata change; None for a value to remove.
+
+    `changes`: the packed metadata of some ordinals, `NO_METADATA` for none.  Each block is read
+    when it is reached, so the pairs can be stored at once.
+    """
+    ordinals = sorted(changes)
+    start = 0
+    while start < len(ordinals):
+        block = value_at_or_before(transaction, handle, layout.number_key(ordinals[start]))
+        later = values_from(transaction, handle, layout.number_key(ordinals[start] + 1))
+        after = next((layout.key_number(key) for key, _ in later), ordinals[-1] + 1)
+        stop = bisect_left(ordinals, after)
+        entries = {} if block is None else dict(decode_block(*block))
+        entries.update((ordinal, changes[ordinal]) for ordinal in ordinals[start:stop])
+        kept = sorted(entry for entry in entries.items() if entry[1] != NO_METADATA)
+        blocks = list(encode_blocks(kept))
+        if block is not None and block[0] not in [key for key, _ in blocks]:
+            yield block[0], None
+        yield from blocks
+        start = stop
 
 
 def grouped(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:

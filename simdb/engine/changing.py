@@ -1,0 +1,66 @@
+"""The verbs of a write transaction that change or delete stored documents."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from simdb import kernel
+from simdb.engine.reading import Reading
+from simdb.engine.search.where import Where, check_where, satisfying
+from simdb.engine.state import incoming
+from simdb.engine.state.documents import known_ordinals
+from simdb.engine.write import conflicts
+from simdb.engine.write.write_state import WriteState
+from simdb.errors import NotFoundError
+from simdb.ids import IdT
+from simdb.storage.records.metadata import NO_METADATA
+
+
+class Changing(Reading[IdT], Protocol[IdT]):
+    """The verbs that change or delete stored documents, over the changes staged in `_writing`."""
+
+    _writing: WriteState
+
+    def update_metadata(self, id: IdT, metadata: Any) -> None:
+        """Replace the metadata of one stored document; its sketch and its place in order stay.
+
+        `metadata`: a plain object, or None to remove what is stored.  Raises NotFoundError if the
+        id is unknown, InputError for metadata that cannot be stored.
+        """
+        with self._writing.alone("the transaction must be idle to change metadata"):
+            packed = incoming.pack_one(metadata, id)
+            ordinals = known_ordinals(self._writing.current(), [id])
+            changed = packed[0][1] if packed else NO_METADATA
+            self._writing.staging.metadata.change(int(ordinals[0]), changed)
+
+    def delete(self, id: IdT) -> None:
+        """Delete one document; NotFoundError if the id is unknown."""
+        with self._writing.alone("the transaction must be idle to delete"):
+            if not self._delete_ids([id]):
+                raise NotFoundError(f"no document has the id {id!r}")
+
+    def delete_many(self, ids: Iterable[IdT]) -> int:
+        """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
+        with self._writing.alone("the transaction must be idle to delete"):
+            return self._delete_ids(ids)
+
+    def delete_where(self, where: Where) -> int:
+        """Delete each document for whose metadata `where(metadata)` is true; returns their number.
+
+        The metadata of a document without any are None.  If `where` raises an exception, nothing is
+        deleted.
+        """
+        check_where(where)
+        with self._writing.alone("the transaction must be idle to delete"):
+            state = self._writing.current()
+            ordinals = satisfying(state, where)
+            conflicts.delete_all(self._writing.staging, state, ordinals)
+            return len(ordinals)
+
+    def _delete_ids(self, ids: Iterable[IdT]) -> int:
+        offsets, content, hashes = kernel.encode_ids(incoming.as_list(ids, "ids"))
+        found = self._writing.current().find(offsets, content, hashes)
+        ordinals = np.unique(found[found >= 0]).astype(np.uint32)
+        conflicts.delete_all(self._writing.staging, self._writing.current(), ordinals)
+        return len(ordinals)

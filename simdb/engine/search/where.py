@@ -1,0 +1,95 @@
+"""Where: keeps the documents whose metadata satisfy a function of the user."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.checks import shown
+from simdb.engine.search.rows import Rows
+from simdb.engine.state.documents import find_ids
+from simdb.engine.state.state import State
+from simdb.errors import InputError
+from simdb.storage import codec
+from simdb.values import Match
+
+# Called with the metadata of a document, None if it has none; true if the document is meant.
+Where: TypeAlias = Callable[[Any], Any]
+
+# The ordinals of so many matches are looked up at once.
+FOUND_TOGETHER = 256
+
+U32 = npt.NDArray[np.uint32]
+
+
+def check_where(where: Any) -> None:
+    """Raise InputError if `where` cannot be called."""
+    if not callable(where):
+        raise InputError(
+            f"where must be a function of the metadata, such as lambda metadata: ..., got"
+            f" {shown(where)}"
+        )
+
+
+def check_optional(where: Any) -> None:
+    """Raise InputError if `where` is neither None nor callable."""
+    if where is not None:
+        check_where(where)
+
+
+def satisfying(state: State, where: Where) -> U32:
+    """Return the ordinals of the live documents whose metadata satisfy `where`, ascending.
+
+    All metadata are read once, in order.
+    """
+    live = state.live()
+    is_meant = np.zeros(len(live), np.bool_)
+    packed = iter(state.all_metadata())
+    entry = next(packed, None)
+    for at, ordinal in enumerate(live.tolist()):
+        while entry is not None and entry[0] < ordinal:
+            entry = next(packed, None)
+        metadata = None
+        if entry is not None and entry[0] == ordinal:
+            metadata = codec.unpack(entry[1], f"metadata of ordinal {ordinal}")
+        is_meant[at] = bool(where(metadata))
+    return live[is_meant]
+
+
+def kept_matches(
+    state: State, matches: list[Match[Any]], where: Where, limit: int | None
+) -> list[Match[Any]]:
+    """Return the first `limit` matches of one query whose metadata satisfy `where`."""
+    chosen: list[Match[Any]] = []
+    for start in range(0, len(matches), FOUND_TOGETHER):
+        part = matches[start : start + FOUND_TOGETHER]
+        ordinals = find_ids(state, [match.id for match in part]).tolist()
+        for match, ordinal in zip(part, ordinals, strict=True):
+            if len(chosen) == limit:
+                return chosen
+            if where(state.metadata_of(ordinal)):
+                chosen.append(match)
+    return chosen
+
+
+def kept(state: State, rows: Rows, where: Where, limit: int | None) -> Rows:
+    """Return the first `limit` matches of each query whose metadata satisfy `where`.
+
+    A document is asked about once, however many queries it matches, and only if a query still
+    needs matches.
+    """
+    known: dict[int, bool] = {}
+    chosen: list[int] = []
+    for start, stop in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
+        count = 0
+        for at in range(start, stop):
+            if limit is not None and count == limit:
+                break
+            ordinal = int(rows.ordinals[at])
+            if ordinal not in known:
+                known[ordinal] = bool(where(state.metadata_of(ordinal)))
+            if known[ordinal]:
+                chosen.append(at)
+                count += 1
+    return rows.chosen(np.array(chosen, np.int64))

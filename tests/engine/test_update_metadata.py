@@ -1,0 +1,183 @@
+"""Metadata that change after their document was stored."""
+
+import random
+from contextlib import suppress
+
+import pytest
+
+import simdb
+from simdb.storage import layout
+from simdb.storage.records.metadata import BLOCK_DOCUMENTS, decode_block, read_all
+
+
+def all_metadata(database):
+    return {id: document.metadata for id, document in database.items()}
+
+
+def blocks(database):
+    """Return how many documents each stored block of metadata has, by its first ordinal."""
+    environment = database._store.environment
+    handle = environment.subdatabase(layout.METADATA)
+    with environment.reading() as transaction:
+        return {
+            layout.key_number(bytes(key)): len(decode_block(bytes(key), value))
+            for key, value in transaction.cursor(handle)
+        }
+
+
+def test_metadata_are_replaced_removed_and_added(database):
+    database.insert_many([*"abc"], [1, 2, 3], [{"n": 1}, {"n": 2}, None])
+
+    database.update_metadata("a", {"n": 10})
+    database.update_metadata("b", None)
+    database.update_metadata("c", "added")
+
+    assert all_metadata(database) == {"a": {"n": 10}, "b": None, "c": "added"}
+    assert [database[id].fingerprint.bits for id in "abc"] == [1, 2, 3]
+
+
+def test_an_unknown_id_and_metadata_that_cannot_be_stored_are_refused(database):
+    database.insert("a", 1, "old")
+
+    with pytest.raises(simdb.NotFoundError, match="no document has the id 'b'"):
+        database.update_metadata("b", 1)
+    with pytest.raises(simdb.InputError, match="'a'"):
+        database.update_metadata("a", {1, 2})
+
+    assert database["a"].metadata == "old"
+
+
+def test_an_aborted_change_is_undone(database):
+    database.insert("a", 1, "old")
+
+    with suppress(KeyError), database.write() as transaction:
+        transaction.update_metadata("a", "new")
+        assert transaction["a"].metadata == "new"
+        raise KeyError
+
+    assert database["a"].metadata == "old"
+
+
+def test_a_verb_that_fails_leaves_the_changes_before_it(database):
+    database.insert("a", 1, "old")
+
+    with database.write() as transaction:
+        transaction.insert("staged", 2, "staged")
+        transaction.update_metadata("a", "new")
+        transaction.update_metadata("staged", "changed")
+        with pytest.raises(ZeroDivisionError):
+            transaction.delete_where(lambda metadata: 1 / 0)
+        with pytest.raises(simdb.ExistsError):
+            transaction.insert("a", 3)
+
+    assert all_metadata(database) == {"a": "new", "staged": "changed"}
+
+
+def test_the_metadata_of_a_staged_document_change(database):
+    with database.write() as transaction:
+        transaction.insert_many([*"abc"], [1, 2, 3], ["first", None, "third"])
+        transaction.update_metadata("a", None)
+        transaction.update_metadata("b", "second")
+        transaction.update_metadata("b", "last")
+
+        assert all_metadata(transaction) == {"a": None, "b": "last", "c": "third"}
+
+    assert all_metadata(database) == {"a": None, "b": "last", "c": "third"}
+
+
+def test_a_snapshot_keeps_the_metadata_of_its_time(database):
+    database.insert("a", 1, "old")
+
+    with database.read() as snapshot:
+        database.update_metadata("a", "new")
+
+        assert snapshot["a"].metadata == "old"
+    assert database["a"].metadata == "new"
+
+
+def test_changed_metadata_decide_the_representative(database):
+    database.insert_many([*"ab"], [1, 1], [{"age": 1}, {"age": 2}])
+    database.update_metadata("a", {"age": 3})
+
+    (cluster,) = database.find_clusters(distance=0, representative="age")
+
+    assert cluster.representative == "b"
+
+
+def test_a_block_that_grows_is_split_and_one_that_empties_is_removed(database):
+    database.insert_many(range(BLOCK_DOCUMENTS), range(BLOCK_DOCUMENTS), ["x"] * BLOCK_DOCUMENTS)
+
+    with database.write() as transaction:
+        for id in range(100):
+            transaction.update_metadata(id, "y" * 2000)
+    assert len(blocks(database)) > 2
+    assert list(database.check(deep=True)) == []
+
+    with database.write() as transaction:
+        for id in range(BLOCK_DOCUMENTS):
+            transaction.update_metadata(id, None)
+    assert blocks(database) == {}
+    assert set(all_metadata(database).values()) == {None}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_changes_equal_those_of_a_dict(tmp_path, seed):
+    chance = random.Random(seed)
+    options = simdb.Options(delta_documents=100)
+    with simdb.open(tmp_path / "db", options=options, durability="none") as database:
+        expected = {}
+        for turn in range(12):
+            first = turn * 150
+            added = {id: chance.choice([None, id, "z" * 500]) for id in range(first, first + 150)}
+            database.insert_many(list(added), list(added), list(added.values()))
+            expected |= added
+            with database.write() as transaction:
+                for id in chance.sample(sorted(expected), chance.choice([1, 20, 140])):
+                    expected[id] = chance.choice([None, [id], "w" * 3000])
+                    transaction.update_metadata(id, expected[id])
+            if turn % 5 == 4:
+                gone = chance.sample(sorted(expected), 30)
+                database.delete_many(gone)
+                expected = {id: each for id, each in expected.items() if id not in gone}
+                database.compact()
+            assert all_metadata(database) == expected
+            assert list(database.check(deep=True)) == []
+
+        database.copy(tmp_path / "copy")
+        database.dump(tmp_path / "dump")
+        database.rebuild()
+        with simdb.open(tmp_path / "copy") as copied:
+            assert all_metadata(copied) == expected
+        simdb.load(tmp_path / "dump", tmp_path / "loaded")
+        with simdb.open(tmp_path / "loaded") as loaded:
+            assert all_metadata(loaded) == expected
+        assert all_metadata(database) == expected
+
+
+def test_blocks_stay_in_order_without_overlap(database):
+    database.insert_many(range(1000), range(1000), [None, "m"] * 500)
+    database.update_metadata(999, "last")
+    database.update_metadata(0, "first")
+    database.update_metadata(500, "between")
+
+    environment = database._store.environment
+    with environment.reading() as transaction:
+        handle = environment.subdatabase(layout.METADATA)
+        ordinals = [ordinal for ordinal, _ in read_all(transaction, handle)]
+
+    assert ordinals == sorted({*range(1, 1000, 2), 0, 500})
+
+
+def test_a_reader_in_another_handle_sees_the_change_after_the_commit(database):
+    database.insert("a", 1, "old")
+    with simdb.open(database.path, "r") as other:
+        assert other["a"].metadata == "old"
+        database.update_metadata("a", "new")
+
+        assert other["a"].metadata == "new"
+
+
+def test_a_database_opened_for_reading_refuses(database):
+    database.insert("a", 1)
+    with simdb.open(database.path, "r") as other, pytest.raises(simdb.ReadOnlyError):
+        other.update_metadata("a", 1)
