@@ -1,24 +1,59 @@
-"""Command delete: removes documents by id."""
+"""Command delete: removes documents by id or by their metadata."""
 
 import sys
+from typing import Annotated
 
 import simdb
-from simdb.cli.options.arguments import Database, Ids, IntIds, Json, given_ids
+from simdb.cli.options.arguments import Database, IntIds, Json, given_ids
+from simdb.cli.options.condition import given_condition
+from simdb.cli.options.declare import Argument, Option
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
+from simdb.cli.reading.id_lines import read_ids
+
+SHOWN_IDS = 20
 
 
-def delete(db: Database, ids: Ids, int_ids: IntIds = False, json: Json = False) -> None:
-    """Delete stored documents by id.
+def delete(
+    db: Database,
+    ids: Annotated[
+        list[str] | None, Argument(metavar="ID...", help="The ids of stored documents.")
+    ] = None,
+    ids_file: Annotated[
+        str | None,
+        Option("--ids", metavar="FILE", help="A file with one id on each line; - standard input."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        Option(
+            metavar="FIELD=VALUE",
+            help="Documents whose metadata have this value; given again, both must hold.",
+        ),
+    ] = None,
+    int_ids: IntIds = False,
+    json: Json = False,
+) -> None:
+    """Delete stored documents, by id or by their metadata.
 
     Exit code 3 if an id is unknown; the documents of all other ids are deleted.
     """
-    wanted = list(dict.fromkeys(given_ids(ids, int_ids)))
+    if [ids, ids_file, where].count(None) != 2:
+        raise simdb.OptionError("delete needs one of ID..., --ids and --where")
+    if where is not None:
+        is_meant = given_condition(where)
+        with simdb.open(db, "w") as database:
+            print_one({"deleted": database.delete_where(is_meant)}, as_json=json)
+        return
+    given = read_ids(ids_file) if ids_file is not None else ids or []
+    wanted = list(dict.fromkeys(given_ids(given, int_ids)))
     with simdb.open(db, "w") as database, database.write() as transaction:
-        unknown = [id for id in wanted if id not in transaction]
+        is_known = transaction.contains_many(wanted).tolist()
         deleted = transaction.delete_many(wanted)
     print_one({"deleted": deleted}, as_json=json)
-    for id in unknown:
+    unknown = [id for id, known in zip(wanted, is_known, strict=True) if not known]
+    for id in unknown[:SHOWN_IDS]:
         print(f"simdb: no document has the id {plain(repr(id))}", file=sys.stderr)
+    if len(unknown) > SHOWN_IDS:
+        print(f"simdb: {len(unknown) - SHOWN_IDS} more ids are unknown", file=sys.stderr)
     if unknown:
         raise Exit(DATABASE_ERROR)

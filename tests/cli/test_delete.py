@@ -1,0 +1,131 @@
+"""simdb delete: by ids, from a file or standard input, and by metadata."""
+
+import gzip
+
+import pytest
+
+import simdb
+
+
+@pytest.fixture
+def db(tmp_path):
+    metadata = [
+        {"lang": "en", "year": 2023},
+        {"lang": "de", "year": 2024.0},
+        {"lang": "en", "year": "2023"},
+        {"lang": None, "year": True},
+        "no fields",
+        None,
+    ]
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many([*"abcdef"], range(6), metadata)
+    return "db"
+
+
+def left(db):
+    with simdb.open(db, "r") as database:
+        return list(database)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        (["lang=en"], "bdef"),
+        (["year=2023"], "bdef"),
+        (["year=2024"], "acdef"),
+        (["year=true"], "abcef"),
+        (["year=1"], "abcdef"),
+        (["lang=null"], "abcef"),
+        (["lang=en", "year=2023"], "bdef"),
+        (["lang=en", "year=2024"], "abcdef"),
+        (["lang="], "abcdef"),
+        (["other=en"], "abcdef"),
+    ],
+)
+def test_documents_are_deleted_by_a_field(simdb_run, db, conditions, expected):
+    given = [each for condition in conditions for each in ("--where", condition)]
+
+    ran = simdb_run("delete", db, *given)
+
+    assert (ran.code, ran.rows) == (0, [{"deleted": 6 - len(expected)}])
+    assert left(db) == list(expected)
+
+
+def test_a_value_can_have_an_equals_sign(simdb_run, db):
+    with simdb.open(db) as database:
+        database.insert("url", 9, {"url": "http://x?a=b"})
+
+    simdb_run("delete", db, "--where", "url=http://x?a=b")
+
+    assert left(db) == list("abcdef")
+
+
+def test_ids_come_from_a_file(simdb_run, db, tmp_path):
+    (tmp_path / "ids.txt").write_bytes(b"a\r\n\nc\nc\nf")
+
+    ran = simdb_run("delete", db, "--ids", "ids.txt")
+
+    assert (ran.code, ran.rows) == (0, [{"deleted": 3}])
+    assert left(db) == list("bde")
+
+
+def test_ids_come_from_standard_input_and_from_gzip(simdb_run, db, tmp_path):
+    (tmp_path / "ids.gz").write_bytes(gzip.compress(b"b\n"))
+
+    assert simdb_run("delete", db, "--ids", "-", given="a\n").code == 0
+    assert simdb_run("delete", db, "--ids", "ids.gz").code == 0
+    assert left(db) == list("cdef")
+
+
+def test_whole_numbers_come_from_a_file(simdb_run, db):
+    with simdb.open(db) as database:
+        database.insert(7, 9)
+
+    assert simdb_run("delete", db, "--int-ids", "--ids", "-", given="7\n").rows == [{"deleted": 1}]
+    assert simdb_run("delete", db, "--int-ids", "--ids", "-", given="x\n").code == 2
+
+
+def test_unknown_ids_of_a_file_are_counted(simdb_run, db):
+    ran = simdb_run(
+        "delete", db, "--ids", "-", given="a\n" + "".join(f"no{n}\n" for n in range(50))
+    )
+
+    assert (ran.code, ran.rows) == (3, [{"deleted": 1}])
+    assert "no document has the id 'no0'" in ran.notes
+    assert "simdb: 30 more ids are unknown" in ran.notes
+    assert left(db) == list("bcdef")
+
+
+def test_an_empty_file_deletes_nothing(simdb_run, db):
+    ran = simdb_run("delete", db, "--ids", "-", given="")
+
+    assert (ran.code, ran.rows) == (0, [{"deleted": 0}])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["a", "--where", "lang=en"],
+        ["a", "--ids", "-"],
+        ["--ids", "-", "--where", "lang=en"],
+        ["--where", "lang"],
+        ["--where", "=en"],
+        ["--ids", "missing.txt"],
+    ],
+)
+def test_wrong_use_deletes_nothing(simdb_run, db, arguments):
+    ran = simdb_run("delete", db, *arguments, given="a\n")
+
+    assert ran.code == 2
+    assert ran.notes.startswith("simdb: ")
+    assert left(db) == list("abcdef")
+
+
+def test_a_file_that_is_no_text_is_refused(simdb_run, db, tmp_path):
+    (tmp_path / "ids").write_bytes(b"\xff\xfe\x00\xd8")
+
+    ran = simdb_run("delete", db, "--ids", "ids")
+
+    assert ran.code == 2
+    assert ran.notes.startswith("simdb: ids: ")
