@@ -19,6 +19,7 @@ from simdb.vector_form import width
 
 DIMENSIONS = (64, 128, 256)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
+TIMES_KEPT = NO_TIMES, INSERTED, SEEN = ("none", "inserted", "seen")
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip
@@ -150,6 +151,9 @@ class Options:
     `keep_clusters`: "distance" (only with fingerprints) or "similarity".  Every commit then keeps
     the connected clusters under the default of that name up to date, for `cluster` and
     `find_clusters`.
+    `keep_times`: "inserted" stores the time at which each document was inserted; "seen" also renews
+    it whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.  `expire`
+    needs one of them.  With "seen", a claim that stores nothing has a commit of its own, too.
     `corrected`, only with fingerprints: whether similarities are corrected for the rounding of the
     stored weights.  False in databases that were made before simdb corrected them, whose
     similarities are up to 0.009 lower; they stay as they are.
@@ -169,6 +173,7 @@ class Options:
     header_offset: int = -1
     keep_clusters: str = NOT_KEPT
     corrected: bool = True
+    keep_times: str = NO_TIMES
 
     def __post_init__(self) -> None:
         """Raise OptionError for an impossible value."""
@@ -190,6 +195,7 @@ class Options:
         whole("growth", self.growth, 2, 1000)
         whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
         one_of("keep_clusters", self.keep_clusters, KEPT)
+        one_of("keep_times", self.keep_times, TIMES_KEPT)
         if self.keep_clusters == BY_SIMILARITY and not self.sketch.vector_bytes:
             raise OptionError(
                 "keep_clusters='similarity' needs stored vectors: use"
@@ -235,6 +241,11 @@ class Options:
     def keeps_clusters(self) -> bool:
         """Whether every commit keeps clusters up to date."""
         return self.keep_clusters != NOT_KEPT
+
+    @property
+    def keeps_times(self) -> bool:
+        """Whether the time of each document is stored."""
+        return self.keep_times != NO_TIMES
 
     def _set_default(self, name: str, value: Any) -> None:
         if getattr(self, name) is _OF_SKETCH:

@@ -32,6 +32,8 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
     encoded["sketch"] = encode_settings(encoded["sketch"]) | {"idf": idf}
     if not options.keeps_clusters:
         del encoded["keep_clusters"]
+    if not options.keeps_times:
+        del encoded["keep_times"]
     if options.polytopes is None:
         del encoded["polytopes"]
     if options.is_minhash or not options.corrected:

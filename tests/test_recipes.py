@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import simdb
+from simdb.engine.state import staged_times
 
 RECIPES = Path(__file__).parent.parent / "docs" / "RECIPES.md"
 IMAGES = 12
@@ -140,3 +142,22 @@ def test_the_filter_of_a_crawler_keeps_each_page_once(open_database):
     assert is_new(database, "http://a/", "a wholly different page about hens and their eggs")
     assert is_new(database, "http://mirror/", page)
     assert list(database) == ["http://a/", "http://mirror/"]
+
+
+def test_metadata_filter_and_old_pages_are_deleted(tmp_path, monkeypatch):
+    text = RECIPES.read_text(encoding="utf-8").partition("## Metadata, filters and old")[2]
+    names = {}
+    exec(re.search("```python\n(.*?)```", text, re.DOTALL)[1], names)
+    page = "the quick brown fox jumps over the lazy dog and then it sleeps for a while"
+    languages = [("en", "a.example"), ("de", "a.example"), ("en", "closed.example")]
+    metadata = [{"lang": language, "site": site} for language, site in languages]
+    with names["open_pages"](tmp_path / "db") as database:
+        monkeypatch.setattr(staged_times, "time", lambda: time.time() - 40 * 86_400)
+        database.insert_many(["old", "seen", "closed"], [page + " x", page, page], metadata)
+        monkeypatch.undo()
+        assert database.add_if_new("again", page).id == "seen"
+
+        assert [each.id for each in names["similar_in"](database, page, "en", 1)] == ["closed"]
+        assert [each.id for each in names["similar_in"](database, page, "de")] == ["seen"]
+        assert names["clean_up"](database) == 2
+        assert list(database) == ["seen"]

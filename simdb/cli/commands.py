@@ -24,7 +24,7 @@ COMMANDS = {
     "Store documents": {
         "create": "Create an empty database; its options are stored with it and cannot be changed.",
         "insert": "Insert documents in one transaction; create the database if it does not exist.",
-        "delete": "Delete stored documents, by id or by their metadata.",
+        "delete": "Delete stored documents, by id, by their metadata or by their age.",
         "get": "Show the fingerprint and metadata of stored documents; texts are not stored.",
         "idf": "Compute an IDF table from documents: a rare feature gets a high weight.",
         "import-datasketch": (

@@ -51,15 +51,14 @@ def create(
     keep_clusters: Annotated[
         str, Option(help="Maintain clusters by the default distance or similarity; or none.")
     ] = OPTIONS.keep_clusters,
+    keep_times: Annotated[
+        str,
+        Option(help="Store when documents were inserted, or last seen by a claim too; or none."),
+    ] = OPTIONS.keep_times,
     json: Json = False,
 ) -> None:
     """Create an empty database; its options are stored with it and cannot be changed."""
-    if volatility is not None and MINHASH in sketch:
-        raise simdb.OptionError(
-            "--volatility and --no-volatility work only with fingerprints; leave them or --minhash"
-            " out"
-        )
-    stored = {} if volatility is None else {"store_volatility": volatility}
+    stored = _stored_weights(volatility, is_minhash=MINHASH in sketch)
     shape = {
         "blocks": blocks, "leading": leading, "bands": bands, "rows": rows, "distance": distance,
         "similarity": similarity, "polytopes": polytopes,
@@ -67,7 +66,19 @@ def create(
     given: dict[str, Any] = {name: each for name, each in shape.items() if each is not None}
     options = simdb.Options(
         sketch=make_sketch(sketch | stored), recall=recall, header_offset=header_offset,
-        keep_clusters=keep_clusters, **given,
+        keep_clusters=keep_clusters, keep_times=keep_times, **given,
     )  # fmt: skip
     with simdb.open(db, "x", options=options) as database:
         print_one({"path": db, "options": database.stats().options}, as_json=json)
+
+
+def _stored_weights(volatility: bool | None, *, is_minhash: bool) -> dict[str, bool]:
+    """Return the setting of a sketch that --volatility means, if it was given."""
+    if volatility is None:
+        return {}
+    if is_minhash:
+        raise simdb.OptionError(
+            "--volatility and --no-volatility work only with fingerprints; leave them or --minhash"
+            " out"
+        )
+    return {"store_volatility": volatility}

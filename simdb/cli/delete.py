@@ -1,11 +1,11 @@
-"""Command delete: removes documents by id or by their metadata."""
+"""Command delete: removes documents by id, by their metadata or by their age."""
 
 import sys
 from typing import Annotated
 
 import simdb
 from simdb.cli.options.arguments import Database, IntIds, Json, given_ids
-from simdb.cli.options.condition import given_condition
+from simdb.cli.options.condition import given_age, given_condition
 from simdb.cli.options.declare import Argument, Option
 from simdb.cli.output.exit_codes import DATABASE_ERROR, Exit
 from simdb.cli.output.render import plain, print_one
@@ -30,20 +30,38 @@ def delete(
             help="Documents whose metadata have this value; given again, both must hold.",
         ),
     ] = None,
+    older_than: Annotated[
+        str | None,
+        Option(
+            metavar="AGE",
+            help="Documents inserted, or last seen, longer ago, such as 30d (also s, m, h, w).",
+        ),
+    ] = None,
     int_ids: IntIds = False,
     json: Json = False,
 ) -> None:
-    """Delete stored documents, by id or by their metadata.
+    """Delete stored documents, by id, by their metadata or by their age.
 
     Exit code 3 if an id is unknown; the documents of all other ids are deleted.
     """
-    if [ids, ids_file, where].count(None) != 2:
-        raise simdb.OptionError("delete needs one of ID..., --ids and --where")
+    if [ids, ids_file, where, older_than].count(None) != 3:
+        raise simdb.OptionError("delete needs one of ID..., --ids, --where and --older-than")
     if where is not None:
         is_meant = given_condition(where)
         with simdb.open(db, "w") as database:
             print_one({"deleted": database.delete_where(is_meant)}, as_json=json)
-        return
+    elif older_than is not None:
+        before = given_age(older_than)
+        with simdb.open(db, "w") as database:
+            print_one({"deleted": database.expire(before)}, as_json=json)
+    else:
+        _delete_ids(db, ids, ids_file, int_ids, json)
+
+
+def _delete_ids(
+    db: str, ids: list[str] | None, ids_file: str | None, int_ids: bool, json: bool
+) -> None:
+    """Delete the documents with the given ids; exit code 3 if some are unknown."""
     given = read_ids(ids_file) if ids_file is not None else ids or []
     wanted = list(dict.fromkeys(given_ids(given, int_ids)))
     with simdb.open(db, "w") as database, database.write() as transaction:

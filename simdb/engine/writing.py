@@ -9,6 +9,8 @@ from simdb.ids import IdT
 from simdb.values import Match, Matches
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from simdb.engine.search.judge import Documents
     from simdb.engine.search.where import Where
     from simdb.engine.state.incoming import Progress
@@ -155,3 +157,12 @@ class Writing(Protocol[IdT]):
         """
         with self.write() as transaction:
             return transaction.delete_where(where)
+
+    def expire(self, before: "datetime") -> int:
+        """Delete the documents whose time is before `before`, and commit; returns their number.
+
+        The database must have been created with `Options.keep_times`.  See
+        `WriteTransaction.expire`.
+        """
+        with self.write() as transaction:
+            return transaction.expire(before)

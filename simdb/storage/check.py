@@ -24,6 +24,7 @@ from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.records.delta import Keying
 from simdb.storage.records.metadata import decode_block
+from simdb.storage.records.times import decode_chunk
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merging import written_keys
 from simdb.storage.runs.run import Run, run_keys
@@ -163,6 +164,23 @@ def check_metadata(
                 codec.unpack(packed, f"metadata of ordinal {ordinal}")
         except CorruptError as error:
             yield Finding("metadata", str(error), RESTORE)
+
+
+def check_times(contents: Contents, source: Source) -> Iterator[Finding]:
+    """Yield findings if chunks of times are missing, damaged or beyond the last ordinal."""
+    missing = set(range(-(-contents.manifest.next_ordinal // layout.TIME_ORDINALS)))
+    for key, value in source.every(layout.TIMES):
+        try:
+            number = layout.key_number(key)
+            decode_chunk(key, value)
+        except (CorruptError, FormatError) as error:
+            yield Finding("times", str(error), RESTORE)
+            continue
+        if number not in missing:
+            yield Finding("times", f"chunk {number} lies beyond the last ordinal", REBUILD)
+        missing.discard(number)
+    for number in sorted(missing):
+        yield Finding("times", f"chunk {number} is missing", RESTORE)
 
 
 def _check_value(name: bytes, key: bytes, value: Any) -> Finding | None:

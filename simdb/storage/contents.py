@@ -117,7 +117,11 @@ def table_names(options: Options) -> list[bytes]:
 
 def all_names(options: Options) -> list[bytes]:
     """Name every sub-database of a database with these options."""
-    return layout.all_names(table_names(options), keeps_clusters=options.keeps_clusters)
+    return layout.all_names(
+        table_names(options),
+        keeps_clusters=options.keeps_clusters,
+        keeps_times=options.keeps_times,
+    )
 
 
 def put_options(environment: Environment, transaction: Any, options: Options) -> None:

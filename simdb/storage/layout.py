@@ -14,6 +14,8 @@
     deleted     chunk u32                               a bit for each of CHUNK_ORDINALS ordinals
     clusters    chunk u32                               clusters of MEMBER_ORDINALS ordinals; only
                                                         if the options maintain clusters
+    times       chunk u32                               times of TIME_ORDINALS ordinals; only if
+                                                        the options keep times
     learnt      run u32                                 sampled pairs of a run; only if the options
                                                         have `polytopes`
 
@@ -38,6 +40,7 @@ METADATA = b"metadata"
 DELETED = b"deleted"
 CLUSTERS = b"clusters"
 LEARNT = b"learnt"
+TIMES = b"times"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
 
@@ -58,6 +61,7 @@ METADATA_KIND = b"meta"
 DELETED_KIND = b"dead"
 CLUSTERS_KIND = b"clus"
 LEARNT_KIND = b"lrnt"
+TIMES_KIND = b"time"
 
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
@@ -86,6 +90,8 @@ VALUE_BYTES_MAX = 2**32 - 1
 CHUNK_ORDINALS = 1 << 14
 # 8 bytes for each ordinal: with headers, two values fill a leaf page of 4 KiB.
 MEMBER_ORDINALS = 240
+# 4 bytes for each ordinal: two values fill a leaf page, too.
+TIME_ORDINALS = 480
 
 _RUN_COLUMN = struct.Struct(">IB")
 _RUN_COLUMN_SEGMENT = struct.Struct(">IBI")
@@ -124,10 +130,10 @@ def table_names(table_count: int, polytope_count: int) -> list[bytes]:
     return [*tables, *(polytope_name(table) for table in range(polytope_count))]
 
 
-def all_names(table_names: list[bytes], *, keeps_clusters: bool) -> list[bytes]:
+def all_names(table_names: list[bytes], *, keeps_clusters: bool, keeps_times: bool) -> list[bytes]:
     """Name every sub-database of a database with these tables of keys."""
     singles = [META, MANIFEST, IDS, DOCUMENTS, VOLATILITY, DELTA, METADATA, DELETED]
-    kept = [CLUSTERS] if keeps_clusters else []
+    kept = [CLUSTERS] * keeps_clusters + [TIMES] * keeps_times
     return [*singles, *kept, *learnt_names(table_names), *table_names]
 
 

@@ -21,6 +21,7 @@ from simdb.storage.environment.environment import Environment
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo
 from simdb.storage.records.metadata import decode_block
+from simdb.storage.records.times import decode_chunk as decode_times
 from simdb.storage.records.tombstones import decode_chunk, is_deleted
 from simdb.storage.runs.run import Run, Segment, as_segment
 from simdb.storage.runs.source import Source
@@ -80,6 +81,8 @@ def salvage(environment: Environment, source: Source) -> Salvage:
     found.next_ordinal = max(found.next_ordinal, found.manifest.delta_start)
     _look_at_tombstones(found, source)
     _look_at_metadata(found, source)
+    if layout.TIMES in environment.handles:
+        _look_at_times(found, source)
     return found
 
 
@@ -90,6 +93,19 @@ def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
             yield from _readable_block(key, value)
         except CorruptError:
             continue  # `salvage` has reported the block
+
+
+def sound_times(source: Source, count: int) -> npt.NDArray[np.uint32]:
+    """Return the time of every ordinal below `count`, 0 where it cannot be read."""
+    times = np.zeros(count, np.uint32)
+    for key, value in source.every(layout.TIMES):
+        try:
+            part = decode_times(key, value)
+            start = layout.key_number(key) * layout.TIME_ORDINALS
+            times[start : start + layout.TIME_ORDINALS] = part[: max(count - start, 0)]
+        except (CorruptError, FormatError):
+            continue  # `salvage` has reported the chunk
+    return times
 
 
 def ids_of(segment: Segment) -> list[Any]:
@@ -210,6 +226,27 @@ def _note_metadata(found: Salvage, broken: tuple[int, str] | None, stop: int) ->
     if broken is not None:
         message = f"{broken[1]}; documents of {broken[0]} .. {stop} lose their metadata"
         found.losses.append(Loss(message, broken[0], stop, takes_documents=False))
+
+
+def _look_at_times(found: Salvage, source: Source) -> None:
+    """Report chunks of times that cannot be read; a chunk may also be missing."""
+    missing = set(range(-(-found.next_ordinal // layout.TIME_ORDINALS)))
+    for key, value in _numbered(found, source, layout.TIMES):
+        number = layout.key_number(key)
+        missing.discard(number)
+        try:
+            decode_times(key, value)
+        except (CorruptError, FormatError) as error:
+            _note_times(found, str(error), number)
+    for number in sorted(missing):
+        _note_times(found, f"the times have lost chunk {number}", number)
+
+
+def _note_times(found: Salvage, why: str, number: int) -> None:
+    start = min(number * layout.TIME_ORDINALS, found.next_ordinal)
+    stop = min(start + layout.TIME_ORDINALS, found.next_ordinal)
+    message = f"{why}; documents of {start} .. {stop} lose their times"
+    found.losses.append(Loss(message, start, stop, takes_documents=False))
 
 
 def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:

@@ -1,10 +1,12 @@
 """simdb delete: by ids, from a file or standard input, and by metadata."""
 
 import gzip
+import time
 
 import pytest
 
 import simdb
+from simdb.engine.state import staged_times
 
 
 @pytest.fixture
@@ -112,6 +114,12 @@ def test_an_empty_file_deletes_nothing(simdb_run, db):
         ["--where", "lang"],
         ["--where", "=en"],
         ["--ids", "missing.txt"],
+        ["--older-than", "30"],
+        ["--older-than", "d"],
+        ["--older-than", "1.5d"],
+        ["--older-than", "-1d"],
+        ["--older-than", "99999999999999999999w"],
+        ["--older-than", "1d", "--where", "lang=en"],
     ],
 )
 def test_wrong_use_deletes_nothing(simdb_run, db, arguments):
@@ -129,3 +137,36 @@ def test_a_file_that_is_no_text_is_refused(simdb_run, db, tmp_path):
 
     assert ran.code == 2
     assert ran.notes.startswith("simdb: ids: ")
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [("30d", "bc"), ("8w", "abc"), ("20h", "c"), ("61m", "c"), ("2592003s", "bc")],
+)
+def test_old_documents_are_deleted(simdb_run, tmp_path, monkeypatch, age, expected):
+    now = time.time()
+    with simdb.open(tmp_path / "aged", options=simdb.Options(keep_times="inserted")) as database:
+        for id, days in [("a", 40), ("b", 2), ("c", 0)]:
+            monkeypatch.setattr(staged_times, "time", lambda days=days: now - days * 86_400)
+            database.insert(id, 1)
+
+    ran = simdb_run("delete", "aged", "--older-than", age)
+
+    assert (ran.code, ran.rows) == (0, [{"deleted": 3 - len(expected)}])
+    assert left("aged") == list(expected)
+
+
+def test_a_database_without_times_refuses_an_age(simdb_run, db):
+    ran = simdb_run("delete", db, "--older-than", "1d")
+
+    assert ran.code == 2
+    assert "keeps no times of documents" in ran.notes
+    assert left(db) == list("abcdef")
+
+
+def test_create_keeps_times(simdb_run):
+    ran = simdb_run("create", "aged", "--keep-times", "seen")
+
+    assert ran.rows[0]["options"]["keep_times"] == "seen"
+    assert simdb_run("delete", "aged", "--older-than", "1d").rows == [{"deleted": 0}]
+    assert simdb_run("create", "other", "--keep-times", "always").code == 2

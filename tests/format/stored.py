@@ -13,10 +13,12 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
 import simdb
+from simdb.engine.state import staged_times
 from simdb.storage.codec import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -43,6 +45,7 @@ STORED = {
     f"v{FORMAT_VERSION}-spaceless": replace(
         OPTIONS, sketch=replace(OPTIONS.sketch, by_character="spaceless"), corrected=True
     ),
+    f"v{FORMAT_VERSION}-times": replace(OPTIONS, corrected=True, keep_times="seen"),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2,
@@ -80,7 +83,10 @@ def fill(path, options=OPTIONS):
     if options.is_minhash:
         fill_signatures(path, options)
         return
-    with simdb.open(path, "x", options=options) as database:
+    with (
+        patch.object(staged_times, "time", lambda: 10**9),
+        simdb.open(path, "x", options=options) as database,
+    ):
         bits = np.arange(120, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         database.insert_many(range(120), bits)
         database.insert_many(
@@ -94,6 +100,18 @@ def fill(path, options=OPTIONS):
         if is_spaceless(options):
             database.insert_many(["thai", "mixed"], SPACELESS)
         database.insert(10, 0, [1, 2.5, None, b"\0"], replace=True)
+        if options.keeps_times:
+            claim_and_change(database)
+
+
+def claim_and_change(database):
+    """Renew the times of some documents two days later, and change metadata."""
+    with patch.object(staged_times, "time", lambda: 10**9 + 2 * 86_400):
+        database.add_many_if_new(
+            ["same", "other"], [database[7].fingerprint.bits, 2**63], distance=0
+        )
+    database.update_metadata("text1", "changed")
+    database.update_metadata("text2", None)
 
 
 def fill_signatures(path, options):
@@ -148,8 +166,15 @@ def answers(database):
             ],
             "fingerprints": [simdb.fingerprint(text, OPTIONS.sketch).bits for text in TEXTS],
         }
+        | ({"times": times_of(database)} if database.options.keeps_times else {})
         | ({"spaceless": spaceless_answers(database)} if is_spaceless(database.options) else {})
     )
+
+
+def times_of(database):
+    """Return the time of each document, in the order of insertion."""
+    with database._store.state() as state:
+        return state.times()[state.live()].tolist()
 
 
 def spaceless_answers(database):

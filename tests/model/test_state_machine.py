@@ -4,8 +4,10 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import hypothesis.strategies as st
 import pytest
@@ -18,6 +20,7 @@ from soundness import assert_sound
 from strategies import fingerprints, ids, metadata, options, texts
 
 import simdb
+from simdb.engine.state import staged_times
 
 documents = st.one_of(fingerprints, fingerprints, texts)
 distances = st.integers(0, 12)
@@ -42,6 +45,7 @@ changes = st.lists(
         st.tuples(st.just("claim"), batches, st.integers(0, 5)),
         st.tuples(st.just("update"), ids, metadata),
         st.tuples(st.just("delete where"), wheres),
+        st.tuples(st.just("expire"), st.integers(0, 1000)),
         st.tuples(st.just("ask"), fingerprints, distances),
     ),
     min_size=1,
@@ -63,17 +67,19 @@ class DatabaseMachine(RuleBasedStateMachine):
         merges_slowly=st.booleans(),
         pace=st.sampled_from([1, 3]),
         longest=st.sampled_from([12, 1 << 24]),
+        times=st.sampled_from(["none", "inserted", "seen"]),
     )
-    def create(self, chosen, prefers_tables, keeps, merges_slowly, pace, longest):
-        chosen = replace(chosen, keep_clusters=keeps)
+    def create(self, chosen, prefers_tables, keeps, merges_slowly, pace, longest, times):
+        chosen = replace(chosen, keep_clusters=keeps, keep_times=times)
         self.patches = ExitStack()
+        self.patches.enter_context(patch.object(staged_times, "time", lambda: self.oracle.now))
         self.patches.enter_context(tables_first(prefers_tables))
         self.patches.enter_context(merging_slowly(merges_slowly, pace, longest))
         self.directory = Path(tempfile.mkdtemp(prefix="simdb-model-"))
         self.path = self.directory / "db"
         self.sketch = chosen.sketch
         self.database = simdb.open(self.path, "x", options=chosen, durability="none")
-        self.oracle = Oracle()
+        self.oracle = Oracle(now=1000, keeps_seen=times == "seen")
         self.snapshots = []
         self.copies = 0
 
@@ -119,6 +125,14 @@ class DatabaseMachine(RuleBasedStateMachine):
     @rule(id=ids, data=metadata)
     def update_metadata(self, id, data):
         self.update_in(self.database, self.oracle, id, data)
+
+    @rule(seconds=st.integers(1, 500))
+    def wait(self, seconds):
+        self.oracle.now += seconds
+
+    @rule(age=st.integers(0, 1000))
+    def expire(self, age):
+        self.expire_in(self.database, self.oracle, age)
 
     @rule(where=wheres)
     def delete_where(self, where):
@@ -423,6 +437,7 @@ class DatabaseMachine(RuleBasedStateMachine):
             "claim by": self.claim_by,
             "update": self.update_in,
             "delete where": self.delete_where_in,
+            "expire": self.expire_in,
             "ask": self.ask,
         }
         verbs[verb](target, oracle, *arguments)
@@ -457,6 +472,14 @@ class DatabaseMachine(RuleBasedStateMachine):
     def delete_where_in(self, target, oracle, where):
         assert target.delete_where(where) == oracle.delete_where(where)
 
+    def expire_in(self, target, oracle, age):
+        before = datetime.fromtimestamp(oracle.now - age, timezone.utc)
+        if target._store.options.keeps_times:
+            assert target.expire(before) == oracle.expire(oracle.now - age)
+        else:
+            with pytest.raises(simdb.OptionError, match="keeps no times"):
+                target.expire(before)
+
     def claim_in(self, target, oracle, batch, distance):
         columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
         if any(id in oracle.documents for id in columns[0]):
@@ -490,7 +513,7 @@ class DatabaseMachine(RuleBasedStateMachine):
             assert stored == len(set(columns[0]))
         else:
             assert stored == len(changed.documents) - len(oracle.documents)
-        oracle.documents = changed.documents
+        oracle.documents, oracle.times = changed.documents, changed.times
 
     def claim_by(self, target, oracle, batch, by, distance):
         columns = [list(column) for column in zip(*batch, strict=True)] or [[], [], []]
@@ -507,7 +530,7 @@ class DatabaseMachine(RuleBasedStateMachine):
 
         rows = [row[0] if row else None for row in found]
         assert [row and (row.id, row.distance) for row in rows] == expected
-        oracle.documents = changed.documents
+        oracle.documents, oracle.times = changed.documents, changed.times
 
     def ask(self, target, oracle, bits, distance):
         expected = oracle.query(bits, distance)

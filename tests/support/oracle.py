@@ -45,16 +45,32 @@ class ConflictError(Exception):
 
 @dataclass
 class Oracle:
-    """A dict of documents, which answers every question by loops over it."""
+    """A dict of documents, which answers every question by loops over it.
+
+    `times`: when each document was inserted or seen.  `now`: the time of what happens.
+    `keeps_seen`: whether a claim renews the time of its match.
+    """
 
     documents: dict[Any, Stored] = field(default_factory=dict)
+    times: dict[Any, int] = field(default_factory=dict)
+    now: int = 0
+    keeps_seen: bool = False
 
     def copy(self):
-        return Oracle(dict(self.documents))
+        return Oracle(dict(self.documents), dict(self.times), self.now, self.keeps_seen)
 
     def insert(self, id, stored):
         self.documents.pop(id, None)
         self.documents[id] = stored
+        self.times[id] = self.now
+
+    def see(self, id):
+        if self.keeps_seen:
+            self.times[id] = self.now
+
+    def expire(self, before):
+        old = [id for id in self.documents if self.times[id] < before]
+        return sum(self.delete(id) for id in old)
 
     def insert_by(self, rule, id, stored):
         """Insert a document by a rule for ids that are stored already; return whether it was."""
@@ -79,6 +95,7 @@ class Oracle:
         """Return the best match, or None and store the document."""
         if id in self.documents and rule != "replace":
             self.check_conflict(rule, id, stored)
+            self.see(id)
             return id, stored.distance(self.documents[id])
         self.delete(id)
         return self.add_if_new(id, stored, distance)
@@ -116,6 +133,7 @@ class Oracle:
         """Return the best match, or None and store the document."""
         found = self.query(stored.bits, distance)
         if found:
+            self.see(found[0][0])
             return found[0]
         self.insert(id, stored)
         return None

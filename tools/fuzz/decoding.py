@@ -19,6 +19,7 @@ from simdb.storage.membership import Membership
 from simdb.storage.records.batch import decode_batch
 from simdb.storage.records.manifest import decode_manifest
 from simdb.storage.records.metadata import decode_block, read_metadata
+from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import read_tombstones
 from simdb.storage.runs.samples import decode_sample
 from simdb.stored_options import decode_options
@@ -109,6 +110,14 @@ def tombstones(data):
     key = taking.bytes(4).ljust(4, b"\0")
     stored = with_checksum(layout.DELETED_KIND, key, taking.rest())
     read_tombstones(OneValue(key, stored), None, 1000)
+
+
+def times(data):
+    """Read one chunk of times; the first bytes are its key."""
+    taking = Taking(data)
+    key = taking.bytes(4).ljust(4, b"\0")
+    stored = with_checksum(layout.TIMES_KIND, key, taking.rest())
+    read_times([(key, stored)], 1000)
 
 
 class OneCluster:

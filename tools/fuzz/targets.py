@@ -70,6 +70,11 @@ TARGETS = {
             decoding.tombstones,
             lambda: [bytes(4) + each for each in payloads(layout.DELETED_KIND)],
         ),
+        Target(
+            "times",
+            decoding.times,
+            lambda: [bytes(4) + each for each in payloads(layout.TIMES_KIND)],
+        ),
         Target("clusters", decoding.clusters, kind(layout.CLUSTERS_KIND)),
         Target("learnt", decoding.learnt, lambda: [struct.pack("<8f", 0, 1, 2, 3, 7, 0.9, 0, 0)]),
         Target("idf", decoding.idf, lambda: [sample()[1]]),

@@ -49,6 +49,7 @@ def some_options(chance):
             chosen["keep_clusters"] = "distance"
         if sketch.vector_bytes:
             chosen["polytopes"] = chance.choice([None, None, 0, 1, 2, 16])
+    chosen["keep_times"] = chance.choice(["none", "inserted", "seen"])
     return simdb.Options(**chosen)
 
 

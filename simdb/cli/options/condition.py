@@ -1,10 +1,14 @@
-"""Conditions: FIELD=VALUE on the command line, as functions of the metadata."""
+"""Conditions: on the command line, which documents are meant by their metadata or their age."""
 
 import json
+import re
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from simdb.errors import OptionError
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 def given_condition(conditions: list[str]) -> Callable[[Any], bool]:
@@ -22,6 +26,20 @@ def given_condition(conditions: list[str]) -> Callable[[Any], bool]:
         )
 
     return is_satisfied
+
+
+def given_age(age: str) -> datetime:
+    """Return the time that was an age such as 30d ago; OptionError if it is no age."""
+    found = re.fullmatch(r"([0-9]+)([smhdw])", age)
+    if found is None:
+        raise OptionError(
+            "--older-than must be a whole number and s, m, h, d or w (seconds to weeks), such as"
+            f" 30d, got {age!r:.80}"
+        )
+    try:
+        return datetime.now(timezone.utc) - timedelta(seconds=int(found[1]) * SECONDS[found[2]])
+    except (OverflowError, ValueError) as error:
+        raise OptionError(f"--older-than {age!r:.80} is before the first possible year") from error
 
 
 def _parsed(condition: str) -> tuple[str, list[Any]]:

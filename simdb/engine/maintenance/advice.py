@@ -12,6 +12,7 @@ import numpy as np
 
 from simdb.engine.maintenance.calibration import is_worth
 from simdb.engine.maintenance.shortness import advice_on_shortness
+from simdb.engine.state.staged_times import now_seconds
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.reports import Advice
@@ -33,6 +34,7 @@ FREE_FACTOR = 2
 # A look-up reads all documents of a header; normally these few cost less than finding the header.
 HEADER_DOCUMENTS = 4096
 FILE_MODE, FOREIGN_WRITE = 0o600, 0o022
+CLOCK_SECONDS = 86_400  # clocks of machines that share a database may differ
 VOLATILE_TYPES = {"tmpfs", "ramfs"}
 
 
@@ -51,6 +53,8 @@ def advice(store: Store) -> Iterator[Advice]:
         yield from _on_headers(store, state)
         yield from _on_calibration(store, state, contents.manifest)
         yield from advice_on_shortness(store, state)
+        if store.options.keeps_times:
+            yield from _on_times(state)
 
 
 def advice_on_place(path: str) -> Iterator[Advice]:
@@ -94,6 +98,29 @@ def _on_modes(path: str) -> Iterator[Advice]:
     if mode & FOREIGN_WRITE:
         what = f"other users may put files into the directory, whose mode is {mode:04o}"
         yield Advice("permissions", what, why, f"chmod 700 {path}")
+
+
+def _on_times(state: State) -> Iterator[Advice]:
+    """Yield advice on documents that `expire` keeps although they may be old."""
+    times = state.times()[state.live()]
+    future = int(np.count_nonzero(times > now_seconds() + CLOCK_SECONDS))
+    missing = int(np.count_nonzero(times == 0))
+    again = "insert these documents again, or delete them by id or by their metadata"
+    if future:
+        yield Advice(
+            "times",
+            f"{future} documents have times that lie more than a day ahead of the clock",
+            "the clock was wrong when they were inserted or seen, or it is wrong now; expire keeps"
+            " them until then",
+            f"set the clock; {again}",
+        )
+    if missing:
+        yield Advice(
+            "times",
+            f"{missing} documents have no time",
+            "their stored times were damaged when the database was rebuilt; expire keeps them",
+            again,
+        )
 
 
 def _on_packages(store: Store) -> Iterator[Advice]:

@@ -38,6 +38,7 @@ from simdb.storage.files.new_directory import made_beside
 from simdb.storage.membership import Membership
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.records.metadata import encode_blocks, read_all
+from simdb.storage.records.times import read_times, whole_chunks
 from simdb.storage.records.tombstones import live_count, live_ordinals
 from simdb.storage.runs.pieces import pieces_of
 from simdb.storage.runs.rewriting import write_run
@@ -121,6 +122,13 @@ def renumber_metadata(
             writer.put(layout.METADATA, key, value)
 
 
+def put_times(writer: Writer, times: U32) -> None:
+    """Replace all times of documents by those of every ordinal."""
+    writer.clear(layout.TIMES)
+    for key, value in whole_chunks(times):
+        writer.put(layout.TIMES, key, value)
+
+
 def file_bytes(store: Store) -> int:
     """Return the bytes of the data file on the disk."""
     return store.environment.presence.data_bytes
@@ -198,6 +206,9 @@ def _write_all(
     if statistics_of(source.transaction, handle)["entries"]:
         writer.clear(layout.METADATA)
         renumber_metadata(writer, read_all(source.transaction, handle), _kept(base))
+    if store.options.keeps_times:
+        times = read_times(source.every(layout.TIMES), manifest.next_ordinal)
+        put_times(writer, times[_kept(base)])
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, _kept(base), manifest)
     manifest = renumbered(manifest, tuple(rows), count)

@@ -25,6 +25,7 @@ from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
+from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import is_deleted, live_count
 from simdb.storage.runs.merge import taken
 from simdb.storage.runs.run import Segment, as_segment
@@ -35,7 +36,7 @@ from simdb.storage.translation import translate
 from simdb.stored_options import encode_options
 
 HEAD, IDF, CALIBRATION = b"head", b"idft", b"cali"
-DOCUMENTS, CLUSTERS, METADATA = b"docs", b"clus", b"meta"
+DOCUMENTS, CLUSTERS, TIMES, METADATA = b"docs", b"clus", b"time", b"meta"
 GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20
 PARTIAL = ".partial"
@@ -111,6 +112,9 @@ def _write_documents(
     """Write groups of documents, each before its metadata; returns the number of documents."""
     handle = store.environment.subdatabase(layout.METADATA)
     membership = Membership(source) if store.options.keeps_clusters else None
+    times = None
+    if store.options.keeps_times:
+        times = read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
     metadata = read_all(source.transaction, handle)
     pending: list[tuple[int, bytes]] = []  # metadata that was read, of a later group
     count = 0
@@ -123,6 +127,8 @@ def _write_documents(
             if membership is not None:
                 clusters = membership.numbers(every[live])
                 writer.write(CLUSTERS, clusters.astype("<u4").tobytes())
+            if times is not None:
+                writer.write(TIMES, times[every[live]].astype("<u4").tobytes())
         own = _before(chain(pending, metadata), group.start + len(group), pending)
         entries = (
             (numbers[ordinal], _checked(packed, ordinal))

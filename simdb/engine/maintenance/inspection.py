@@ -25,6 +25,7 @@ from simdb.storage.check import (
     check_presence,
     check_runs,
     check_strays,
+    check_times,
     check_values,
 )
 from simdb.storage.contents import Contents, all_names, idf_checksum, load, table_names
@@ -112,6 +113,8 @@ def check(store: Store, *, deep: bool) -> Iterator[Finding]:
                 )
             if deep:
                 yield from check_metadata(store.environment, transaction, contents)
+                if store.options.keeps_times:
+                    yield from check_times(contents, source)
                 yield from check_delta(contents)
                 yield from check_strays(contents, source, tables)
                 yield from check_runs(contents, source, store.keying)

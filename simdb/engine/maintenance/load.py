@@ -17,7 +17,7 @@ import numpy.typing as npt
 from simdb.checks import called
 from simdb.decoding import a_map, a_text, a_whole, expecting
 from simdb.engine.maintenance.calibration import covering, problem_of, put_calibration
-from simdb.engine.maintenance.compaction import compact
+from simdb.engine.maintenance.compaction import compact, put_times
 from simdb.engine.maintenance.dump import (
     CALIBRATION,
     CLUSTERS,
@@ -25,6 +25,7 @@ from simdb.engine.maintenance.dump import (
     HEAD,
     IDF,
     METADATA,
+    TIMES,
     Progress,
 )
 from simdb.engine.state.state import State
@@ -205,6 +206,8 @@ def _store_all(
             filling.add_metadata(payload)
         elif kind == CLUSTERS and store.options.keeps_clusters:
             filling.add_clusters(payload)
+        elif kind == TIMES and store.options.keeps_times:
+            filling.add_times(payload)
         elif kind == END:
             _check_count(payload, filling.count, head, reader)
         else:
@@ -212,6 +215,8 @@ def _store_all(
                 f"{reader.place} is {bytes(kind)!r}, which does not belong after the head"
             )
     filling.commit()
+    if store.options.keeps_times:
+        filling.put_times()
     if store.options.keeps_clusters:
         filling.put_clusters()
     return filling.count
@@ -235,6 +240,7 @@ class _Filling:
         self._batches: list[Batch] = []
         self._metadata: list[tuple[int, bytes]] = []
         self._clusters: list[npt.NDArray[np.uint32]] = []
+        self._times: list[npt.NDArray[np.uint32]] = []
         self._last = -1  # number of the document whose metadata came last
         self._document_count = 0  # in `_batches`
         self._size_bytes = 0
@@ -258,8 +264,26 @@ class _Filling:
         self._make_room(len(payload))
 
     def add_clusters(self, payload: bytearray) -> None:
-        numbers = np.frombuffer(payload if len(payload) % 4 == 0 else b"", "<u4")
-        self._clusters.append(numbers.astype(np.uint32))
+        self._clusters.append(_numbers(payload))
+
+    def add_times(self, payload: bytearray) -> None:
+        self._times.append(_numbers(payload))
+
+    def put_times(self) -> None:
+        """Store the times of all documents, in place of the times of their insertion."""
+        times = np.concatenate([np.empty(0, np.uint32), *self._times])
+        if len(times) != self.count:
+            raise CorruptError(
+                f"{self._reader.place}: the dump has {len(times)} times of {self.count} documents"
+            )
+        store = self._store
+        with store.begin_write() as right:
+            store.with_room(
+                lambda: store.environment.write(
+                    lambda transaction: put_times(Writer(store, transaction), times)
+                ),
+                right,
+            )
 
     def put_clusters(self) -> None:
         """Store the clusters of all documents, after the documents themselves."""
@@ -320,3 +344,8 @@ class _Filling:
                     f"{self._reader.place}, or one before it, has an id a second time: {stored!r}"
                 )
             seen.add(stored)
+
+
+def _numbers(payload: bytearray) -> npt.NDArray[np.uint32]:
+    """Return the numbers in a frame; none if its length is no number of them."""
+    return np.frombuffer(payload if len(payload) % 4 == 0 else b"", "<u4").astype(np.uint32)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from simdb.engine.clusters.find import connected_labels
 from simdb.engine.maintenance.calibration import covered_of, covering, problem_of
-from simdb.engine.maintenance.compaction import file_bytes, renumber_metadata, shrink
+from simdb.engine.maintenance.compaction import file_bytes, put_times, renumber_metadata, shrink
 from simdb.engine.maintenance.one_run import store_polytopes, write_one_run
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.kinds import kind_of
@@ -42,7 +42,7 @@ from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.source import Source
-from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata
+from simdb.storage.salvage import Salvage, ids_of, salvage, sound_metadata, sound_times
 from simdb.values import BARE, EMPTY
 
 SHOWN_LOSSES = 3
@@ -182,6 +182,7 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
     store.environment.check_pages()
     manifest = found.manifest
     numbers = _readable_clusters(store, source, found, kept)
+    times = sound_times(source, found.next_ordinal) if options.keeps_times else None
     for name in {*contents.all_names(store.options), *contents.all_names(options)}:
         if name not in (layout.META, layout.MANIFEST, layout.METADATA):
             writer.clear(name)
@@ -200,6 +201,8 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, sound_metadata(source), kept)
+    if times is not None:
+        put_times(writer, times[kept])
     manifest = _keep_calibration(writer, source, manifest, kept)
     manifest = store_polytopes(writer, manifest, options)
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from simdb.checks import is_one_of, one_of, shown
-from simdb.engine.state.state import Counts
+from simdb.engine.state.staged import Counts
 from simdb.errors import InputError, OptionError
 from simdb.options import (
     AUTO,

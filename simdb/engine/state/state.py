@@ -8,14 +8,14 @@ point into.  A verb uses one state in a `with` block; after the block no part of
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
 from simdb.bits import ALL_BITS, bitmap
-from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged import Counts, Staged
 from simdb.engine.state.view import Kind, View
 from simdb.errors import CorruptError
 from simdb.plan.calibration import Calibration, delays_of
@@ -28,6 +28,7 @@ from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
 from simdb.storage.records.metadata import read_all, read_metadata
+from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
 from simdb.storage.runs.run import Run
@@ -35,29 +36,6 @@ from simdb.storage.runs.source import Source
 from simdb.values import WEIGHTED, offsets_of
 
 U32 = npt.NDArray[np.uint32]
-
-
-class Counts(Protocol):
-    """Numbers of live documents: of all, without features, without weights."""
-
-    @property
-    def document_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def empty_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def bare_count(self) -> int: ...  # noqa: D102
-
-
-class Staged(Protocol):
-    """The staged changes that a view does not have: maintained clusters and metadata."""
-
-    def membership(self) -> Membership | None:
-        """Return the maintained clusters with all staged changes; None if there are none."""
-
-    def metadata(self) -> StagedMetadata:
-        """Return the staged changes of metadata."""
 
 
 class State:
@@ -201,6 +179,12 @@ class State:
         source = self.source
         stored = read_all(source.transaction, source.handle(layout.METADATA))
         return stored if self._staged is None else self._staged.metadata().over(stored)
+
+    def times(self) -> U32:
+        """Return the time of every ordinal: uint32[next_ordinal], 0 for no time."""
+        stored = read_times(self.source.every(layout.TIMES), self.next_ordinal)
+        staged = None if self._staged is None else self._staged.times()
+        return stored if staged is None else staged.over(stored)
 
     def tables(self) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database."""

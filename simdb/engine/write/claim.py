@@ -15,6 +15,7 @@ import numpy.typing as npt
 from simdb.checks import called
 from simdb.engine.search import lookup, one
 from simdb.engine.search.rows import Rows, gathered, joined, no_rows
+from simdb.engine.state.documents import find_ids
 from simdb.engine.state.incoming import Progress, chosen_batch
 from simdb.engine.state.state import State
 from simdb.engine.state.view import View
@@ -87,6 +88,7 @@ def add_new(
         if own is not None:
             others = np.setdiff1d(np.arange(stop - start), fresh)
             matches = gathered(stop - start, [(fresh, matches), (others, own)])
+        staging.see(matches.ordinals)
         found.append(matches)
         if progress is not None:
             progress(stop)
@@ -106,6 +108,8 @@ def add_one(
     found = one.best_match(state, sketches, criterion)
     if found is None:
         staging.insert(batch, metadata)
+    else:
+        staging.see(find_ids(state, [found.id]).astype(np.uint32))
     return found
 
 

@@ -26,6 +26,7 @@ from simdb.storage.contents import Contents, table_names
 from simdb.storage.records.batch import encode_batch
 from simdb.storage.records.manifest import Manifest, RunInfo, merged_into
 from simdb.storage.records.metadata import changed_blocks, encode_blocks
+from simdb.storage.records.times import changed_chunks
 from simdb.storage.records.tombstones import encode_chunks
 from simdb.storage.runs.rewriting import write_run
 from simdb.storage.runs.run import Run
@@ -84,6 +85,10 @@ def write_staged(
     )
     manifest = _write_deletions(writer, manifest, staging)
     _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
+    if staging.times:
+        handle = store.environment.subdatabase(layout.TIMES)
+        for key, value in changed_chunks(transaction, handle, staging.times.changes):
+            writer.put(layout.TIMES, key, value)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
     else:

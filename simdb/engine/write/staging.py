@@ -15,9 +15,11 @@ import numpy.typing as npt
 from simdb.engine.clusters.maintain import Maintainer
 from simdb.engine.search.question import of_maintained
 from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged_times import StagedTimes
 from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kept, View
 from simdb.errors import FullError
+from simdb.options import SEEN
 from simdb.plan import compaction
 from simdb.storage.contents import Contents, table_names
 from simdb.storage.membership import Membership
@@ -43,6 +45,7 @@ class Saved(NamedTuple):
     sealed: list[Run]
     deletion_count: int
     metadata_counts: tuple[int, int]
+    time_count: int
     counts: tuple[int, int, int]
 
 
@@ -68,6 +71,7 @@ class Staging:
         self.sealed: list[Run] = []
         self._tombstones = Tombstones(base.dead, store.spare)
         self.metadata = StagedMetadata()
+        self.times = StagedTimes() if store.options.keeps_times else None
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count
@@ -89,7 +93,12 @@ class Staging:
     @property
     def has_changes(self) -> bool:
         """Whether there are changes to commit."""
-        return bool(self.new_count or self.sealed or self.deleted or self.metadata.has_changes)
+        return bool(self._changes_view or self.metadata.has_changes or self.times)
+
+    @property
+    def _changes_view(self) -> bool:
+        """Whether documents were inserted or deleted; metadata and times are in no view."""
+        return bool(self.new_count or self.sealed or self.deleted)
 
     @property
     def next_ordinal(self) -> int:
@@ -110,7 +119,7 @@ class Staging:
 
     def view(self, base_view: View) -> View:
         """Return the state with all changes, prepared for queries; `base_view` shows the base."""
-        if not self.has_changes:
+        if not self._changes_view:
             self.kept = base_view.kept
             return base_view
         if self._view is None:
@@ -149,6 +158,7 @@ class Staging:
             self.sealed,
             len(self.deleted),
             self.metadata.counts,
+            len(self.times or ()),
             (self.document_count, self.empty_count, self.bare_count),
         )
 
@@ -168,6 +178,8 @@ class Staging:
         self.sealed = saved.sealed
         self._tombstones.restore(saved.deletion_count)
         self.metadata.restore(saved.metadata_counts)
+        if self.times is not None:
+            self.times.restore(saved.time_count)
         self.document_count, self.empty_count, self.bare_count = saved.counts
 
     def insert(self, batch: Batch, metadata: Sequence[tuple[int, bytes]]) -> None:
@@ -190,7 +202,14 @@ class Staging:
                 self._joined.append(batch)
         self._tombstones.make_room(self.next_ordinal)
         self.metadata.insert(first, metadata)
+        if self.times is not None:
+            self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32))
         self._count(batch.states, 1)
+
+    def see(self, ordinals: npt.NDArray[np.uint32]) -> None:
+        """Note that claims matched some documents, if the database keeps when that was."""
+        if self.times is not None and self._store.options.keep_times == SEEN:
+            self.times.note(ordinals)
 
     def delete(self, ordinals: npt.NDArray[np.uint32], states: npt.NDArray[np.uint8]) -> None:
         """Delete live documents, whose `states` are given."""
@@ -297,6 +316,7 @@ class Staging:
             and self.sealed is saved.sealed
             and len(self.deleted) == saved.deletion_count
             and self.metadata.counts == saved.metadata_counts
+            and len(self.times or ()) == saved.time_count
         )
 
     @property

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged_times import StagedTimes
 from simdb.engine.state.state import State
 from simdb.engine.state.store import GROWTH_BYTES, Store
 from simdb.engine.state.view import View
@@ -83,6 +84,10 @@ class WriteState:
     def metadata(self) -> StagedMetadata:
         """Return the staged changes of metadata."""
         return self.staging.metadata
+
+    def times(self) -> StagedTimes | None:
+        """Return the staged times; None if the database keeps none."""
+        return self.staging.times
 
     def membership(self) -> Membership | None:
         """Return the maintained clusters, with all staged changes; None if there are none."""

@@ -1,0 +1,33 @@
+"""Staged changes: what a state needs to know of the changes of a write transaction."""
+
+from typing import Protocol
+
+from simdb.engine.state.staged_metadata import StagedMetadata
+from simdb.engine.state.staged_times import StagedTimes
+from simdb.storage.membership import Membership
+
+
+class Counts(Protocol):
+    """Numbers of live documents: of all, without features, without weights."""
+
+    @property
+    def document_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def empty_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def bare_count(self) -> int: ...  # noqa: D102
+
+
+class Staged(Protocol):
+    """The staged changes that a view does not have: maintained clusters and metadata."""
+
+    def membership(self) -> Membership | None:
+        """Return the maintained clusters with all staged changes; None if there are none."""
+
+    def metadata(self) -> StagedMetadata:
+        """Return the staged changes of metadata."""
+
+    def times(self) -> StagedTimes | None:
+        """Return the staged times; None if the database keeps none."""

@@ -1,0 +1,44 @@
+"""Staged times: when documents were inserted or seen in a write transaction."""
+
+from time import time
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb.storage.records.times import Change
+
+U32 = npt.NDArray[np.uint32]
+
+SECONDS_MAX = 2**32 - 1
+
+
+def now_seconds() -> int:
+    """Return the seconds since 1970, as they are stored: never 0, which means no time."""
+    return min(max(int(time()), 1), SECONDS_MAX)
+
+
+class StagedTimes:
+    """The times that a transaction changes, in order; `changes` only grows, or is taken back."""
+
+    def __init__(self) -> None:
+        """Begin without changes."""
+        self.changes: list[Change] = []
+
+    def __len__(self) -> int:
+        """Number of changes, for `restore`."""
+        return len(self.changes)
+
+    def restore(self, count: int) -> None:
+        """Forget all changes but the first `count`."""
+        del self.changes[count:]
+
+    def note(self, ordinals: U32) -> None:
+        """Give some documents the present time."""
+        if len(ordinals):
+            self.changes.append((ordinals, now_seconds()))
+
+    def over(self, stored: U32) -> U32:
+        """Return the time of every ordinal, given a copy of the stored times with their length."""
+        for ordinals, seconds in self.changes:
+            stored[ordinals] = seconds
+        return stored

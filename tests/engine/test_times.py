@@ -1,0 +1,324 @@
+"""Times of documents: kept if the options say so, renewed by claims, and used by expire."""
+
+from contextlib import suppress
+from datetime import date, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb.engine.state import staged_times
+from simdb.storage import layout
+from simdb.storage.layout import TIME_ORDINALS
+
+FAR = 2**60 - 1
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self):
+        self.now = 1_000_000_000.5
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(staged_times, "time", lambda: clock.now)
+    return clock
+
+
+@pytest.fixture(params=["inserted", "seen"])
+def keep(request):
+    return request.param
+
+
+def at(seconds):
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def opened(tmp_path, keep, **settings):
+    options = simdb.Options(keep_times=keep, delta_documents=4, growth=2, **settings)
+    return simdb.open(tmp_path / "db", options=options, durability="none")
+
+
+def test_older_documents_expire(tmp_path, clock, keep):
+    with opened(tmp_path, keep) as database:
+        database.insert_many(range(10), range(10))
+        clock.now += 100
+        database.insert_many(range(10, 20), range(10, 20))
+
+        assert database.expire(at(clock.now)) == 10
+        assert list(database) == list(range(10, 20))
+        assert database.expire(at(clock.now)) == 0
+
+
+def test_a_document_of_the_same_second_stays(tmp_path, clock):
+    with opened(tmp_path, "inserted") as database:
+        database.insert("a", 1)
+
+        assert database.expire(at(clock.now + 0.4)) == 0
+        assert database.expire(at(clock.now + 0.5)) == 1
+
+
+def test_a_claim_renews_the_time_only_if_it_is_kept(tmp_path, clock, keep):
+    with opened(tmp_path, keep) as database:
+        database.insert_many([*"abcd"], [0, FAR, 3 << 30, 3 << 40])
+        clock.now += 100
+        database.add_if_new("near a", 1, distance=1)
+        database.add_many_if_new(["near b", "new"], [FAR - 1, 3 << 50], distance=1)
+        database.add_if_new("c", 3 << 30, distance=1)
+
+        database.expire(at(clock.now))
+
+        assert list(database) == (["a", "b", "c", "new"] if keep == "seen" else ["new"])
+
+
+def test_a_query_and_a_skipped_insertion_do_not_renew_the_time(tmp_path, clock):
+    with opened(tmp_path, "seen") as database:
+        database.insert("a", 1)
+        clock.now += 100
+        database.query(1, distance=0)
+        database.insert("a", 1, on_conflict="skip")
+        database.update_metadata("a", "changed")
+
+        assert database.expire(at(clock.now)) == 1
+
+
+def test_a_replaced_document_is_new(tmp_path, clock, keep):
+    with opened(tmp_path, keep) as database:
+        database.insert("a", 1)
+        clock.now += 100
+        database.insert("a", 1, replace=True)
+
+        assert database.expire(at(clock.now)) == 0
+
+
+def test_a_claim_that_matches_its_own_batch_is_seen(tmp_path, clock):
+    with opened(tmp_path, "seen") as database:
+        database.add_many_if_new([*"abc"], [1, 1, 1], distance=0)
+        clock.now += 100
+        database.add_many_if_new([*"de"], [1, 3 << 50], distance=0)
+
+        database.expire(at(clock.now))
+
+        assert list(database) == ["a", "e"]
+
+
+def test_an_aborted_transaction_renews_no_time(tmp_path, clock):
+    with opened(tmp_path, "seen") as database:
+        database.insert("a", 1)
+        clock.now += 100
+        with suppress(KeyError), database.write() as transaction:
+            transaction.add_if_new("b", 1, distance=0)
+            assert transaction.expire(at(clock.now)) == 0
+            raise KeyError
+
+        assert database.expire(at(clock.now)) == 1
+
+
+def test_a_failed_verb_renews_no_time(tmp_path, clock):
+    with opened(tmp_path, "seen") as database:
+        database.insert_many([*"ab"], [1, FAR])
+        clock.now += 100
+        with database.write() as transaction:
+            with pytest.raises(simdb.ExistsError):
+                transaction.add_many_if_new([*"xb"], [1, 7 << 20], distance=0)
+            assert transaction.expire(at(clock.now)) == 2
+
+
+def test_times_survive_compaction_copy_dump_and_rebuild(tmp_path, clock, keep):
+    # More documents than one chunk of times has, some of them deleted.
+    count = 3 * TIME_ORDINALS + 7
+    with opened(tmp_path, keep, similarity=0.9) as database:
+        expected = {}
+        for first in range(0, count, 500):
+            ids = range(first, min(first + 500, count))
+            database.insert_many(ids, np.arange(ids.start, ids.stop, dtype=np.uint64))
+            expected |= dict.fromkeys(ids, int(clock.now))
+            clock.now += 10
+        database.delete_many(range(0, count, 7))
+        expected = {id: seconds for id, seconds in expected.items() if id % 7}
+        assert times(database) == expected
+        database.copy(tmp_path / "copy")
+        database.dump(tmp_path / "dump")
+        clock.now += 1000
+        simdb.load(tmp_path / "dump", tmp_path / "loaded")
+
+        database.compact()
+        assert times(database) == expected
+        assert list(database.check(deep=True)) == []
+        database.rebuild()
+        assert times(database) == expected
+        assert list(database.check(deep=True)) == []
+    for name in ("copy", "loaded", "db"):
+        with simdb.open(tmp_path / name) as other:
+            assert times(other) == expected
+            assert list(other.check(deep=True)) == []
+            assert other.expire(at(1_000_000_010)) == sum(id < 500 for id in expected)
+
+
+def times(database):
+    with database._store.state() as state:
+        ordinals = state.live()
+        return dict(zip(database, state.times()[ordinals].tolist(), strict=True))
+
+
+def test_a_snapshot_of_another_process_sees_no_difference(tmp_path, clock):
+    with opened(tmp_path, "seen") as database:
+        database.insert("a", 1)
+        with simdb.open(database.path, "r") as other, other.read() as snapshot:
+            clock.now += 100
+            database.add_if_new("b", 1, distance=0)
+
+            assert list(snapshot) == list(other) == ["a"]
+            assert times(other) == {"a": int(clock.now)}
+
+
+def test_expiry_keeps_clusters_and_counts_right(tmp_path, clock):
+    with opened(tmp_path, "inserted", keep_clusters="distance", distance=1) as database:
+        database.insert_many([*"abc"], [0, 1, 3])
+        clock.now += 100
+        database.insert("d", 7)
+        database.expire(at(clock.now))
+
+        assert database.cluster("d") == ["d"]
+        assert len(database) == 1
+        assert list(database.check(deep=True)) == []
+
+
+def test_a_signature_is_claimed_and_seen(tmp_path, clock):
+    options = simdb.Options(
+        sketch=simdb.Minhash(permutations=32), bands=8, rows=4, keep_times="seen"
+    )
+    with simdb.open(tmp_path / "db", options=options) as database:
+        text = "the quick brown fox jumps over the lazy dog and then it sleeps"
+        database.insert_many([*"ab"], [text, "nothing of the kind is told here at all"])
+        clock.now += 100
+        assert database.add_if_new("c", text).id == "a"
+
+        assert database.expire(at(clock.now)) == 1
+        assert list(database) == ["a"]
+
+
+def test_a_database_without_times_says_what_to_do(database):
+    database.insert("a", 1)
+
+    with pytest.raises(simdb.OptionError, match=r"keeps no times .* Options\(keep_times='inserted"):
+        database.expire(datetime.now(timezone.utc))
+
+    assert layout.TIMES not in database._store.environment.handles
+    assert "keep_times" not in database.stats().options
+
+
+@pytest.mark.parametrize("before", [None, 5, 1e9, "2024-01-01", date(2024, 1, 1), timedelta(1)])
+def test_what_is_no_datetime_is_refused(tmp_path, before):
+    with opened(tmp_path, "seen") as database:
+        database.insert("a", 1)
+        with pytest.raises(simdb.InputError, match="before must be a datetime"):
+            database.expire(before)
+
+        assert len(database) == 1
+
+
+def test_any_datetime_is_taken(tmp_path, clock):
+    with opened(tmp_path, "seen") as database:
+        database.insert("a", 1)
+
+        assert database.expire(datetime(1, 1, 1, tzinfo=timezone.utc)) == 0
+        assert database.expire(at(clock.now).astimezone(timezone(timedelta(hours=5)))) == 0
+        assert database.expire(datetime.fromtimestamp(clock.now)) == 0
+        assert database.expire(datetime.max.replace(tzinfo=timezone.utc)) == 1
+
+
+@pytest.mark.parametrize("keep", ["all", True, None, "Seen"])
+def test_an_unknown_choice_is_refused(keep):
+    with pytest.raises(simdb.OptionError, match="keep_times must be one of"):
+        simdb.Options(keep_times=keep)
+
+
+def test_the_choice_is_stored(tmp_path):
+    opened(tmp_path, "seen").close()
+
+    with pytest.raises(simdb.OptionError, match="keep_times is 'seen', not 'none'"):
+        simdb.open(tmp_path / "db", options=simdb.Options(delta_documents=4, growth=2))
+    with simdb.open(tmp_path / "db") as database:
+        assert database.options.keep_times == "seen"
+        assert database.stats().options["keep_times"] == "seen"
+
+
+@pytest.fixture
+def damaged(tmp_path, clock):
+    """A database whose second chunk of times a test can change or remove."""
+    with opened(tmp_path, "inserted") as database:
+        database.insert_many(range(1000), range(1000), ["m"] * 1000)
+    return tmp_path / "db"
+
+
+def put_chunk(path, number, value):
+    with simdb.open(path) as database:
+        environment = database._store.environment
+        handle = environment.subdatabase(layout.TIMES)
+        key = layout.number_key(number)
+        environment.write(
+            lambda writer: (
+                writer.put(key, value, db=handle)
+                if value is not None
+                else writer.delete(key, db=handle)
+            )
+        )
+
+
+def advice_on_times(database):
+    return [each.message for each in database.advice() if each.topic == "times"]
+
+
+def test_times_ahead_of_the_clock_and_missing_ones_are_told(damaged, clock):
+    with simdb.open(damaged) as database:
+        assert advice_on_times(database) == []
+        clock.now -= 2 * 86_400
+        assert advice_on_times(database) == [
+            "1000 documents have times that lie more than a day ahead of the clock"
+        ]
+        clock.now += 2 * 86_400
+    put_chunk(damaged, 1, None)
+    with simdb.open(damaged) as database:
+        database.rebuild(drop_damaged=True)
+
+        assert advice_on_times(database) == ["480 documents have no time"]
+
+
+@pytest.mark.parametrize("value", [None, b"damaged"])
+def test_damaged_times_are_found_and_rebuilt_without_losing_documents(damaged, value, clock):
+    put_chunk(damaged, 1, value)
+
+    with simdb.open(damaged) as database:
+        (finding, *_) = database.check(deep=True)
+        assert finding.place == "times"
+        with pytest.raises(simdb.CorruptError, match=r"documents of 480 \.\. 960 lose their times"):
+            database.rebuild()
+        done = database.rebuild(drop_damaged=True)
+        assert (done.document_count, done.dropped) == (1000, ())
+        assert list(database.check(deep=True)) == []
+        assert database.expire(at(clock.now + 100)) == 520
+        assert list(database) == list(range(480, 960))
+
+
+def test_damaged_times_stop_expiry_and_nothing_is_deleted(damaged, clock):
+    put_chunk(damaged, 1, b"damaged")
+
+    with simdb.open(damaged) as database:
+        with pytest.raises(simdb.CorruptError):
+            database.expire(at(clock.now + 100))
+        assert len(database) == 1000
+
+
+def test_a_chunk_beyond_the_last_ordinal_is_found(damaged):
+    with simdb.open(damaged) as database:
+        handle = database._store.environment.subdatabase(layout.TIMES)
+        with database._store.environment.reading() as transaction:
+            value = bytes(transaction.get(layout.number_key(0), db=handle))
+    put_chunk(damaged, 9, value)
+
+    with simdb.open(damaged) as database:
+        assert any(each.place == "times" for each in database.check(deep=True))
