@@ -13,6 +13,7 @@ from simdb.engine.state.documents import find_ids, known_ordinals, stored_sketch
 from simdb.engine.state.state import State
 from simdb.ids import IdT
 from simdb.storage import layout
+from simdb.storage.records.metadata import unpacked
 
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
@@ -134,12 +135,14 @@ def _items(state: State, ordinals: U32) -> list[tuple[Any, Document[Any]]]:
 def _documents(state: State, ids: list[Any], ordinals: U32) -> list[Document[Any]]:
     """Return the stored documents with these ids and ordinals."""
     sketches = stored_sketches(state, ordinals)
+    listed = ordinals.tolist()
+    packed = state.metadata_of_many(listed)
     return [
         Document(
             id,
             state.kind.fingerprint_of(sketches, at),
-            state.metadata_of(int(ordinal)),
+            unpacked(packed, ordinal),
             state.kind.signature_of(sketches, at),
         )
-        for at, (id, ordinal) in enumerate(zip(ids, ordinals, strict=True))
+        for at, (id, ordinal) in enumerate(zip(ids, listed, strict=True))
     ]

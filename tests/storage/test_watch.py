@@ -59,6 +59,7 @@ VERBS = {
     "insert": lambda database: database.insert("more", 9),
     "many": lambda database: database.insert_many(range(900, 950), range(50)),
     "delete": lambda database: database.delete(3),
+    "update": lambda database: database.update_metadata(3, "m" * 5000),
     "stats": lambda database: database.stats(),
     "rebuild": lambda database: database.rebuild(drop_damaged=True),
     "copy": lambda database: database.copy(f"{database.path}.copy"),
@@ -140,3 +141,20 @@ def test_a_transaction_that_changes_nothing_is_no_commit(path):
         assert database.get(3).metadata == {"n": 1}
         database.insert("later", 5)
     assert_sound(path)
+
+
+def test_before_changes_of_metadata_walks_take_a_small_part_of_the_time(path, walks, monkeypatch):
+    with simdb.open(path, "w") as database:
+        walks.clear()
+        monkeypatch.setattr(watch, "REST", 10**9)
+
+        for number in range(20):
+            database.update_metadata(number, {"n": number})
+
+        assert walks == [frozenset({b"metadata"})]
+
+    with simdb.open(path, "w") as database:
+        walks.clear()
+        database.update_metadata(3, "opened again")
+
+        assert walks == [frozenset({b"metadata"})]

@@ -11,7 +11,7 @@ from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import find_ids
 from simdb.engine.state.state import State
 from simdb.errors import InputError
-from simdb.storage import codec
+from simdb.storage.records.metadata import unpacked
 from simdb.values import Match
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
@@ -19,6 +19,8 @@ Where: TypeAlias = Callable[[Any], Any]
 
 # The ordinals of so many matches are looked up at once.
 FOUND_TOGETHER = 256
+# The metadata of so many matches of a batch are read at once.
+READ_TOGETHER = 1 << 16
 
 U32 = npt.NDArray[np.uint32]
 
@@ -41,19 +43,15 @@ def check_optional(where: Any) -> None:
 def satisfying(state: State, where: Where) -> U32:
     """Return the ordinals of the live documents whose metadata satisfy `where`, ascending.
 
-    All metadata are read once, in order.
+    All metadata are read once, in order, some thousands at a time.
     """
     live = state.live()
     is_meant = np.zeros(len(live), np.bool_)
-    packed = iter(state.all_metadata())
-    entry = next(packed, None)
-    for at, ordinal in enumerate(live.tolist()):
-        while entry is not None and entry[0] < ordinal:
-            entry = next(packed, None)
-        metadata = None
-        if entry is not None and entry[0] == ordinal:
-            metadata = codec.unpack(entry[1], f"metadata of ordinal {ordinal}")
-        is_meant[at] = bool(where(metadata))
+    for start in range(0, len(live), READ_TOGETHER):
+        part = live[start : start + READ_TOGETHER].tolist()
+        packed = state.metadata_of_many(part)
+        for at, ordinal in enumerate(part, start):
+            is_meant[at] = bool(where(unpacked(packed, ordinal)))
     return live[is_meant]
 
 
@@ -65,10 +63,11 @@ def kept_matches(
     for start in range(0, len(matches), FOUND_TOGETHER):
         part = matches[start : start + FOUND_TOGETHER]
         ordinals = find_ids(state, [match.id for match in part]).tolist()
+        packed = state.metadata_of_many(ordinals)
         for match, ordinal in zip(part, ordinals, strict=True):
             if len(chosen) == limit:
                 return chosen
-            if where(state.metadata_of(ordinal)):
+            if where(unpacked(packed, ordinal)):
                 chosen.append(match)
     return chosen
 
@@ -80,15 +79,20 @@ def kept(state: State, rows: Rows, where: Where, limit: int | None) -> Rows:
     needs matches.
     """
     known: dict[int, bool] = {}
+    packed: dict[int, bytes] = {}
+    read_stop = 0
     chosen: list[int] = []
     for start, stop in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
         count = 0
         for at in range(start, stop):
             if limit is not None and count == limit:
                 break
+            if at >= read_stop:
+                read_stop = at + READ_TOGETHER
+                packed = state.metadata_of_many(np.unique(rows.ordinals[at:read_stop]).tolist())
             ordinal = int(rows.ordinals[at])
             if ordinal not in known:
-                known[ordinal] = bool(where(state.metadata_of(ordinal)))
+                known[ordinal] = bool(where(unpacked(packed, ordinal)))
             if known[ordinal]:
                 chosen.append(at)
                 count += 1

@@ -5,7 +5,7 @@ and holds the kernel's objects.  The transaction (`source`) protects the pages t
 point into.  A verb uses one state in a `with` block; after the block no part of it may be used.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -27,7 +27,7 @@ from simdb.storage import codec, layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
-from simdb.storage.records.metadata import read_all, read_metadata
+from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import Bitmap
 from simdb.storage.runs.columns import ColumnParts
@@ -170,6 +170,16 @@ class State:
             return codec.unpack(staged, f"metadata of ordinal {ordinal}")
         source = self.source
         return read_metadata(source.transaction, source.handle(layout.METADATA), ordinal)
+
+    def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
+        """Return the packed metadata of those `ordinals` that have any."""
+        source = self.source
+        found = read_many(source.transaction, source.handle(layout.METADATA), ordinals)
+        if self._staged is None:
+            return found
+        staged = self._staged.metadata()
+        each = ((ordinal, staged.of(ordinal) or found.get(ordinal)) for ordinal in ordinals)
+        return {at: packed for at, packed in each if packed and packed != NO_METADATA}
 
     def all_metadata(self) -> Iterator[tuple[int, bytes]]:
         """Yield (ordinal, packed metadata) of every document that has any, deleted or not.

@@ -110,7 +110,7 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
     changes = metadata.changed_before(first)
     if changes:
         environment = writer.store.environment
-        environment.check_pages(frozenset({layout.METADATA}))
+        environment.check_pages(frozenset({layout.METADATA}), rarely=True)
         handle = environment.subdatabase(layout.METADATA)
         for key, value in changed_blocks(writer.transaction, handle, changes):
             if value is None:

@@ -156,13 +156,11 @@ class Environment:
         finally:
             self._watch.end_own(number)
 
-    def check_pages(self, only: Collection[bytes] | None = None) -> None:
-        """Raise CorruptError if the pages could make LMDB crash.
+    def check_pages(self, only: Collection[bytes] = (), *, rarely: bool = False) -> None:
+        """Raise CorruptError if pages could make LMDB crash; call this before anything is dropped.
 
-        Call this before anything is dropped: LMDB then frees the pages that the dropped values
-        name.  `only`: look into these sub-databases and no others.
-        """
-        self._watch.walk(only)
+        `only`: in these.  `rarely`: not again at once."""
+        (self._watch.walk_rarely if rarely else self._watch.walk)(only or None)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
         """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""

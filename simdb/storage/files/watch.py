@@ -18,7 +18,8 @@ from time import monotonic
 from simdb.storage.files.meta_pages import last_commit
 from simdb.storage.files.pages import check_metas, check_pages
 
-# While another program writes, the file changes all the time; walks take 1 / REST of the time.
+# While another program writes, the file changes all the time; walks take 1 / REST of the time.  The
+# same holds for walks before small changes.
 REST = 20
 # Shorter than a tick of the clock with which the system records writes.
 BETWEEN_SECONDS = 0.001
@@ -37,12 +38,13 @@ class Watch:
         self._commit = 0  # the last known commit, or a later transaction that changed nothing
         self._least = 0  # the last commit that certainly exists
         self._is_own = False  # whether a transaction of this process is writing
-        self._looks_again = self._rests_until = 0.0
+        self._looks_again = self._rests_until = self._walks_again = 0.0
 
     def follow(self, path: str) -> None:
         """Trust the file `path` in its present state; `walk` checks it."""
         self.close()
         self._path = path
+        self._walks_again = 0.0
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._stamp = self._now()
         self._commit = self._least = last_commit(self._descriptor) or 0
@@ -68,6 +70,17 @@ class Watch:
         commit = check_pages(self._descriptor, self._path, least=self._least, only=only)
         if only is None and not self._is_own:
             self._stamp, self._commit, self._least = stamp, commit, commit
+
+    def walk_rarely(self, only: Collection[bytes] | None = None) -> None:
+        """Do what `walk` does, but not again before such walks take a small share of the time.
+
+        Writes of another program are noticed by `look`, so this is for pages that decay.
+        """
+        started = monotonic()
+        if started >= self._walks_again:
+            self.walk(only)
+            ended = monotonic()
+            self._walks_again = ended + REST * (ended - started)
 
     def check_metas(self) -> None:
         """Raise CorruptError if the last commit cannot be told; this needs no transaction."""

@@ -25,7 +25,7 @@ from simdb.errors import CorruptError, InputError
 from simdb.storage import codec, layout
 from simdb.storage.environment.reading import value_at_or_before, values_from
 from simdb.storage.records.batch import stored_offsets
-from simdb.values import offsets_of
+from simdb.values import ORDINALS_MAX, offsets_of
 
 BLOCK_DOCUMENTS = 256
 BLOCK_BYTES = 1 << 16
@@ -108,9 +108,7 @@ def changed_blocks(
     start = 0
     while start < len(ordinals):
         block = value_at_or_before(transaction, handle, layout.number_key(ordinals[start]))
-        later = values_from(transaction, handle, layout.number_key(ordinals[start] + 1))
-        after = next((layout.key_number(key) for key, _ in later), ordinals[-1] + 1)
-        stop = bisect_left(ordinals, after)
+        stop = bisect_left(ordinals, _next_block(transaction, handle, ordinals[start]))
         entries = {} if block is None else dict(decode_block(*block))
         entries.update((ordinal, changes[ordinal]) for ordinal in ordinals[start:stop])
         kept = sorted(entry for entry in entries.items() if entry[1] != NO_METADATA)
@@ -144,6 +142,33 @@ def read_metadata(transaction: Any, handle: Any, ordinal: int) -> Any:
         if found == ordinal:
             return codec.unpack(packed, f"metadata of ordinal {ordinal}")
     return None
+
+
+def unpacked(packed: Mapping[int, bytes], ordinal: int) -> Any:
+    """Return the metadata of one ordinal; None if it has none."""
+    found = packed.get(ordinal)
+    return None if found is None else codec.unpack(found, f"metadata of ordinal {ordinal}")
+
+
+def read_many(transaction: Any, handle: Any, ordinals: Iterable[int]) -> dict[int, bytes]:
+    """Return the packed metadata of those `ordinals` that have any; each block is read once."""
+    found: dict[int, bytes] = {}
+    block: dict[int, bytes] = {}
+    stop = 0  # the metadata of ordinals below this one would be in the block
+    for ordinal in sorted(ordinals):
+        if ordinal >= stop:
+            stored = value_at_or_before(transaction, handle, layout.number_key(ordinal))
+            block = {} if stored is None else dict(decode_block(*stored))
+            stop = _next_block(transaction, handle, ordinal)
+        if ordinal in block:
+            found[ordinal] = block[ordinal]
+    return found
+
+
+def _next_block(transaction: Any, handle: Any, ordinal: int) -> int:
+    """Return the first ordinal of the block after that of `ordinal`; beyond all if it is last."""
+    later = values_from(transaction, handle, layout.number_key(ordinal + 1))
+    return next((layout.key_number(key) for key, _ in later), ORDINALS_MAX + 1)
 
 
 def read_all(transaction: Any, handle: Any) -> Iterator[tuple[int, bytes]]:
