@@ -44,6 +44,10 @@ PHRASES = tuple(
         (r"; distribute ids by simdb\.shard_of\(ids, \w+\)", "; write the shards again"),
         (r"try again, or open with a longer timeout=", "try again later"),
         (r"use simdb\.open\(path, allow=\[.*\]\), or --allow", "use --allow"),
+        (
+            r"on_conflict='replace' replaces stored documents, 'skip' keeps them",
+            "--replace replaces stored documents",
+        ),
         (r"Open it without options=", "Leave these options out"),
         (
             r"open with a larger map_size=",
