@@ -112,7 +112,7 @@ class Crawl:
 
     def _kind_of(self, transaction: WriteTransaction, id: Id) -> str:
         """Return what a page is that is stored under its own id: seen, or passed on again."""
-        metadata = transaction.get(id).metadata
+        metadata = transaction[id].metadata
         crawl = metadata.get(CRAWL) if isinstance(metadata, dict) else None
         if crawl == self._name:
             return SEEN
@@ -123,7 +123,7 @@ def _running(transaction: WriteTransaction) -> list[str]:
     """Return the names of the crawls that have begun and not ended."""
     if CRAWLS_ID not in transaction:
         return []
-    metadata: Any = transaction.get(CRAWLS_ID).metadata
+    metadata: Any = transaction[CRAWLS_ID].metadata
     return list(metadata[RUNNING])
 
 

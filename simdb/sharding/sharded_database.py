@@ -214,8 +214,13 @@ class ShardedDatabase(Generic[IdT]):
         (sketches,) = slices
         return searching.nearest(self._shards, sketches, wanted, left_out=own, threads=count)
 
-    def get(self, id: IdT) -> Document[IdT]:
-        """Return the stored document `id`; NotFoundError if the id is unknown."""
+    def get(self, id: IdT, default: Any = None) -> Any:
+        """Return the stored document `id`, or `default` if no document has this id."""
+        is_stored = bool(self.contains_many([id])[0])
+        return self.get_many([id])[0] if is_stored else default
+
+    def __getitem__(self, id: IdT) -> Document[IdT]:
+        """Return the stored document `id`; NotFoundError if no document has this id."""
         return self.get_many([id])[0]
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:

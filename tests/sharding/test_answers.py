@@ -164,6 +164,11 @@ def test_documents_by_id(both):
 
     assert many.get_many(ids) == one.get_many(ids)
     assert [many.get(id) for id in ids] == one.get_many(ids)
+    assert [many[id] for id in ids] == one.get_many(ids)
+    assert many.get("unknown", 5) == one.get("unknown", 5) == 5
+    assert many.get("unknown") is None
+    with pytest.raises(simdb.NotFoundError):
+        many["unknown"]
     assert many.contains_many(asked).tolist() == one.contains_many(asked).tolist()
     assert [id in many for id in asked] == [id in one for id in asked]
     for mine, theirs in zip(many.bits_many(asked), one.bits_many(asked), strict=True):

@@ -64,6 +64,11 @@ PHRASES = tuple(
         ),
         (r"from simdb\.fit_idf|made by simdb\.fit_idf", "made by simdb idf"),
         (
+            r"Options\(keep_times='inserted'\) or 'seen'",
+            "--keep-times inserted or seen",
+        ),
+        (r"use delete_where with a date in their metadata", "delete them with --where"),
+        (
             r"Options\(keep_clusters='distance'\) or 'similarity'",
             "--keep-clusters distance or similarity",
         ),
