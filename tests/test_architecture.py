@@ -145,6 +145,7 @@ DOORS = {
     "rich": ["cli"],
     "pyarrow": ["arrow"],
     "msgspec": ["cli"],
+    "zstandard": ["cli"],
     "pyspark": ["spark"],
     "jinja2": ["report"],
     "matplotlib": ["report"],

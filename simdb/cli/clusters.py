@@ -17,8 +17,8 @@ from simdb.cli.options.arguments import (
 )
 from simdb.cli.options.declare import Option
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.export import check_output, export
-from simdb.cli.output.render import print_rows
+from simdb.cli.output.export import export, export_format
+from simdb.cli.output.render import print_note, print_rows
 
 WRITTEN = ("id", "representative", "cluster")
 
@@ -47,7 +47,7 @@ def clusters(
     Exit code 1 if there are any.
     """
     if output is not None:
-        check_output(output)
+        export_format(output)
     with simdb.open(db, "r") as database:
         found = database.find_clusters(
             similarity=similarity,
@@ -59,7 +59,8 @@ def clusters(
             representative=representative,
         )
     if output is not None:
-        count = export(found, output, WRITTEN, text_ids=text_ids)
+        count, note = export(found, output, WRITTEN, text_ids=text_ids)
+        print_note(note)
     else:
         rows = (
             {"representative": each.representative, "size": len(each), "ids": each.ids}

@@ -4,48 +4,60 @@ Result rows wait in a spool, and the lines for --keep in a partial file, until a
 texts wait in a spool, too: candidates that sketches find are decided by their texts.
 """
 
-from simdb.choices import PolicyName
+import os
+from dataclasses import dataclass
+
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
-from simdb.cli.duplicates.work import Outcome, Work, check_max_share
+from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
-from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.duplicate_options import DuplicateOptions
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, sketched
 from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.output.formats import FOLDER, PARQUET, PATHS, Format, output_format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_rows, quantity
-from simdb.cli.output.spool import PARTIAL, Spool, write_lines, written
+from simdb.cli.output.spool import Spool
+from simdb.cli.output.survivors import keep_format, surviving
+from simdb.cli.output.table_file import write_results
+from simdb.cli.output.target import Target, side_files, written
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.sources import check_sources, read_sources
-from simdb.engine.clusters.find import CONNECTED, STAR, check_policy
-from simdb.errors import OptionError
+from simdb.cli.reading.records import Reading
+from simdb.cli.reading.sources import check_sources, holds_records, read_sources
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The sources of one run, the database of --db, and how to read, to judge and to write."""
+
+    sources: list[str]
+    sketch: Given
+    db: str | None
+    allow: list[str] | None
+    duplicates: DuplicateOptions
+    results: ResultOptions
+    reading: Reading
+    keep_form: Format | None
+    groups_form: Format | None
+
+
 @sketched
+@grouped
 def dedup(
     sources: arguments.Sources,
     sketch: Given,
+    *,
     db: arguments.EarlierRuns = None,
-    similarity: arguments.DecidedSimilarity = None,
-    distance: arguments.Distance = None,
-    recall: arguments.Recall = None,
-    method: arguments.Method = None,
-    policy: arguments.KeptPolicy = None,
-    verify: arguments.Verify = None,
-    texts: arguments.EarlierTexts = None,
-    max_share: arguments.MaxShare = None,
-    keep: arguments.Keep = None,
-    groups: arguments.Groups = None,
-    id_field: arguments.IdField = "id",
-    text_field: arguments.TextField = "text",
-    int_ids: arguments.IntIds = False,
-    encoding: arguments.Encoding = "utf-8",
-    errors: arguments.Errors = "strict",
+    duplicates: DuplicateOptions,
+    results: ResultOptions,
+    inputs: ReadingOptions,
     allow: arguments.Allow = None,
-    json: arguments.Json = False,
 ) -> None:
     """Find near-duplicate documents in files, folders and records.
 
@@ -61,51 +73,73 @@ def dedup(
 
     Exit code 1 if there are duplicates, or if files or records were skipped.
     """
-    check_sources([*sources, *(texts or [])])
-    policy = policy or (CONNECTED if keep is None or db is not None else STAR)
-    _check(db, texts, policy, max_share)
-    reading = arguments.make_reading(
-        encoding, errors, id_field, text_field, has_int_ids=int_ids, has_lines=keep is not None
-    )
-    own = [path + end for path in (db, keep, groups) if path is not None for end in ("", PARTIAL)]
-    with Progress("reading") as progress, Spool() as rows:
-        intake = Intake(read_sources(sources, reading, excluded=own), progress)
-        matching = MatchOptions(similarity, distance, recall, method)
-        with written(keep) as survivors, written(groups) as row_file:
-            work = Work(intake, matching, progress, rows, survivors, verify, max_share)
-            if db is None:
-                outcome = find_groups(work, sketch, policy)
-            else:
-                older = read_sources(texts, reading) if texts else None
-                with open_against(db, sketch, allow) as database:
-                    outcome = find_new(work, database, older)
-            write_lines(rows, row_file)
-        _report(work, outcome, is_against=db is not None, as_json=json)
-    if outcome.duplicates or intake.skipped:
+    check_sources([*sources, *(duplicates.texts or [])])
+    duplicates.check(has_database=db is not None)
+    keep, groups = results.keep, results.groups
+    kinds = {source: holds_records(source) for source in sources}
+    keep_form = None if keep is None else keep_format(keep, kinds)
+    job = Job(
+        sources=sources, sketch=sketch, db=db, allow=allow, duplicates=duplicates, results=results,
+        reading=_reading(inputs, keep_form), keep_form=keep_form,
+        groups_form=None if groups is None else output_format(groups, "--groups"),
+    )  # fmt: skip
+    outcome, skipped = _run(job)
+    if outcome.duplicates or skipped:
         raise Exit(FINDINGS)
 
 
-def _check(
-    db: str | None, texts: list[str] | None, policy: PolicyName, max_share: float | None
-) -> None:
-    """Raise OptionError for arguments that are invalid or do not go together."""
-    check_policy(policy)
-    check_max_share(max_share)
-    if db is not None and policy != CONNECTED:
-        raise OptionError(f"--policy {policy} works only without --db, where documents are grouped")
-    if db is None and texts is not None:
-        raise OptionError("--texts works only with --db; without --db all texts are in the input")
+def _reading(inputs: ReadingOptions, keep_form: Format | None) -> Reading:
+    """Return how to read the sources; `keep_form`: the format of the survivors."""
+    kind = None if keep_form is None else keep_form.kind
+    return arguments.make_reading(
+        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
+        has_int_ids=inputs.int_ids, has_lines=kind is not None,
+        has_paths=kind in (FOLDER, PATHS), has_places=kind == PARQUET,
+    )  # fmt: skip
 
 
-def _report(work: Work, outcome: Outcome, *, is_against: bool, as_json: bool) -> None:
-    """Print the rows, and what came of the run as notes; `is_against` a database of --db."""
-    seconds = work.progress.elapsed_seconds
-    work.progress.finish()
-    print_rows(work.rows, MATCH_COLUMNS if is_against else GROUP_COLUMNS, as_json=as_json)
-    for note in (outcome.largest_note(), outcome.verification_note()):
-        if note is not None:
-            work.progress.note(note)
-    work.progress.note(_summary(outcome, work.intake, seconds, is_against=is_against))
+def _run(job: Job) -> tuple[Outcome, int]:
+    """Do the job; return its outcome, and how many files or records were skipped."""
+    given, results = job.duplicates, job.results
+    own_files = [os.fspath(job.db)] if job.db else []
+    own_files += side_files(results.keep) + side_files(results.groups)
+    with Progress("reading") as progress, Spool() as rows:
+        intake = Intake(read_sources(job.sources, job.reading, excluded=own_files), progress)
+        with (
+            written(results.keep, job.keep_form) as kept,
+            written(results.groups, job.groups_form) as row_file,
+            surviving(kept, job.sources, has_links=results.link) as survivors,
+        ):
+            work = Work(
+                intake, given.matching, progress, rows, survivors, given.verify, given.max_share
+            )
+            if job.db is None:
+                policy = given.kept_policy(has_keep=results.keep is not None)
+                outcome = find_groups(work, job.sketch, policy)
+            else:
+                older = read_sources(given.texts, job.reading) if given.texts else None
+                with open_against(job.db, job.sketch, job.allow) as database:
+                    outcome = find_new(work, database, older)
+            write_results(rows, row_file)
+        seconds = progress.elapsed_seconds
+        progress.finish()
+        columns = GROUP_COLUMNS if job.db is None else MATCH_COLUMNS
+        print_rows(rows, columns, as_json=results.json)
+        no_rows = None if row_file is None else row_file.note("there are no duplicates")
+        notes = (_kept_note(kept, intake), no_rows)
+        for note in (outcome.largest_note(), outcome.verification_note(), *notes):
+            if note is not None:
+                progress.note(note)
+        progress.note(_summary(outcome, intake, seconds, is_against=job.db is not None))
+    return outcome, intake.skipped
+
+
+def _kept_note(kept: Target | None, intake: Intake) -> str | None:
+    """Return a line that says why there are no survivors; None if there are some."""
+    if kept is None:
+        return None
+    count = quantity(intake.documents, "document")
+    return kept.note(f"none of {count} is new" if intake.documents else "no document was read")
 
 
 def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bool) -> str:

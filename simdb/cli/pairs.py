@@ -18,8 +18,8 @@ from simdb.cli.options.arguments import (
 )
 from simdb.cli.options.declare import Option
 from simdb.cli.output.exit_codes import FINDINGS, Exit
-from simdb.cli.output.export import check_output, export
-from simdb.cli.output.render import Row, print_rows, rounded
+from simdb.cli.output.export import export, export_format
+from simdb.cli.output.render import Row, print_note, print_rows, rounded
 from simdb.cli.output.words import in_words
 
 COLUMNS = ("left", "right", "distance", "similarity")
@@ -47,7 +47,7 @@ def pairs(
     Exit code 1 if there are any.
     """
     if output is not None:
-        check_output(output)
+        export_format(output)
     with simdb.open(db, "r") as database:
         found = database.find_all(
             similarity=similarity, distance=distance, recall=recall, method=method,
@@ -58,7 +58,8 @@ def pairs(
             reason = in_words(plan.reason)
             print(f"{plan.method}, recall {plan.recall:.4g}: {reason}", file=sys.stderr)
         if output is not None:
-            count = export(found, output, COLUMNS, text_ids=text_ids)
+            count, note = export(found, output, COLUMNS, text_ids=text_ids)
+            print_note(note)
         else:
             count = print_rows(_rows(found), COLUMNS, as_json=json)
     if count:

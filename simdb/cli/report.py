@@ -8,9 +8,10 @@ import simdb
 from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.output.formats import PAGE, Format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_one
-from simdb.cli.output.spool import written
+from simdb.cli.output.target import written
 from simdb.cli.reading.chosen_texts import chosen_texts
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.sources import check_sources, read_sources
@@ -104,6 +105,7 @@ def _write(page: bytes, output: str) -> None:
         sys.stdout.buffer.write(page)
         sys.stdout.buffer.flush()
         return
-    with written(output) as file:
-        if file is not None:
-            file.write(page)
+    with written(output, Format(PAGE)) as target:
+        if target is not None and target.stream is not None:
+            target.rows = 1
+            target.stream.write(page)

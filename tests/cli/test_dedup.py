@@ -112,12 +112,13 @@ def test_survivors_are_written_as_they_were_read(simdb_run, write_lines, tmp_pat
     (tmp_path / "f.txt").write_text(SEA)
     (tmp_path / "g.txt").write_text(SKY)
 
-    simdb_run("dedup", "a.jsonl", "f.txt", "g.txt", "--keep", "kept")
+    simdb_run("dedup", "a.jsonl", "f.txt", "g.txt", "--keep", "kept.jsonl")
 
-    assert (tmp_path / "kept").read_text().splitlines() == [
-        json.dumps(record("x", FOX)), json.dumps({**record("y", SEA), "more": 1}), "g.txt"
+    assert (tmp_path / "kept.jsonl").read_text().splitlines() == [
+        json.dumps(record("x", FOX)), json.dumps({**record("y", SEA), "more": 1}),
+        json.dumps({"id": "g.txt", "text": SKY}),
     ]  # fmt: skip
-    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "f.txt", "g.txt", "kept"]
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "f.txt", "g.txt", "kept.jsonl"]
 
 
 def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
@@ -128,13 +129,13 @@ def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
     assert (tmp_path / "a.jsonl").read_text() == json.dumps(record("x", FOX)) + "\n"
 
 
-def test_survivors_of_tables_and_arrays_are_json_lines(simdb_run, tmp_path):
+def test_survivors_of_tables_and_arrays_can_be_json_lines(simdb_run, tmp_path):
     (tmp_path / "a.csv").write_text(f"id,text,n\nx,{FOX},1\ny,{FOX},2\n")
     (tmp_path / "b.json").write_text(json.dumps([{**record("z", SEA), "n": 3}], indent=1))
 
-    simdb_run("dedup", "a.csv", "b.json", "--keep", "kept")
+    simdb_run("dedup", "a.csv", "b.json", "--keep", "kept.jsonl")
 
-    kept = [json.loads(line) for line in (tmp_path / "kept").read_text().splitlines()]
+    kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     assert kept == [{**record("x", FOX), "n": "1"}, {**record("z", SEA), "n": 3}]
 
 
@@ -174,13 +175,13 @@ def test_a_later_run_sees_only_what_is_new(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX))
     write_lines("b.jsonl", record("p", SEA), record("q", SKY), record("r", SKY))
 
-    first = simdb_run("dedup", "a.jsonl", "--db", "seen", "--keep", "new")
-    second = simdb_run("dedup", "b.jsonl", "--db", "seen", "--keep", "new")
+    first = simdb_run("dedup", "a.jsonl", "--db", "seen", "--keep", "new.jsonl")
+    second = simdb_run("dedup", "b.jsonl", "--db", "seen", "--keep", "new.jsonl")
 
     assert first.code == second.code == 1
     assert [(row["id"], row["match"]) for row in first.rows] == [("z", "x")]
     assert [(row["id"], row["match"]) for row in second.rows] == [("p", "y"), ("r", "q")]
-    assert (tmp_path / "new").read_text() == json.dumps(record("q", SKY)) + "\n"
+    assert (tmp_path / "new.jsonl").read_text() == json.dumps(record("q", SKY)) + "\n"
     with simdb.open("seen", "r") as db:
         assert list(db) == ["x", "y", "q"]
         assert list(db.check(deep=True)) == []
@@ -191,11 +192,11 @@ def test_a_repeated_run_has_seen_all_documents(simdb_run, write_lines, tmp_path)
     write_lines("b.jsonl", record("x", SKY + " ho"), record("y", "quite another text than above"))
 
     first = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen")
-    again = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen", "--keep", "new")
+    again = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen", "--keep", "new.jsonl")
 
     assert "6 documents, 5 new, 1 duplicate, 1 empty, 2 renamed;" in first.notes
     assert "6 documents, 0 new, 1 duplicate, 5 seen before" in again.notes
-    assert (tmp_path / "new").read_text() == ""
+    assert (tmp_path / "new.jsonl").read_text() == ""
 
 
 def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
@@ -203,10 +204,10 @@ def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
     simdb_run("dedup", "a.txt", "--db", "seen")
     (tmp_path / "a.txt").write_text(SEA)
 
-    ran = simdb_run("dedup", "a.txt", "--db", "seen", "--keep", "new")
+    ran = simdb_run("dedup", "a.txt", "--db", "seen", "--keep", "new.jsonl")
 
     assert ran.code == 0
-    assert (tmp_path / "new").read_text() == "a.txt\n"
+    assert (tmp_path / "new.jsonl").read_text() == json.dumps({"id": "a.txt", "text": SEA}) + "\n"
     with simdb.open("seen", "r") as db:
         assert list(db) == ["a.txt", "a.txt#2"]
 
@@ -214,8 +215,9 @@ def test_another_text_with_a_seen_id_is_a_new_document(simdb_run, tmp_path):
 def test_the_database_in_a_folder_is_no_source(simdb_run, tmp_path):
     (tmp_path / "a.txt").write_text(FOX)
 
-    simdb_run("dedup", ".", "--db", "seen", "--keep", "kept", "--groups", "groups")
-    ran = simdb_run("dedup", ".", "--db", "seen", "--keep", "kept", "--groups", "groups")
+    files = ("--db", "seen", "--keep", "kept.jsonl", "--groups", "groups.jsonl")
+    simdb_run("dedup", ".", *files)
+    ran = simdb_run("dedup", ".", *files)
 
     assert ran.code == 0
     assert "1 document, 0 new, 0 duplicates, 1 seen before" in ran.notes
@@ -235,18 +237,18 @@ def test_other_options_than_the_stored_ones_are_wrong_use(simdb_run, write_lines
 @pytest.mark.parametrize("options", [[], ["--db", "seen"]])
 def test_a_run_that_fails_leaves_nothing(simdb_run, write_lines, tmp_path, monkeypatch, options):
     write_lines("a.jsonl", record("x", FOX), record("y", SEA), record("z", FOX))
-    (tmp_path / "kept").write_text("of an earlier run")
+    (tmp_path / "kept.jsonl").write_text("of an earlier run")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr(intake, "BATCH_DOCUMENTS", 2)
     monkeypatch.setattr(intake.Intake, "skipped_note", interrupt)
     monkeypatch.setattr(intake.Intake, "_counted", Interrupting(intake.Intake._counted))
 
-    ran = simdb_run("dedup", "a.jsonl", *options, "--keep", "kept")
+    ran = simdb_run("dedup", "a.jsonl", *options, "--keep", "kept.jsonl")
 
     assert ran.code == 130
-    assert (tmp_path / "kept").read_text() == "of an earlier run"
-    assert set(os.listdir(tmp_path)) <= {"a.jsonl", "kept", "seen"}
+    assert (tmp_path / "kept.jsonl").read_text() == "of an earlier run"
+    assert set(os.listdir(tmp_path)) <= {"a.jsonl", "kept.jsonl", "seen"}
     if options:
         with simdb.open("seen", "r") as db:
             assert len(db) == 0

@@ -44,7 +44,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
     matching = work.matching
     with (
         temporary_database(options) as database,
-        LineSpool(beside=work.survivors) as lines,
+        LineSpool(work.folder) as lines,
         TextSpool() if is_exact else nullcontext() as texts,
     ):
         ids = UniqueIds(work.progress, database.sketcher)
@@ -73,6 +73,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         if work.survivors:
             # The ids of a database are in the order of insertion.
             lines.copy((id not in dropped for id in database), work.survivors)
+            work.survivors.finish()
         outcome.empty = database.stats().empty_count
     return outcome
 

@@ -83,7 +83,7 @@ def find_new(work: Work, database: simdb.Database, older: Found | None) -> Outco
         outcome.seen, outcome.renamed = ids.seen, ids.renamed
         work.check_share(outcome)
         if work.survivors:
-            work.survivors.flush()
+            work.survivors.finish()
     outcome.empty = database.stats().empty_count - empty
     return outcome
 

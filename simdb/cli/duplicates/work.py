@@ -2,14 +2,15 @@
 
 import heapq
 from dataclasses import dataclass, field
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import simdb
-from simdb.checks import one_of, share
+from simdb.checks import one_of
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.spool import Spool
+from simdb.cli.output.survivors import Survivors
 from simdb.cli.reading.intake import Intake
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import OptionError
@@ -84,7 +85,7 @@ class Outcome:
 class Work(NamedTuple):
     """The input of a run, how documents match, and where the results go.
 
-    `survivors`: the file of --keep.  `max_share`: the share of the input that may be duplicates;
+    `survivors`: the output of --keep.  `max_share`: the share of the input that may be duplicates;
     None for any.
     """
 
@@ -92,9 +93,14 @@ class Work(NamedTuple):
     matching: MatchOptions
     progress: Progress
     rows: Spool
-    survivors: IO[bytes] | None
+    survivors: Survivors | None
     verify: str | None
     max_share: float | None
+
+    @property
+    def folder(self) -> str | None:
+        """The folder where lines wait for the survivors; None for that of temporary files."""
+        return None if self.survivors is None else self.survivors.target.folder
 
     def is_exact(self, sketch: simdb.TextSketch) -> bool:
         """Return whether texts decide: if asked for, or else wherever they can."""
@@ -116,9 +122,3 @@ class Work(NamedTuple):
             f" written. Look at the groups without --keep and --db, then give a larger share or"
             f" --similarity{f' ({largest})' if largest else ''}"
         )
-
-
-def check_max_share(max_share: float | None) -> None:
-    """Raise OptionError unless a share is above 0 and at most 1, or None."""
-    if max_share is not None:
-        share("--max-share", max_share)

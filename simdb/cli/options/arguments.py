@@ -89,7 +89,11 @@ Rotations = Annotated[
 ]
 Output = Annotated[
     str | None,
-    Option(metavar="FILE", help="Write the rows to this file: .parquet, .arrow, .jsonl or .csv."),
+    Option(
+        metavar="FILE",
+        help="Write the rows to this file: .parquet, .arrow, .jsonl, .csv or .tsv; the last three"
+        " also with .gz or .zst.",
+    ),
 ]
 TextIds = Annotated[
     bool, Option("--text-ids", help="Write all ids as text in Parquet and Arrow files.")
@@ -120,8 +124,6 @@ MaxShare = Annotated[
         help="Write nothing, and end with an error, if a larger share of the input are duplicates.",
     ),
 ]
-Keep = Annotated[str | None, Option(metavar="FILE", help="Write the input without duplicates.")]
-Groups = Annotated[str | None, Option(metavar="FILE", help="Also write the rows, as JSON lines.")]
 KeptPolicy = Annotated[
     PolicyName | None,
     Option(
@@ -147,6 +149,8 @@ def make_reading(
     *,
     has_int_ids: bool = False,
     has_lines: bool = False,
+    has_paths: bool = False,
+    has_places: bool = False,
     has_fields: bool = False,
 ) -> "Reading":
     """Return how to read sources; raise OptionError for an unknown encoding or `errors`."""
@@ -158,6 +162,8 @@ def make_reading(
         text_field=text_field,
         has_int_ids=has_int_ids,
         has_lines=has_lines,
+        has_paths=has_paths,
+        has_places=has_places,
         has_fields=has_fields,
     )
 

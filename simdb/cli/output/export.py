@@ -1,20 +1,22 @@
-"""Export: writes pairs or clusters to a Parquet, Arrow, JSON lines or CSV file.
+"""Export: writes pairs or clusters to a Parquet, Arrow, JSON lines, CSV or TSV file.
 
-The end of the file name chooses the format.  The file is called NAME.part until it is complete.
+The end of the file name chooses the format.  The file gets its name when it is complete.
 """
 
 import csv
+import io
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.arrow import id_text, load_arrow
+from simdb.cli.output.formats import ARROW, DELIMITERS, PARQUET, TABLES, Format, output_format
 from simdb.cli.output.render import encoded, rounded
-from simdb.errors import OptionError
+from simdb.cli.output.target import written
+from simdb.cli.output.unclosed import Unclosed
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -27,39 +29,37 @@ class Exported(Protocol):
     def column_chunks(self) -> Iterable[Columns]: ...  # noqa: D102
 
 
-def check_output(path: str) -> None:
-    """Raise OptionError unless the end of a file name chooses a format that can be written."""
-    if _kind(path) not in (".parquet", ".arrow", ".jsonl", ".csv"):
-        raise OptionError(f"--output must end in .parquet, .arrow, .jsonl or .csv, got {path}")
-    if _kind(path) in (".parquet", ".arrow"):
-        load_arrow(f"writing {path}")
+def export_format(path: str) -> Format:
+    """Return the format that the end of a file name says; OptionError for an unknown one."""
+    return output_format(path, "--output", {**TABLES, ".arrow": ARROW})
 
 
-def export(found: Exported, path: str, columns: Sequence[str], *, text_ids: bool) -> int:
-    """Write all rows, with these `columns`, to the file `path` and return their number."""
-    part = path + ".part"
-    try:
-        if _kind(path) in (".parquet", ".arrow"):
-            count = _write_batches(found.to_batches(ids="text" if text_ids else "auto"), path, part)
+def export(
+    found: Exported, path: str, columns: Sequence[str], *, text_ids: bool
+) -> tuple[int, str | None]:
+    """Write all rows, with these `columns`, to the file `path`.
+
+    Returns the number of rows, and a line that says so if there are none.
+    """
+    form = export_format(path)
+    with written(path, form) as target:
+        if target is None or target.stream is None:
+            return 0, None
+        if form.kind in (PARQUET, ARROW):
+            batches = found.to_batches(ids="text" if text_ids else "auto")
+            target.rows = _write_batches(batches, form, target.stream)
         else:
-            count = _write_lines(found.column_chunks(), columns, path, part)
-        os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
-    return count
+            target.rows = _write_lines(found.column_chunks(), columns, form, target.stream)
+    return target.rows, target.note("nothing matches")
 
 
-def _kind(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
-
-
-def _write_batches(reader: Any, path: str, part: str) -> int:
+def _write_batches(reader: Any, form: Format, stream: IO[bytes]) -> int:
     count = 0
-    if _kind(path) == ".parquet":
-        writer = load_arrow("writing Parquet", "pyarrow.parquet").ParquetWriter(part, reader.schema)
+    if form.kind == PARQUET:
+        parquet = load_arrow("writing Parquet", "pyarrow.parquet")
+        writer = parquet.ParquetWriter(stream, reader.schema)
     else:
-        writer = load_arrow("writing Arrow", "pyarrow.ipc").new_file(part, reader.schema)
+        writer = load_arrow("writing Arrow", "pyarrow.ipc").new_file(stream, reader.schema)
     with writer:
         for batch in reader:
             writer.write_batch(batch)
@@ -67,14 +67,18 @@ def _write_batches(reader: Any, path: str, part: str) -> int:
     return count
 
 
-def _write_lines(chunks: Iterable[Columns], columns: Sequence[str], path: str, part: str) -> int:
+def _write_lines(
+    chunks: Iterable[Columns], columns: Sequence[str], form: Format, stream: IO[bytes]
+) -> int:
     count = 0
-    with open(part, "w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        if _kind(path) == ".csv":
+    binary = io.BufferedWriter(Unclosed(stream))
+    with io.TextIOWrapper(binary, "utf-8", newline="") as file:
+        delimiter = DELIMITERS.get(form.kind)
+        table = csv.writer(file, delimiter=delimiter or ",", lineterminator="\n")
+        if delimiter:
             table.writerow(columns)
         for chunk in chunks:
-            if _kind(path) == ".csv":
+            if delimiter:
                 table.writerows(map(_cells, _rows(chunk)))
             else:
                 for row in _rows(chunk):

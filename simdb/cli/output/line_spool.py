@@ -2,20 +2,25 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
-from typing import IO
+from typing import Protocol
 
-from simdb.cli.output.spool import PARTIAL, Temporary
+from simdb.cli.output.spool import Temporary
+
+
+class Lines(Protocol):
+    """Takes lines."""
+
+    def writelines(self, lines: Iterator[bytes], /) -> None:
+        """Take lines, each with its line feed."""
 
 
 class LineSpool(Temporary):
     """A list of lines in a temporary file, byte for byte; lines contain no line feed."""
 
-    def __init__(self, beside: IO[bytes] | None = None) -> None:
-        """Make the temporary file, in the folder of the partial file `beside` if there is one."""
-        is_named = beside is not None and beside.name.endswith(PARTIAL)
-        folder = os.path.dirname(beside.name) if beside is not None and is_named else None
+    def __init__(self, folder: str | None = None) -> None:
+        """Make the temporary file in `folder`; None for the folder of temporary files."""
         # Every spool is used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b", dir=folder)  # noqa: SIM115
 
@@ -24,7 +29,7 @@ class LineSpool(Temporary):
         if lines:
             self._file.write(b"\n".join(lines) + b"\n")
 
-    def copy(self, is_chosen: Iterable[object], target: IO[bytes]) -> None:
+    def copy(self, is_chosen: Iterable[object], target: Lines) -> None:
         """Write the lines with a true value in `is_chosen` to `target`, each with a line feed.
 
         `is_chosen` has a value for each line, in the order in which the lines were added.

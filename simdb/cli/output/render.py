@@ -46,6 +46,12 @@ def print_one(row: Row, *, as_json: bool) -> None:
     output.tables.print_fields((name.replace("_", " "), cell(value)) for name, value in _flat(row))
 
 
+def print_note(note: str | None) -> None:
+    """Print a line on standard error, unless it is None."""
+    if note is not None:
+        print(plain(note), file=sys.stderr)
+
+
 def is_table(as_json: bool) -> bool:
     """Return whether results are printed as tables: on a terminal, without --json."""
     return not as_json and sys.stdout.isatty()

@@ -1,16 +1,13 @@
-"""Spools: temporary files in which results wait, and files that appear when complete."""
+"""Spools: temporary files in which results wait."""
 
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Any, TypeVar
 
 from simdb.cli.output.render import encoded
-
-PARTIAL = ".partial"
 
 Kind = TypeVar("Kind", bound="Temporary")
 
@@ -52,34 +49,3 @@ class Spool(Temporary):
         for line in self._file:
             yield json.loads(line)
         self._file.seek(0, os.SEEK_END)
-
-
-def write_lines(rows: Iterable[Any], file: IO[bytes] | None) -> None:
-    """Write rows as JSON lines to `file`, unless it is None."""
-    if file is not None:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-
-
-@contextmanager
-def written(path: str | None) -> Iterator[IO[bytes] | None]:
-    """Yield a file to write, which gets its name `path` at the end; None if `path` is None.
-
-    After an error the file is removed, and what was at `path` before remains.
-    """
-    if path is None:
-        yield None
-        return
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:  # a pipe or a device
-            yield file
-        return
-    place = os.path.realpath(path)
-    try:
-        with open(place + PARTIAL, "wb") as file:
-            yield file
-        os.replace(place + PARTIAL, place)
-    except BaseException:
-        if os.path.exists(place + PARTIAL):
-            os.remove(place + PARTIAL)
-        raise

@@ -149,11 +149,11 @@ class _Lines:
             limit = DOCUMENT_BYTES_MAX >> 20
             return self._problem(position, f"the line is longer than {limit} MiB; split it")
         try:
-            text = line.decode(self._encoding, self._reading.errors).strip()
-            if not text:
+            text = line.decode(self._encoding, self._reading.errors)
+            if not text.strip():
                 return None
             return make_record(
-                _loaded(text), self._reading, source=self._name, position=position,
+                _loaded(text.strip()), self._reading, source=self._name, position=position,
                 size_bytes=size, line=text,
             )  # fmt: skip
         except CONTENT_ERRORS as error:
@@ -170,7 +170,7 @@ class _Lines:
             positions=range(first, first + len(values)),
             texts=[value.text for value in values],
             sizes=sizes,
-            lines=[line.strip() for line in self._lines[start:stop]] if has_lines else None,
+            lines=self._lines[start:stop] if has_lines else None,
         )
 
     def _problem(self, position: int, reason: str) -> Problem:

@@ -4,12 +4,14 @@ The texts stay where Arrow has put them.  Rows with a null or an invalid text, a
 kept or stored whole, are read one by one.  A bad row becomes a `Problem`, and reading goes on.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
-from simdb.arrow import listed, load_arrow
+from simdb.arrow import listed
 from simdb.arrow_texts import text_column
+from simdb.cli.output.parquet_file import load_parquet
 from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, explained
@@ -31,7 +33,7 @@ READ_BYTES = 1 << 20  # of each column at a time
 
 def read_parquet(path: str, name: str, reading: Reading) -> Found:
     """Yield the records of a Parquet file."""
-    arrow, parquet = load_parquet()
+    arrow, parquet = load_parquet("reading Parquet")
     try:
         # Otherwise pyarrow reads whole row groups ahead.
         with parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False) as file:
@@ -43,7 +45,7 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
             for rows in file.iter_batches(READ_ROWS, columns=columns):
                 texts = None if reading.is_whole else _texts(rows, reading, arrow)
                 if texts is None or not len(texts):
-                    yield from batched(_records(rows, reading, name, position))
+                    yield from batched(_records(rows, reading, name, position, path))
                 else:
                     yield from with_ids(
                         _ids(rows, reading),
@@ -52,18 +54,13 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
                         positions=range(position, position + len(texts)),
                         texts=texts,
                         sizes=texts.lengths.tolist(),
+                        lines=_places(path, position, len(texts)) if reading.has_lines else None,
                     )
                 position += rows.num_rows
                 counted += _count_rows(path, position - 1, file.metadata.num_rows, counted)
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
         yield Problem("", name, f"not a valid Parquet file ({reason}); create or download it again")
-
-
-def load_parquet() -> tuple[Any, Any]:
-    """Return the modules that read Parquet; raise OptionError if they are not installed."""
-    purpose = "reading Parquet"
-    return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
 
 
 def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
@@ -95,11 +92,22 @@ def _ids(rows: Any, reading: Reading) -> list[Any]:
     return listed(rows.column(reading.id_field)) or []
 
 
-def _records(rows: Any, reading: Reading, name: str, first: int) -> Iterator[Record | Problem]:
+def _places(path: str, first: int, count: int) -> list[bytes]:
+    """Return the lines of consecutive rows, which say where the rows are."""
+    start = json.dumps(path)
+    return [f"[{start}, {position}]".encode() for position in range(first, first + count)]
+
+
+def _records(
+    rows: Any, reading: Reading, name: str, first: int, path: str
+) -> Iterator[Record | Problem]:
     for position, row in enumerate(rows.to_pylist(), first):
         try:
             text = row[reading.text_field]
             size = byte_count(text) if isinstance(text, str) else 0
-            yield make_record(row, reading, source=name, position=position, size_bytes=size)
+            line = _places(path, position, 1)[0].decode() if reading.has_places else None
+            yield make_record(
+                row, reading, source=name, position=position, size_bytes=size, line=line
+            )
         except CONTENT_ERRORS as error:
             yield Problem(name, place(name, position), explained(error))

@@ -23,7 +23,10 @@ InputId = str | int
 class Reading:
     """The options for reading sources, named after the options of the command line.
 
-    `has_lines`: records have their line for --keep.  `has_fields`: they have their other fields.
+    `has_lines`: records have their line for --keep.  `has_paths`: the line of a file that is one
+    document is its path; otherwise it is a JSON object like that of a record.  `has_places`: the
+    line of a row of a Parquet file is the path of the file and the number of the row, as a JSON
+    list.  `has_fields`: records have their other fields.
     """
 
     encoding: str = "utf-8-sig"
@@ -32,12 +35,14 @@ class Reading:
     text_field: str = "text"
     has_int_ids: bool = False
     has_lines: bool = True
+    has_paths: bool = False
+    has_places: bool = False
     has_fields: bool = True
 
     @property
     def is_whole(self) -> bool:
-        """Whether all columns are read, not only id and text."""
-        return self.has_lines or self.has_fields
+        """Whether all columns of a Parquet file are read, not only id and text."""
+        return self.has_fields or (self.has_lines and not self.has_places)
 
     @property
     def stream_errors(self) -> str:
@@ -53,7 +58,7 @@ class Record:
     """One document: its id, its text, and its place in the input.
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
-    `line`: its line in the output of --keep: the record as read, or the path of the file.
+    `line`: its line for --keep, see `Reading`: the record as it was read, without a line feed.
     `fields`: the other fields of the record; None for a file.  Both are None if `Reading` does not
     ask for them.
     """

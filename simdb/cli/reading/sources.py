@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from simdb.cli.output.parquet_file import load_parquet
 from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import (
@@ -20,11 +21,12 @@ from simdb.cli.reading.content import (
 )
 from simdb.cli.reading.content import read_text as read_content
 from simdb.cli.reading.json_records import read_json, read_json_lines
-from simdb.cli.reading.parquet_records import load_parquet, read_parquet
+from simdb.cli.reading.parquet_records import read_parquet
 from simdb.cli.reading.records import (
     Problem,
     Reading,
     Record,
+    as_line,
     byte_count,
     check_id,
     valid_name,
@@ -40,6 +42,7 @@ COMMAS = ".csv"
 TABS = ".tsv"
 PARQUET = ".parquet"
 COMPRESSED = ".gz"
+RECORDS = (*JSON_LINES, JSON, COMMAS, TABS)
 
 FOLDER, FILE, OTHER = "folder", "file", "other"
 
@@ -51,7 +54,14 @@ def check_sources(sources: Collection[str]) -> None:
         if source != STANDARD_INPUT and not os.path.lexists(source):
             raise InputError(f"there is no file or folder {valid_name(source)}")
         if source.lower().endswith(PARQUET) and not os.path.isdir(source):
-            load_parquet()
+            load_parquet("reading Parquet")
+
+
+def holds_records(source: str) -> bool:
+    """Return whether a source holds records; otherwise it is one document, or a folder of them."""
+    name = source.lower()
+    is_file = name.endswith(PARQUET) or name.removesuffix(COMPRESSED).endswith(RECORDS)
+    return source == STANDARD_INPUT or (is_file and not os.path.isdir(source))
 
 
 def read_sources(
@@ -155,16 +165,21 @@ def read_document(path: str, reading: Reading) -> Record | Problem:
             text, size = read_content(stream, encoding, reading.errors)
     except CONTENT_ERRORS as error:
         return Problem("", name, explained(error))
-    # A name with a line feed would take two lines in the output of --keep, so it is escaped.
-    line = path if "\n" not in path else name.replace("\n", "\\n")
     return Record(
         id=name,
         text=text,
         source=name,
         position=0,
         size_bytes=size,
-        line=os.fsencode(line) if reading.has_lines else None,
+        line=_line(path, name, text, reading) if reading.has_lines else None,
     )
+
+
+def _line(path: str, name: str, text: str, reading: Reading) -> bytes:
+    """Return the line of a file that is one document; in a path, NUL stands for a line feed."""
+    if reading.has_paths:
+        return os.fsencode(path).replace(b"\n", b"\0")
+    return as_line({reading.id_field: name, reading.text_field: text})
 
 
 def is_under(place: str, passed: Collection[str]) -> bool:

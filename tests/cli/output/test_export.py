@@ -66,7 +66,7 @@ def test_a_file_of_unknown_kind_is_refused(stored):
     ran = stored("pairs", "x", "--output", "p.xml")
 
     assert ran.code == 2
-    assert ".parquet, .arrow, .jsonl or .csv" in ran.notes
+    assert "--output must end in .jsonl, .ndjson, .csv, .tsv" in ran.notes
 
 
 def test_rotation_is_planned_explained_and_done(stored):

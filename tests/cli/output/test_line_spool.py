@@ -20,12 +20,12 @@ def test_the_chosen_lines_are_copied_byte_for_byte_in_order():
     assert target.getvalue() == b"one \n\nfour\n\xff\r\nfive\n"
 
 
-def test_the_file_waits_beside_the_partial_file_and_is_removed(tmp_path, monkeypatch):
+def test_the_file_waits_in_the_folder_and_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", os.path.join(tmp_path, "missing"))
 
     with (
         open(tmp_path / "kept.partial", "wb") as survivors,
-        LineSpool(beside=survivors) as spool,
+        LineSpool(str(tmp_path)) as spool,
     ):
         spool.add([b"line"])
         spool.copy([True], survivors)

@@ -145,13 +145,13 @@ def test_one_bad_line_changes_nothing_for_the_others(count):
     assert [each.size_bytes for each in found if not isinstance(each, Problem)] == [23] * 6
 
 
-def test_a_line_is_kept_byte_for_byte_without_the_white_space_around_it():
+def test_a_line_is_kept_byte_for_byte_without_its_line_feed():
     content = b' {"id":  "a",\t"text": "\\u00e9 \xc3\xa9"} \r\n\n{"text": "b"}'
 
     records = read(content)
 
     assert [record.line for record in records] == [
-        b'{"id":  "a",\t"text": "\\u00e9 \xc3\xa9"}', b'{"text": "b"}'
+        b' {"id":  "a",\t"text": "\\u00e9 \xc3\xa9"} \r', b'{"text": "b"}'
     ]  # fmt: skip
     assert [record.position for record in records] == [1, 3]
 

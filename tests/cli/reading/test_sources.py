@@ -51,8 +51,10 @@ def test_a_text_file_is_one_document_named_by_its_path():
     records, problems = read("a.txt")
 
     assert ids_and_texts(records) == [("a.txt", "h\u00e9llo\nworld\n")]
-    assert (records[0].line, records[0].size_bytes) == (b"a.txt", 13)
+    assert json.loads(records[0].line) == {"id": "a.txt", "text": "h\u00e9llo\nworld\n"}
+    assert records[0].size_bytes == 13
     assert problems == []
+    assert read("a.txt", has_paths=True)[0][0].line == b"a.txt"
 
 
 def test_a_folder_is_one_document_for_each_file_in_order_and_links_are_not_followed():
@@ -487,18 +489,19 @@ def test_invalid_unicode_in_names_is_escaped_in_ids():
     write(b"f/caf\xe9.txt", b"one")
     write(b"f/\xff.txt", b"\xff")
 
-    records, problems = read("f")
+    records, problems = read("f", has_paths=True)
 
     assert [record.id for record in records] == ["f/caf\\xe9.txt"]
     assert records[0].line == b"f/caf\xe9.txt"
     assert [problem.where for problem in problems] == ["f/\\xff.txt"]
 
 
-def test_a_name_with_a_line_feed_takes_one_line():
+def test_a_path_with_a_line_feed_takes_one_line():
     os.makedirs("f")
     write("f/a\nb", b"text")
 
-    assert [(record.id, record.line) for record in read("f")[0]] == [("f/a\nb", b"f/a\\nb")]
+    (found,) = read("f", has_paths=True)[0]
+    assert (found.id, found.line) == ("f/a\nb", b"f/a\0b")
 
 
 def test_a_pipe_in_a_folder_is_a_problem_and_does_not_block():

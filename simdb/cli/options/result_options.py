@@ -1,0 +1,30 @@
+"""Result options: where `simdb dedup` writes its results, and in which form."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from simdb.cli.options.declare import Option
+
+ENDINGS = ".jsonl, .csv, .tsv or .parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOptions:
+    """The options of `simdb dedup` about its results."""
+
+    keep: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
+            " For sources that are files: .txt lists them, and FOLDER/ gets copies of them.",
+        ),
+    ] = None
+    link: Annotated[
+        bool, Option("--link", help="With --keep FOLDER/: make hard links, not copies.")
+    ] = False
+    groups: Annotated[
+        str | None,
+        Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
+    ] = None
+    json: Annotated[bool, Option("--json", help="Print JSON lines, also on a terminal.")] = False

@@ -1,0 +1,74 @@
+"""Table files: writes rows, objects with fields, as JSON lines, CSV, TSV or Parquet.
+
+The rows are read twice where the columns must be known before the first row is written.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO
+
+from simdb.cli.output.formats import DELIMITERS, JSON_LINES, PARQUET
+from simdb.cli.output.parquet_file import text_of, write_parquet
+from simdb.cli.output.render import Row
+from simdb.cli.output.target import Target
+from simdb.cli.output.unclosed import Unclosed
+
+RowSource = Callable[[], Iterator[Row]]
+
+
+def write_rows(rows: RowSource, target: Target) -> None:
+    """Write all rows in the format of the target; `rows()` begins with the first row again."""
+    if target.stream is None:
+        return
+    kind = target.form.kind
+    if kind == JSON_LINES:
+        for row in rows():
+            target.rows += 1
+            target.stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    elif kind == PARQUET:
+        target.rows += write_parquet(rows, target.stream)
+    else:
+        target.rows += write_separated(rows, target.stream, DELIMITERS[kind])
+
+
+def write_separated(rows: RowSource, stream: IO[bytes], delimiter: str) -> int:
+    """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
+
+    A value that is no text is written as JSON, and a missing one or null as an empty cell.
+    """
+    columns: dict[str, None] = {}
+    for row in rows():
+        columns.update(dict.fromkeys(row))
+    if not columns:
+        return 0
+    binary = io.BufferedWriter(Unclosed(stream))
+    lines = io.TextIOWrapper(binary, "utf-8", "backslashreplace", newline="")
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    count = 0
+    for row in rows():
+        writer.writerow([text_of(row.get(name)) for name in columns])
+        count += 1
+    lines.close()
+    return count
+
+
+def write_results(rows: Iterable[Row], target: Target | None) -> None:
+    """Write the result rows of `simdb dedup`: JSON lines as they are, a table by duplicates."""
+    if target is None:
+        return
+    is_table = target.form.kind != JSON_LINES
+    write_rows(lambda: flat(rows) if is_table else iter(rows), target)
+    target.finish()
+
+
+def flat(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield a row for each duplicate of each group, and every other row as it is."""
+    for row in rows:
+        if "duplicates" not in row:
+            yield row
+            continue
+        head = {"representative": row["representative"], "size": row["size"]}
+        yield from ({**head, **duplicate} for duplicate in row["duplicates"])

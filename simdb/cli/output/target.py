@@ -1,0 +1,131 @@
+"""Targets: output files and folders, which get their name when they are complete.
+
+Until then the name ends in `.partial`.  After an error what was there before remains.  If a new
+file has no rows, and the file that it replaces may have some, the old one is kept under a name that
+ends in `.before`, so that a run without results never destroys the results of another run.
+"""
+
+import gzip
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from simdb.cli.output.formats import FOLDER, GZIP, ZSTD, Format
+from simdb.cli.output.zstd import ZstdWriter
+
+PARTIAL = ".partial"
+BEFORE = ".before"
+GZIP_LEVEL = 6
+
+
+class Target:
+    """An output in the making: the stream to write, and how many `rows` it has so far."""
+
+    def __init__(self, path: str, form: Format, file: IO[bytes] | None, partial: str) -> None:
+        """`file` is the partial file, None for a folder; `partial`: its path."""
+        self.path = path
+        self.form = form
+        self.partial = partial
+        self.rows = 0
+        self.saved = ""
+        self._file = file
+        self.stream = file if file is None else _compressing(file, form.compression)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder where temporary files for this output fit; None for any."""
+        return os.path.dirname(self.partial) if self.partial else None
+
+    def finish(self) -> None:
+        """Write all that is held, so that a full disk is noticed before anything is committed."""
+        if self.stream is not self._file and self.stream is not None:
+            self.stream.close()
+        if self._file is not None:
+            self._file.flush()
+
+    def note(self, reason: str) -> str | None:
+        """Return a line that says that nothing was written, and the reason; None if it was."""
+        if self.rows:
+            return None
+        saved = f"; what it held before is in {self.saved}" if self.saved else ""
+        return f"{self.path} is empty: {reason}{saved}"
+
+
+def side_files(path: str | None) -> list[str]:
+    """Return the paths that an output uses: its own, and those before and until it is complete."""
+    if path is None:
+        return []
+    place = path.rstrip("/") or path
+    return [place, place + PARTIAL, place + BEFORE]
+
+
+@contextmanager
+def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
+    """Yield a target, which gets its name `path` at the end; None if `path` is None."""
+    if path is None or form is None:
+        yield None
+    elif form.kind == FOLDER:
+        with _written_folder(path, form) as target:
+            yield target
+    elif os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:  # a pipe or a device
+            target = Target(path, form, file, "")
+            yield target
+            target.finish()
+    else:
+        with _written_file(path, form) as target:
+            yield target
+
+
+@contextmanager
+def _written_file(path: str, form: Format) -> Iterator[Target]:
+    place = os.path.realpath(path)
+    partial = place + PARTIAL
+    try:
+        with open(partial, "wb") as file:
+            target = Target(path, form, file, partial)
+            try:
+                yield target
+                target.finish()
+            except BaseException:
+                with suppress(OSError):
+                    target.finish()
+                raise
+        if not target.rows and _size(place) > _size(partial):
+            target.saved = path + BEFORE
+            os.replace(place, place + BEFORE)
+        os.replace(partial, place)
+    except BaseException:
+        if os.path.exists(partial):
+            os.remove(partial)
+        raise
+
+
+@contextmanager
+def _written_folder(path: str, form: Format) -> Iterator[Target]:
+    place = os.path.realpath(path)
+    partial = place + PARTIAL
+    shutil.rmtree(partial, ignore_errors=True)
+    os.makedirs(partial)
+    try:
+        yield Target(path, form, None, partial)
+        os.rename(partial, place)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
+    """Return a stream that compresses into `file`, or `file` itself."""
+    if compression == GZIP:
+        # Without a name and a time, equal content makes equal files.
+        return gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0)  # type: ignore[return-value]
+    if compression == ZSTD:
+        return ZstdWriter(file)  # type: ignore[return-value]
+    return file
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path) if os.path.exists(path) else 0

@@ -1,0 +1,313 @@
+"""Command dedup: survivors and rows in the format that the end of a file name says."""
+
+import csv
+import gzip
+import json
+import os
+import sys
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from simdb.cli.output import parquet_file
+
+FOX = "the quick brown fox jumps over the lazy dog and then it runs home to sleep until the morning"
+SEA = "she sells sea shells on the sea shore and the shells that she sells are sea shells for sure"
+SKY = 'nothing but "blue" skies, from now on\nsaid the singer to the band and the band played it'
+
+LINES = (
+    b'{"id": "x", "text": "' + FOX.encode() + b'", "n": 1e2}\n'
+    b'  {"text":"' + SEA.encode() + b'","id":"s\\u00e9a", "more": {"a": [1, null]}}\r\n'
+    b'{"id": "y", "text": "' + FOX.encode() + b'", "n": 2}\n'
+    b'{"id": "z", "text": "' + SKY.replace("\n", "\\n").replace('"', '\\"').encode() + b'"}'
+)
+KEPT = [json.loads(LINES.splitlines()[at]) for at in (0, 1, 3)]
+DB = [[], ["--db", "seen"]]
+
+
+def unpacked(name):
+    content = Path(name).read_bytes()
+    if name.endswith(".gz"):
+        return gzip.decompress(content)
+    if name.endswith(".zst"):
+        return (
+            pytest.importorskip("zstandard").ZstdDecompressor().decompressobj().decompress(content)
+        )
+    return content
+
+
+def needs_zstd(name):
+    if name.endswith(".zst"):
+        pytest.importorskip("zstandard")
+
+
+@pytest.mark.parametrize("options", DB)
+@pytest.mark.parametrize("name", ["k.jsonl", "K.NDJSON", "k.jsonl.gz", "k.jsonl.zst"])
+def test_json_lines_survive_byte_for_byte(simdb_run, tmp_path, name, options):
+    needs_zstd(name)
+    (tmp_path / "a.jsonl").write_bytes(LINES)
+
+    simdb_run("dedup", "a.jsonl", "--keep", name, *options)
+
+    parts = LINES.splitlines(keepends=True)
+    assert unpacked(name) == parts[0] + parts[1] + parts[3] + b"\n"
+
+
+@pytest.mark.parametrize("options", DB)
+@pytest.mark.parametrize("name", ["k.csv", "k.tsv", "k.csv.gz", "k.tsv.zst"])
+def test_rows_of_a_table_survive_with_all_their_cells(simdb_run, tmp_path, name, options):
+    needs_zstd(name)
+    header = ["n", "id", "text", "a, b"]
+    rows = [["1", "x", FOX, ""], ["2", "y", FOX, "q"], ["03", "z", SKY, 'a "b"\t\n,']]
+    with open(tmp_path / "a.csv", "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+    simdb_run("dedup", "a.csv", "--keep", name, *options)
+
+    delimiter = "\t" if ".tsv" in name else ","
+    lines = unpacked(name).decode().splitlines(keepends=True)
+    assert list(csv.reader(lines, delimiter=delimiter)) == [header, rows[0], rows[2]]
+
+
+def test_records_as_a_table_have_the_columns_of_all(simdb_run, tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(LINES)
+
+    simdb_run("dedup", "a.jsonl", "--keep", "k.csv")
+
+    with open(tmp_path / "k.csv", newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["id", "text", "n", "more"],
+            ["x", FOX, "100.0", ""],
+            ["s\u00e9a", SEA, "", '{"a": [1, null]}'],
+            ["z", SKY, "", ""],
+        ]
+
+
+def words(first, number):
+    return " ".join(f"word{first}of{number}at{at}" for at in range(20))
+
+
+def parquet_source(name, first=0):
+    table = pyarrow.table(
+        {
+            "id": [f"{first}", f"{first + 1}", f"{first + 2}"],
+            "text": [words(first, 0), words(first, 0), words(first, 1)],
+            "when": pyarrow.array([datetime(2020, 1, 2 + at) for at in range(3)]),
+            "price": pyarrow.array([Decimal("1.10"), None, Decimal("9.99")]),
+            "raw": pyarrow.array([b"\xff", b"", None]),
+            "kind": pyarrow.array(["a", "b", "a"]).dictionary_encode(),
+        }
+    ).replace_schema_metadata({"made": "by hand"})
+    pyarrow.parquet.write_table(table, name)
+    return table
+
+
+@pytest.mark.parametrize("options", DB)
+@pytest.mark.parametrize("rows", [1, 1024])
+def test_rows_of_parquet_survive_with_their_schema(simdb_run, monkeypatch, options, rows):
+    monkeypatch.setattr(parquet_file, "PORTION_ROWS", rows)
+    monkeypatch.setattr(parquet_file, "GROUP_ROWS", rows)
+    first, second = parquet_source("a.parquet", 10), parquet_source("b.parquet", 20)
+
+    ran = simdb_run("dedup", "a.parquet", "b.parquet", "--keep", "k.parquet", *options)
+
+    kept = pyarrow.parquet.read_table("k.parquet")
+    assert ran.code == 1
+    assert kept.schema.equals(first.schema, check_metadata=True)
+    assert kept.to_pylist() == first.take([0, 2]).to_pylist() + second.take([0, 2]).to_pylist()
+
+
+def test_survivors_can_replace_their_parquet_source(simdb_run):
+    table = parquet_source("a.parquet")
+
+    simdb_run("dedup", "a.parquet", "--keep", "a.parquet")
+
+    assert pyarrow.parquet.read_table("a.parquet").to_pylist() == table.take([0, 2]).to_pylist()
+
+
+def test_records_and_rows_together_have_the_columns_of_all(simdb_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_file, "PORTION_ROWS", 1)
+    table = parquet_source("a.parquet")
+    (tmp_path / "b.jsonl").write_bytes(LINES + b'\n{"id": 7, "text": "a b", "n": "x", "raw": 1}')
+
+    kept = simdb_run("dedup", "a.parquet", "b.jsonl", "--keep", "k.parquet")
+
+    rows = pyarrow.parquet.read_table("k.parquet").to_pylist()
+    assert kept.code == 1
+    assert [row["id"] for row in rows] == ["0", "2", "x", "s\u00e9a", "z", "7"]
+    assert [row["n"] for row in rows] == [None, None, "100.0", None, None, "x"]
+    assert rows[0]["when"] == table.column("when")[0].as_py()
+    assert rows[3]["more"] == {"a": [1, None]}
+    assert [row["raw"] for row in rows][4:] == [None, "1"]
+
+
+@pytest.mark.parametrize("name", ["g.jsonl.gz", "g.csv", "g.tsv", "g.parquet", "g.csv.zst"])
+def test_groups_are_written_in_every_format(simdb_run, tmp_path, name):
+    needs_zstd(name)
+    (tmp_path / "a.jsonl").write_bytes(LINES + b'\n{"id": "w", "text": "' + FOX.encode() + b'"}')
+
+    ran = simdb_run("dedup", "a.jsonl", "--groups", name)
+
+    flat = [
+        {"representative": "x", "size": 3, "id": id, "distance": 0, "similarity": 1.0}
+        for id in ("w", "y")
+    ]
+    if name.endswith(".parquet"):
+        found = pyarrow.parquet.read_table(name).to_pylist()
+    elif ".jsonl" in name:
+        assert unpacked(name).decode() == ran.output
+        return
+    else:
+        delimiter = "\t" if ".tsv" in name else ","
+        lines = unpacked(name).decode().splitlines()
+        found = list(csv.DictReader(lines, delimiter=delimiter))
+        flat = [{key: str(value) for key, value in row.items()} for row in flat]
+    assert sorted(found, key=lambda row: row["id"]) == flat
+
+
+def test_matches_of_earlier_runs_are_rows_of_a_table(simdb_run, tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(LINES)
+
+    simdb_run("dedup", "a.jsonl", "--db", "seen", "--groups", "g.csv")
+
+    assert (tmp_path / "g.csv").read_text() == "id,match,distance,similarity\ny,x,0,1.0\n"
+
+
+@pytest.mark.parametrize("name", ["kept", "k.xml", "k.json", "k.gz", "k.jsonl.bz2", "k.arrow"])
+@pytest.mark.parametrize("option", ["--keep", "--groups"])
+def test_an_unknown_ending_is_an_error_that_names_the_known_ones(simdb_run, option, name):
+    Path("a.jsonl").write_bytes(LINES)
+
+    ran = simdb_run("dedup", "a.jsonl", option, name)
+
+    assert ran.code == 2
+    assert f"{option} must end in .jsonl, .ndjson, .csv, .tsv" in ran.notes
+    assert ".parquet" in ran.notes
+    assert os.listdir() == ["a.jsonl"]
+
+
+def test_parquet_is_not_compressed_twice(simdb_run):
+    Path("a.jsonl").write_bytes(LINES)
+
+    ran = simdb_run("dedup", "a.jsonl", "--keep", "k.parquet.gz")
+
+    assert (ran.code, os.listdir()) == (2, ["a.jsonl"])
+
+
+def test_without_the_package_zstd_is_an_error_that_names_it(simdb_run, monkeypatch):
+    Path("a.jsonl").write_bytes(LINES)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+
+    ran = simdb_run("dedup", "a.jsonl", "--keep", "k.jsonl.zst")
+
+    assert ran.code == 2
+    assert "pip install 'simdb[zstd]'" in ran.notes
+
+
+@pytest.fixture
+def folder(tmp_path, simdb_run):
+    files = {"a.txt": FOX, "b/a.txt": FOX, "b/c.txt": SEA, "b/d\n.txt": SKY, "b/\udcff": "other"}
+    for name, text in files.items():
+        path = tmp_path / "f" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return simdb_run
+
+
+def tree(folder):
+    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*.*"))
+
+
+@pytest.mark.parametrize("options", DB)
+def test_surviving_files_are_copied_into_a_folder(folder, options):
+    ran = folder("dedup", "f", "--keep", "out/", *options)
+
+    assert ran.code == 1
+    assert tree("out") == ["a.txt", "b/c.txt", "b/d\n.txt"]
+    assert Path("out/b/\udcff").read_text() == "other"
+    assert Path("out/b/c.txt").read_text() == SEA
+    assert not os.path.samefile("out/b/c.txt", "f/b/c.txt")
+
+
+def test_surviving_files_of_several_sources_are_in_a_folder_for_each(folder):
+    os.mkdir("out")
+
+    folder("dedup", "f/b/", "f/a.txt", "--keep", "out", "--link")
+
+    assert tree("out") == ["b/a.txt", "b/c.txt", "b/d\n.txt"]
+    assert os.path.samefile("out/b/c.txt", "f/b/c.txt")
+
+
+def test_sources_of_one_name_do_not_share_a_folder(folder):
+    os.makedirs("g/f")
+
+    ran = folder("dedup", "f", "g/f", "--keep", "out/")
+
+    assert ran.code == 2
+    assert "would both be called f" in ran.notes
+    assert not os.path.exists("out")
+
+
+def test_the_folder_of_survivors_is_new_and_no_source(folder):
+    first = folder("dedup", ".", "--keep", "f/out/")
+    again = folder("dedup", ".", "--keep", "f/out/")
+
+    assert first.code == 1
+    assert tree("f/out") == ["f/a.txt", "f/b/c.txt", "f/b/d\n.txt"]
+    assert again.code == 2
+    assert "is not empty" in again.notes
+
+
+def test_surviving_files_are_listed_by_path_or_as_records(folder):
+    folder("dedup", "f", "--keep", "k.txt")
+    folder("dedup", "f", "--keep", "k.csv")
+
+    assert Path("k.txt").read_bytes() == b"f/a.txt\nf/b/c.txt\nf/b/d\\n.txt\nf/b/\xff\n"
+    with open("k.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["id", "text"]
+    assert rows[1:4] == [["f/a.txt", FOX], ["f/b/c.txt", SEA], ["f/b/d\n.txt", SKY]]
+
+
+@pytest.mark.parametrize("keep", ["out/", "out.txt"])
+def test_records_are_neither_copied_nor_listed(simdb_run, keep):
+    Path("a.csv").write_text("id,text\n1,x\n")
+
+    ran = simdb_run("dedup", "a.csv", "--keep", keep)
+
+    assert ran.code == 2
+    assert "a.csv holds records" in ran.notes
+    assert os.listdir() == ["a.csv"]
+
+
+@pytest.mark.parametrize("name", ["k.jsonl", "k.csv.gz", "k.parquet"])
+def test_an_empty_output_says_so_and_what_was_there_is_kept(simdb_run, name):
+    Path("a.jsonl").write_bytes(LINES)
+    Path("empty.jsonl").write_bytes(b"")
+    simdb_run("dedup", "a.jsonl", "--keep", name)
+    before = Path(name).read_bytes()
+
+    ran = simdb_run("dedup", "empty.jsonl", "--keep", name)
+    again = simdb_run("dedup", "empty.jsonl", "--keep", name)
+
+    assert f"{name} is empty: no document was read; what it held before is in {name}.before" in (
+        ran.notes
+    )
+    assert f"{name} is empty: no document was read\n" in again.notes
+    assert Path(name + ".before").read_bytes() == before
+    assert len(Path(name).read_bytes()) < len(before)
+
+
+def test_without_survivors_parquet_keeps_the_schema_of_its_sources(simdb_run):
+    table = parquet_source("a.parquet")
+    simdb_run("dedup", "a.parquet", "--db", "seen")
+
+    ran = simdb_run("dedup", "a.parquet", "--db", "seen", "--keep", "k.parquet")
+
+    assert "k.parquet is empty: none of 3 documents is new" in ran.notes
+    assert pyarrow.parquet.read_table("k.parquet").schema.equals(table.schema)
