@@ -49,7 +49,7 @@ def calibrate(
         raise simdb.OptionError("calibrate takes either --sample N or --documents SOURCE, not both")
     reading = arguments.make_reading(encoding, errors, "id", text_field)
     if documents:
-        check_sources(documents)
+        check_sources(documents, text_field)
     with simdb.open(db, "w", allow=allow or ()) as database:
         skipped, given = 0, None
         if documents:

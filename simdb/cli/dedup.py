@@ -26,7 +26,8 @@ from simdb.cli.output.table_file import write_results
 from simdb.cli.output.target import Target, side_files, written
 from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Reading
-from simdb.cli.reading.sources import check_sources, holds_records, read_sources
+from simdb.cli.reading.source_names import expanded, holds_records
+from simdb.cli.reading.sources import check_sources, read_sources
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
@@ -73,7 +74,8 @@ def dedup(
 
     Exit code 1 if there are duplicates, or if files or records were skipped.
     """
-    check_sources([*sources, *(duplicates.texts or [])])
+    sources = expanded(sources)
+    check_sources([*sources, *(duplicates.texts or [])], inputs.text_field)
     duplicates.check(has_database=db is not None)
     keep, groups = results.keep, results.groups
     kinds = {source: holds_records(source) for source in sources}

@@ -49,7 +49,7 @@ def fingerprint(
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
     reading = arguments.make_reading(encoding, errors, id_field, text_field)
-    check_sources(sources or [])
+    check_sources(sources or [], None if lines else text_field)
     found: Found = read_texts(sources or [], reading, by_lines=lines)
     if text is not None:
         found = iter([arguments.given_batch("", text, has_int_ids=False)])

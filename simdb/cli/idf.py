@@ -41,7 +41,7 @@ def idf(
     """
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
-    check_sources(sources)
+    check_sources(sources, text_field)
     reading = arguments.make_reading(encoding, errors, id_field, text_field)
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:

@@ -74,7 +74,7 @@ def insert(
     reading = arguments.make_reading(
         encoding, errors, id_field, text_field, has_int_ids=int_ids, has_fields=metadata
     )
-    check_sources(sources or [])
+    check_sources(sources or [], text_field)
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
         found = iter([arguments.given_batch(id, text, int_ids)])

@@ -49,7 +49,7 @@ def tune(
 
     Exit code 1 if files or records were skipped.
     """
-    check_sources(sources)
+    check_sources(sources, text_field)
     reading = arguments.make_reading(encoding, errors, id_field, text_field)
     judged = [] if pairs is None else read_judged_pairs(pairs)
     own_files = [] if pairs is None else [pairs]

@@ -311,3 +311,24 @@ def test_without_survivors_parquet_keeps_the_schema_of_its_sources(simdb_run):
 
     assert "k.parquet is empty: none of 3 documents is new" in ran.notes
     assert pyarrow.parquet.read_table("k.parquet").schema.equals(table.schema)
+
+
+def test_zstd_in_and_out_by_a_pattern(simdb_run):
+    zstandard = pytest.importorskip("zstandard")
+    parts = LINES.splitlines(keepends=True)
+    for at, part in enumerate(parts):
+        Path(f"part-{at}.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(part))
+
+    ran = simdb_run("dedup", "part-*.jsonl.zst", "--keep", "k.jsonl.zst")
+
+    assert "4 documents, 1 group, 1 duplicate" in ran.notes
+    assert unpacked("k.jsonl.zst") == parts[0] + parts[1] + parts[3] + b"\n"
+
+
+def test_json_lines_that_would_be_one_document_are_refused(simdb_run):
+    Path("a.txt").write_bytes(LINES)
+
+    ran = simdb_run("dedup", "a.txt")
+
+    assert ran.code == 2
+    assert "a.txt holds JSON lines" in ran.notes

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from simdb.cli.reading.records import InputId, Reading
 
 SOURCES_HELP = (
-    "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz; .parquet), any other"
-    " file as one document, a folder with one document in each file, or - for JSON lines on"
-    " standard input."
+    "A file of records (.jsonl, .ndjson, .json, .csv, .tsv, also with .gz or .zst; .parquet), any"
+    " other file as one document, a folder with one document in each file, a pattern such as"
+    " 'part-*.jsonl.gz', or - for JSON lines on standard input."
 )
 
 Database = Annotated[str, Argument(metavar="DB", help="The directory of the database.")]

@@ -11,8 +11,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from simdb.cli.output.formats import GZIP, ZSTD
+from simdb.cli.output.zstd import ZstdReader
 from simdb.cli.reading.amount import open_counted
 from simdb.cli.reading.encoding_guess import guessed_encoding, guessed_wide
 from simdb.errors import InputError, OptionError
@@ -27,6 +29,7 @@ BUFFER_BYTES = 1 << 16
 CONTENT_ERRORS = (OSError, EOFError, zlib.error, UnicodeError, InputError)
 
 GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MARK = "\ufeff"
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -66,10 +69,11 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
         yield io.BufferedReader(_Unclosed(sys.stdin.buffer), BUFFER_BYTES)
         return
     with open_counted(path) as file:
-        if not path.lower().endswith(".gz"):
+        inner = _decompressing(file, path.lower())
+        if inner is None:
             yield file
             return
-        with gzip.GzipFile(fileobj=file) as inner:
+        with inner:
             yield io.BufferedReader(inner, BUFFER_BYTES)
 
 
@@ -81,6 +85,8 @@ def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
     if head.startswith(GZIP_MAGIC):
         raise InputError("gzip data; rename the file to end in .gz, or decompress it")
+    if head.startswith(ZSTD_MAGIC):
+        raise InputError("zstd data; rename the file to end in .zst, or decompress it")
     marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
     if marked is not None:
         return marked
@@ -148,6 +154,16 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
     is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
     what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
     return f"{what} at byte {error.start}, but valid elsewhere; use --errors replace"
+
+
+def _decompressing(file: io.BufferedReader, name: str) -> Any:
+    """Return a stream that decompresses a file as its name says; None if it is not compressed."""
+    if name.endswith(ZSTD):
+        try:
+            return ZstdReader(file)
+        except OptionError as error:
+            raise InputError(str(error)) from error
+    return gzip.GzipFile(fileobj=file) if name.endswith(GZIP) else None
 
 
 class _Unclosed(io.RawIOBase):

@@ -9,7 +9,6 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from simdb.cli.output.parquet_file import load_parquet
 from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import (
@@ -32,36 +31,27 @@ from simdb.cli.reading.records import (
     valid_name,
     valid_text,
 )
+from simdb.cli.reading.source_names import (
+    COMMAS,
+    JSON,
+    JSON_LINES,
+    PARQUET,
+    TABS,
+    check_source,
+    expanded,
+    unpacked,
+)
 from simdb.cli.reading.table_records import read_table
 from simdb.errors import InputError
 from simdb.threads import read_ahead, thread_count
 
-JSON_LINES = (".jsonl", ".ndjson")
-JSON = ".json"
-COMMAS = ".csv"
-TABS = ".tsv"
-PARQUET = ".parquet"
-COMPRESSED = ".gz"
-RECORDS = (*JSON_LINES, JSON, COMMAS, TABS)
-
 FOLDER, FILE, OTHER = "folder", "file", "other"
 
 
-def check_sources(sources: Collection[str]) -> None:
-    """Raise InputError for a source that does not exist; OptionError if its reader is missing."""
-    for source in sources:
-        # A dangling link exists, and is later reported like any unreadable file.
-        if source != STANDARD_INPUT and not os.path.lexists(source):
-            raise InputError(f"there is no file or folder {valid_name(source)}")
-        if source.lower().endswith(PARQUET) and not os.path.isdir(source):
-            load_parquet("reading Parquet")
-
-
-def holds_records(source: str) -> bool:
-    """Return whether a source holds records; otherwise it is one document, or a folder of them."""
-    name = source.lower()
-    is_file = name.endswith(PARQUET) or name.removesuffix(COMPRESSED).endswith(RECORDS)
-    return source == STANDARD_INPUT or (is_file and not os.path.isdir(source))
+def check_sources(sources: Collection[str], text_field: str | None = None) -> None:
+    """Raise InputError or OptionError for a source that cannot be read, see `check_source`."""
+    for source in expanded(sources):
+        check_source(source, text_field)
 
 
 def read_sources(
@@ -69,14 +59,15 @@ def read_sources(
 ) -> Found:
     """Yield all records of all sources in order, each file once.
 
-    Files and folders in `excluded` are left out when a folder is read.  If there are several
-    threads, one reads a little ahead.
+    A source can be a pattern.  Files and folders in `excluded` are left out when a folder is read.
+    If there are several threads, one reads a little ahead.
     """
-    AMOUNT.expect(sources)
+    every = expanded(sources)
+    AMOUNT.expect(every)
     threads = thread_count()
     passed: set[str] = set()
     hidden = {os.path.realpath(path) for path in excluded}
-    for source in sources:
+    for source in every:
         if source == STANDARD_INPUT:
             yield from _guarded(source, read_json(source, source, reading))
             continue
@@ -97,8 +88,9 @@ def read_texts(sources: Collection[str], reading: Reading, *, by_lines: bool) ->
 
     `by_lines`: each line of a source is a document.
     """
-    AMOUNT.expect(sources)
-    for source in sources:
+    every = expanded(sources)
+    AMOUNT.expect(every)
+    for source in every:
         name = valid_name(source)
         if by_lines:
             yield from _guarded(name, batched(read_lines(source, name, reading)))
@@ -190,10 +182,9 @@ def is_under(place: str, passed: Collection[str]) -> bool:
 def _read_file(path: str, reading: Reading) -> Found:
     """Return the records of a file, read in the format that the end of its name says."""
     name = valid_name(path)
-    kind = name.lower()
-    if kind.endswith(PARQUET):
+    if name.lower().endswith(PARQUET):
         return _guarded(name, read_parquet(path, name, reading))
-    kind = kind.removesuffix(COMPRESSED)
+    kind = unpacked(name)
     if kind.endswith(JSON_LINES):
         return _guarded(name, read_json_lines(path, name, reading))
     if kind.endswith(JSON):
