@@ -75,7 +75,7 @@ FOLDERS = {
         "runs.columns",
         "runs.merge", "runs.table_merge", "runs.pieces", "runs.rewriting", "runs.merging",
         "transfer.frames", "transfer.documents",
-        "membership", "contents", "salvage", "check",
+        "membership", "notes", "contents", "salvage", "check",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",
@@ -104,6 +104,7 @@ FOLDERS = {
         "write.commit",
         "write.replace_clusters", "write.conflicts", "write.referee", "write.claim",
         "write.write_state", "write.bulk",
+        "notes",
         "explain.fingerprints", "explain.signatures", "explain.stored",
         "maintenance.timing", "maintenance.calibration", "maintenance.one_run",
         "maintenance.compaction", "maintenance.inspection", "maintenance.header_fill",

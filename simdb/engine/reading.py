@@ -13,6 +13,7 @@ from simdb.choices import ErrorsName, MethodName
 from simdb.engine import explain, search
 from simdb.engine import state as states
 from simdb.engine.by_id import ById
+from simdb.engine.notes import Noted
 from simdb.engine.search import lookup, one
 from simdb.engine.search.question import (
     Question,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from simdb.reports import Explanation
 
 
-class Reading(ById[IdT], Protocol[IdT]):
+class Reading(ById[IdT], Noted, Protocol[IdT]):
     """The reading verbs, over the state that `_state` gives."""
 
     def query(

@@ -10,6 +10,7 @@ from simdb.checks import is_one_of
 from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine import search, write
 from simdb.engine.changing import Changing
+from simdb.engine.notes import note_key, packed_note
 from simdb.engine.pairing import ESTIMATE
 from simdb.engine.reading import Reading
 from simdb.engine.search import lookup, many
@@ -246,6 +247,12 @@ class WriteTransaction(Changing[IdT]):
             if len(encoded):
                 self._writing.staging.insert(incoming.make_batch(encoded, sketches), packed)
             return matches
+
+    def set_note(self, name: str, content: Any) -> None:
+        """Store a note of plain types, which `note` reads; None removes it.  See `note`."""
+        key, packed = note_key(name), packed_note(content)
+        with self._writing.alone("the transaction must be idle to set a note"):
+            self._writing.staging.notes[key] = packed
 
     def commit(self) -> None:
         """Make all staged changes durable and visible, and end the transaction.

@@ -2,6 +2,7 @@
 
     meta        b"format", b"options", b"resources"     objects: version, options, of packages
                 b"calibration"                          object: statistics of similar documents
+                b"note/" + name                         object: content of a note
     manifest    b"manifest"                             object: counters and the live runs
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory
     polytope/NN run u32 | column u8                     the same, of documents with weights; only
@@ -49,12 +50,16 @@ OPTIONS_KEY = b"options"
 RESOURCES_KEY = b"resources"
 CALIBRATION_KEY = b"calibration"
 MANIFEST_KEY = b"manifest"
+NOTE_PREFIX = b"note/"
+# A key of LMDB has at most 511 bytes.
+NOTE_NAME_BYTES_MAX = 500
 
 # Kinds of values: four bytes in the header of the value.
 FORMAT_KIND = b"form"
 OPTIONS_KIND = b"opti"
 RESOURCES_KIND = b"reso"
 CALIBRATION_KIND = b"cali"
+NOTE_KIND = b"note"
 MANIFEST_KIND = b"mani"
 DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"

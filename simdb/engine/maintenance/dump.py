@@ -24,6 +24,7 @@ from simdb.storage.files.idf_file import read_own_idf
 from simdb.storage.files.location import write_whole
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
+from simdb.storage.notes import note_keys, note_name, read_note
 from simdb.storage.records.metadata import check_packed, grouped, pack_block, read_all
 from simdb.storage.records.times import read_times
 from simdb.storage.records.tombstones import is_deleted, live_count
@@ -35,7 +36,7 @@ from simdb.storage.transfer.frames import END, FrameWriter
 from simdb.storage.translation import translate
 from simdb.stored_options import encode_options
 
-HEAD, IDF, CALIBRATION = b"head", b"idft", b"cali"
+HEAD, IDF, CALIBRATION, NOTE = b"head", b"idft", b"cali", b"note"
 DOCUMENTS, CLUSTERS, TIMES, METADATA = b"docs", b"clus", b"time", b"meta"
 GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20
@@ -100,6 +101,8 @@ def _write_head(store: Store, source: Source, contents: Contents, writer: FrameW
         covered = covered_of(contents.calibration, contents.manifest)
         left = live_count(contents.dead, covered)
         writer.write(CALIBRATION, codec.pack(covering(contents.calibration, left)))
+    for key in note_keys(source):
+        writer.write(NOTE, codec.pack([note_name(key), codec.pack(read_note(source, key))]))
 
 
 def _write_documents(

@@ -6,7 +6,7 @@ offsets and metadata are checked like arguments of a caller.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, BinaryIO
@@ -25,16 +25,18 @@ from simdb.engine.maintenance.dump import (
     HEAD,
     IDF,
     METADATA,
+    NOTE,
     TIMES,
     Progress,
 )
+from simdb.engine.notes import note_key
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.commit import write_ahead, write_staged
 from simdb.engine.write.replace_clusters import put_clusters
 from simdb.engine.write.staging import Staging
-from simdb.engine.write.writer import Writer
+from simdb.engine.write.writer import Writer, write_notes
 from simdb.errors import (
     CorruptError,
     InputError,
@@ -106,6 +108,8 @@ def _fill(directory: str, reader: FrameReader, progress: Progress | None) -> int
         if head.calibration is not None:
             # Documents may have been deleted before an older version wrote the dump.
             put_calibration(store, {**covering({}, 0), **head.calibration})
+        if head.notes:
+            _put_notes(store, head.notes)
     except BaseException:
         registry.abandon(lease)
         raise
@@ -121,6 +125,7 @@ class _Head:
     resources: Resources
     document_count: int
     calibration: dict[str, Any] | None = None
+    notes: dict[bytes, bytes | None] = field(default_factory=dict)
     following: list[tuple[bytes, bytearray]] = field(default_factory=list)
 
 
@@ -134,17 +139,20 @@ def _read_head(
         )
     stored = codec.unpack(bytes(payload), reader.place)
     calibration = None
+    notes: dict[bytes, bytes | None] = {}
     path = os.path.join(directory, IDF_FILE)
     for kind, payload in frames:
         if kind == IDF:
             _append(path, payload)
         elif kind == CALIBRATION:
             calibration = _checked_calibration(payload, reader)
+        elif kind == NOTE:
+            notes.update([_checked_note(payload, reader)])
         else:
             break
     idf = read_idf(path, is_verified=True) if os.path.exists(path) else None
     head = _decode_head(stored, idf, reader)
-    head.calibration = calibration
+    head.calibration, head.notes = calibration, notes
     head.following = [(kind, payload)]
     return head
 
@@ -177,6 +185,23 @@ def _checked_calibration(payload: bytearray, reader: FrameReader) -> dict[str, A
     if problem is not None or stored is None:
         raise CorruptError(f"{reader.place}: {problem}")
     return dict(stored)
+
+
+def _put_notes(store: Store, notes: Mapping[bytes, bytes | None]) -> None:
+    """Store packed notes by their keys, in a commit of their own; None removes one."""
+    environment = store.environment
+    with store.begin_write() as right:
+        store.with_room(
+            lambda: environment.write(lambda each: write_notes(Writer(store, each), notes)), right
+        )
+
+
+def _checked_note(payload: bytearray, reader: FrameReader) -> tuple[bytes, bytes]:
+    """Return the key and the packed content of a note."""
+    with expecting(reader.place):
+        name, packed = codec.unpack(bytes(payload), reader.place)
+        codec.unpack(packed, reader.place)
+        return note_key(a_text(name)), packed
 
 
 def _create(lease: Lease, head: _Head) -> Store:

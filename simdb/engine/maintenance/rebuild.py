@@ -27,7 +27,7 @@ from simdb.engine.state.store import Store
 from simdb.engine.state.view import Kind, View
 from simdb.engine.write.learning import learn
 from simdb.engine.write.replace_clusters import write_anew
-from simdb.engine.write.writer import Writer
+from simdb.engine.write.writer import Writer, write_notes
 from simdb.errors import CorruptError, Error, FormatError
 from simdb.index.defaults import settled
 from simdb.options import Options
@@ -38,6 +38,7 @@ from simdb.storage.environment.right import WriteRight
 from simdb.storage.files.idf_file import problems_of
 from simdb.storage.files.names import IDF_FILE
 from simdb.storage.membership import Membership
+from simdb.storage.notes import damaged_notes, note_name
 from simdb.storage.records.delta import Delta
 from simdb.storage.records.manifest import Manifest, RunInfo, renumbered
 from simdb.storage.runs.run import Run
@@ -127,6 +128,8 @@ def _other_damage(store: Store, source: Source) -> Iterator[str]:
     problem = _calibration_problem(source)
     if problem is not None:
         yield f"the calibration was removed, calibrate again: {problem}"
+    for key, reason in damaged_notes(source):
+        yield f"the note {note_name(key)!r} was removed: {reason}"
     checksum = contents.idf_checksum(store.environment, transaction)
     if checksum is not None:
         yield from problems_of(os.path.join(store.environment.path, IDF_FILE), checksum)
@@ -203,6 +206,7 @@ def _write(writer: Writer, options: Options, source: Source, found: Salvage, kep
     renumber_metadata(writer, sound_metadata(source), kept)
     if times is not None:
         put_times(writer, times[kept])
+    write_notes(writer, dict.fromkeys(key for key, _ in damaged_notes(source)))
     manifest = _keep_calibration(writer, source, manifest, kept)
     manifest = store_polytopes(writer, manifest, options)
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0

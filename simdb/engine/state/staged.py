@@ -21,7 +21,7 @@ class Counts(Protocol):
 
 
 class Staged(Protocol):
-    """The staged changes that a view does not have: maintained clusters and metadata."""
+    """The staged changes that a view does not have: clusters, metadata, times, notes."""
 
     def membership(self) -> Membership | None:
         """Return the maintained clusters with all staged changes; None if there are none."""
@@ -31,3 +31,6 @@ class Staged(Protocol):
 
     def times(self) -> StagedTimes | None:
         """Return the staged times; None if the database keeps none."""
+
+    def note(self, key: bytes) -> tuple[bytes | None] | None:
+        """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""

@@ -26,6 +26,7 @@ from simdb.plans import Plan
 from simdb.storage import codec, layout
 from simdb.storage.environment.gate import Gate, Holder
 from simdb.storage.membership import Membership
+from simdb.storage.notes import read_note, unpacked_note
 from simdb.storage.records.delta import NO_DOCUMENTS, DeltaView, Keying
 from simdb.storage.records.metadata import NO_METADATA, read_all, read_many, read_metadata
 from simdb.storage.records.times import read_times
@@ -170,6 +171,11 @@ class State:
             return codec.unpack(staged, f"metadata of ordinal {ordinal}")
         source = self.source
         return read_metadata(source.transaction, source.handle(layout.METADATA), ordinal)
+
+    def note(self, key: bytes) -> Any:
+        """Return the content of the note under `key`; None if there is none."""
+        staged = None if self._staged is None else self._staged.note(key)
+        return read_note(self.source, key) if staged is None else unpacked_note(*staged)
 
     def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
         """Return the packed metadata of those `ordinals` that have any."""

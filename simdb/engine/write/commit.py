@@ -19,7 +19,7 @@ from simdb.engine.write.ahead import Ahead
 from simdb.engine.write.learning import learn
 from simdb.engine.write.staging import Staging
 from simdb.engine.write.unfinished import begin_merge, carry_on, step_ahead
-from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters
+from simdb.engine.write.writer import DROPPED, Writer, drop_run, write_clusters, write_notes
 from simdb.plan import compaction
 from simdb.storage import layout
 from simdb.storage.contents import Contents, table_names
@@ -89,6 +89,7 @@ def write_staged(
         handle = store.environment.subdatabase(layout.TIMES)
         for key, value in changed_chunks(transaction, handle, staging.times.changes):
             writer.put(layout.TIMES, key, value)
+    write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
     else:

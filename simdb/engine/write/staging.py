@@ -72,6 +72,8 @@ class Staging:
         self._tombstones = Tombstones(base.dead, store.spare)
         self.metadata = StagedMetadata()
         self.times = StagedTimes() if store.options.keeps_times else None
+        # The packed content of notes by their keys; None for a note that is removed.
+        self.notes: dict[bytes, bytes | None] = {}
         self.document_count = base.manifest.document_count
         self.empty_count = base.manifest.empty_count
         self.bare_count = base.manifest.bare_count

@@ -89,6 +89,11 @@ class WriteState:
         """Return the staged times; None if the database keeps none."""
         return self.staging.times
 
+    def note(self, key: bytes) -> tuple[bytes | None] | None:
+        """Return the packed content of a staged note; (None,) if it is removed, None otherwise."""
+        notes = self.staging.notes
+        return (notes[key],) if key in notes else None
+
     def membership(self) -> Membership | None:
         """Return the maintained clusters, with all staged changes; None if there are none."""
         maintainer = self.staging.maintainer
@@ -107,7 +112,7 @@ class WriteState:
             self.check_open()
             try:
                 self._check_whole()
-                if self.staging.has_changes:
+                if self.staging.has_changes or self.staging.notes:
                     self.membership()
                     self._write()
             finally:

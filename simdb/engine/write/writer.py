@@ -1,5 +1,6 @@
 """The writer: stores and removes values in one LMDB transaction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from simdb.storage import layout
 from simdb.storage.codec import encode_object
 from simdb.storage.contents import table_names
 from simdb.storage.membership import Membership
+from simdb.storage.notes import encode_note
 from simdb.storage.records.manifest import Manifest, encode_manifest
 from simdb.storage.runs.run import Run, run_keys
 
@@ -61,6 +63,18 @@ def write_clusters(writer: Writer, membership: Membership) -> None:
             writer.delete(layout.CLUSTERS, key)
         else:
             writer.put(layout.CLUSTERS, key, value)
+
+
+def write_notes(writer: Writer, notes: Mapping[bytes, bytes | None]) -> None:
+    """Store packed notes by their keys; None removes a note."""
+    if notes:
+        # LMDB frees the pages of the notes that are replaced.
+        writer.store.environment.check_pages(frozenset({layout.META}))
+    for key, packed in notes.items():
+        if packed is None:
+            writer.delete(layout.META, key)
+        else:
+            writer.put(layout.META, key, encode_note(key, packed))
 
 
 def drop_run(writer: Writer, run: Run) -> None:

@@ -1,0 +1,46 @@
+"""Notes: small objects beside the documents, each under a key of the sub-database `meta`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from simdb.errors import CorruptError, FormatError
+from simdb.storage import codec, layout
+from simdb.storage.environment.reading import values_from
+from simdb.storage.runs.source import Source
+
+
+def read_note(source: Source, key: bytes) -> Any:
+    """Return the content of a note; None if there is none, CorruptError if it is damaged."""
+    found = source.find(layout.META, key)
+    return None if found is None else codec.decode_object(layout.NOTE_KIND, key, found)
+
+
+def encode_note(key: bytes, packed: bytes) -> bytes:
+    """Return the stored form of a note whose content is packed."""
+    return codec.encode_bytes(layout.NOTE_KIND, key, 1, packed)
+
+
+def unpacked_note(packed: bytes | None) -> Any:
+    """Return the content that was packed; None for a note that is removed."""
+    return None if packed is None else codec.unpack(packed, "a staged note")
+
+
+def note_name(key: bytes) -> str:
+    """Return the name of a note."""
+    return key[len(layout.NOTE_PREFIX) :].decode("utf-8", "replace")
+
+
+def note_keys(source: Source) -> list[bytes]:
+    """Return the keys of all notes, in order."""
+    handle = source.handle(layout.META)
+    keys = (key for key, _ in values_from(source.transaction, handle, layout.NOTE_PREFIX))
+    return [key for key in keys if key.startswith(layout.NOTE_PREFIX)]
+
+
+def damaged_notes(source: Source) -> Iterator[tuple[bytes, str]]:
+    """Yield the key of each note that cannot be read, and why."""
+    for key in note_keys(source):
+        try:
+            read_note(source, key)
+        except (CorruptError, FormatError) as error:
+            yield key, str(error)
