@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
+from simdb.cli.duplicates.repeat import run_name
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
 from simdb.cli.options.duplicate_options import DuplicateOptions
@@ -28,6 +29,7 @@ from simdb.cli.reading.intake import Intake
 from simdb.cli.reading.records import Reading
 from simdb.cli.reading.source_names import expanded, holds_records
 from simdb.cli.reading.sources import check_sources, read_sources
+from simdb.errors import OptionError
 
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
@@ -40,6 +42,7 @@ class Job:
     sources: list[str]
     sketch: Given
     db: str | None
+    run: str | None
     allow: list[str] | None
     duplicates: DuplicateOptions
     results: ResultOptions
@@ -55,6 +58,7 @@ def dedup(
     sketch: Given,
     *,
     db: arguments.EarlierRuns = None,
+    run: arguments.Run = None,
     duplicates: DuplicateOptions,
     results: ResultOptions,
     inputs: ReadingOptions,
@@ -77,12 +81,14 @@ def dedup(
     sources = expanded(sources)
     check_sources([*sources, *(duplicates.texts or [])], inputs.text_field)
     duplicates.check(has_database=db is not None)
+    if run is not None and db is None:
+        raise OptionError("--run names a run for --db; give both, or neither")
     keep, groups = results.keep, results.groups
     kinds = {source: holds_records(source) for source in sources}
     keep_form = None if keep is None else keep_format(keep, kinds)
     job = Job(
-        sources=sources, sketch=sketch, db=db, allow=allow, duplicates=duplicates, results=results,
-        reading=_reading(inputs, keep_form), keep_form=keep_form,
+        sources=sources, sketch=sketch, db=db, run=run, allow=allow, duplicates=duplicates,
+        results=results, reading=_reading(inputs, keep_form), keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
     )  # fmt: skip
     outcome, skipped = _run(job)
@@ -113,8 +119,9 @@ def _run(job: Job) -> tuple[Outcome, int]:
             surviving(kept, job.sources, has_links=results.link) as survivors,
         ):
             work = Work(
-                intake, given.matching, progress, rows, survivors, given.verify, given.max_share
-            )
+                intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
+                None if job.db is None else run_name(job.run, job.sources),
+            )  # fmt: skip
             if job.db is None:
                 policy = given.kept_policy(has_keep=results.keep is not None)
                 outcome = find_groups(work, job.sketch, policy)
@@ -129,7 +136,8 @@ def _run(job: Job) -> tuple[Outcome, int]:
         print_rows(rows, columns, as_json=results.json)
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
         notes = (_kept_note(kept, intake), no_rows)
-        for note in (outcome.largest_note(), outcome.verification_note(), *notes):
+        own = (outcome.largest_note(), outcome.verification_note(), outcome.again_note())
+        for note in (*own, *notes):
             if note is not None:
                 progress.note(note)
         progress.note(_summary(outcome, intake, seconds, is_against=job.db is not None))
@@ -151,7 +159,12 @@ def _summary(outcome: Outcome, intake: Intake, seconds: float, *, is_against: bo
         parts += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]
     else:
         parts += [quantity(outcome.groups, "group"), quantity(outcome.duplicates, "duplicate")]
-    counts = {"seen before": outcome.seen, "empty": outcome.empty, "renamed": outcome.renamed}
+    counts = {
+        "kept again": outcome.again,
+        "seen before": outcome.seen,
+        "empty": outcome.empty,
+        "renamed": outcome.renamed,
+    }
     parts += [f"{count:,} {name}" for name, count in counts.items() if count]
     speed = intake.size_bytes / 1e6 / max(seconds, 1e-9)
     return f"{', '.join(parts)}; {seconds:.2f} s, {speed:,.1f} MB/s{intake.skipped_note()}"

@@ -187,12 +187,13 @@ def test_a_later_run_sees_only_what_is_new(simdb_run, write_lines, tmp_path):
         assert list(db.check(deep=True)) == []
 
 
-def test_a_repeated_run_has_seen_all_documents(simdb_run, write_lines, tmp_path):
+def test_another_run_has_seen_all_documents(simdb_run, write_lines, tmp_path):
     write_lines("a.jsonl", record("x", FOX), record("y", SEA), {"text": SKY}, record("e", ""))
     write_lines("b.jsonl", record("x", SKY + " ho"), record("y", "quite another text than above"))
 
     first = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen")
-    again = simdb_run("dedup", "a.jsonl", "b.jsonl", "--db", "seen", "--keep", "new.jsonl")
+    sources = ("a.jsonl", "b.jsonl")
+    again = simdb_run("dedup", *sources, "--db", "seen", "--run", "2", "--keep", "new.jsonl")
 
     assert "6 documents, 5 new, 1 duplicate, 1 empty, 2 renamed;" in first.notes
     assert "6 documents, 0 new, 1 duplicate, 5 seen before" in again.notes
@@ -220,7 +221,7 @@ def test_the_database_in_a_folder_is_no_source(simdb_run, tmp_path):
     ran = simdb_run("dedup", ".", *files)
 
     assert ran.code == 0
-    assert "1 document, 0 new, 0 duplicates, 1 seen before" in ran.notes
+    assert "1 document, 0 new, 0 duplicates, 1 kept again" in ran.notes
 
 
 def test_other_options_than_the_stored_ones_are_wrong_use(simdb_run, write_lines):

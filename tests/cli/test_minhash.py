@@ -89,7 +89,7 @@ def test_dedup_works_with_signatures(simdb_run):
     assert (row["representative"], row["size"]) == ("0.txt", 3)
     assert all(each["similarity"] >= 0.8 for each in row["duplicates"])
     assert [row["id"] for row in first.rows] == ["1.txt", "2.txt"]
-    assert "2 seen before" in again.notes
+    assert "2 kept again" in again.notes
 
 
 @pytest.mark.usefixtures("stored")

@@ -89,9 +89,10 @@ def _store_some(
     count = 0
     with database.write() as transaction:
         for batch in batches:
-            stored, _ = ids.store(
+            settled, _ = ids.store(
                 batch, transaction, lambda some: transaction.insert_many(some.ids, some.texts)
             )
+            stored = settled.batch
             lines.add(stored.lines or [])
             if texts is not None:
                 texts.add(stored.texts)

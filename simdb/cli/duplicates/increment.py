@@ -1,18 +1,19 @@
 """Increment: stores what earlier runs have not, and reports what everything else matches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import compress
 
 import simdb
+from simdb.cli.duplicates.repeat import Repeat
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
+from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
-from simdb.cli.output.render import match_row
+from simdb.cli.output.render import Row, match_row
 from simdb.cli.output.text_spool import TextSpool
 from simdb.cli.reading.batch import Batch, Found
 from simdb.cli.reading.short_hint import is_default
-from simdb.cli.reading.unique_ids import UniqueIds
+from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
 
 
@@ -23,7 +24,8 @@ def open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb.
     """
     try:
         database = simdb.open(path, "w", allow=allowed(given, allow))
-    except simdb.NotFoundError:
+    except (simdb.NotFoundError, simdb.FormatError):
+        # A run that was killed while it created the database leaves a directory without contents.
         return simdb.open(path, "c", options=simdb.Options(sketch=make_sketch(given)))
     try:
         check_given(given, database.options.sketch, path)
@@ -49,43 +51,85 @@ def find_new(work: Work, database: simdb.Database, older: Found | None) -> Outco
         database.write() as transaction,
         database.read() as before,
     ):
+        known = None
+        if stored_texts is not None and older is not None:
+            known = TextsById(stored_texts, older, sketch, work.progress).texts
         documents = None
         if texts is not None:
-            known = None
-            if stored_texts is not None and older is not None:
-                known = TextsById(stored_texts, older, sketch, work.progress).texts
             documents = ByOrdinal(texts.texts, transaction.next_ordinal, known)
 
-        def claim(some: Batch) -> simdb.Matches:
-            return transaction.add_many_if_new(
-                some.ids, some.texts,
-                similarity=matching.similarity, distance=matching.distance,
-                recall=matching.recall, method=matching.method, on_conflict="error",
-                verify=EXACT if is_exact else ESTIMATE, texts=documents,
-            )  # fmt: skip
-
-        ids = UniqueIds(work.progress, database.sketcher, before)
+        rule = (
+            matching.similarity,
+            matching.distance,
+            matching.recall,
+            matching.method,
+            EXACT if is_exact else ESTIMATE,
+        )
+        repeat = Repeat(work.run, rule, before)
+        ids = UniqueIds(work.progress, database.sketcher, before, repeat)
         notes_short = is_default(database.options, matching.similarity, matching.distance)
         for batch in work.intake.batches(sketch, notes_short=notes_short):
-            stored, matches = ids.store(batch, transaction, claim)
+            settled, matches = ids.store(
+                batch, transaction, _claiming(transaction, matching, documents)
+            )
             outcome.add_verification(matches.verification)
-            has_match = matches.offsets[1:] > matches.offsets[:-1]
+            new, rows = _decided(settled, matches)
+            stored = settled.batch.chosen(new)
             if texts is not None:
-                texts.add(stored.chosen((~has_match).nonzero()[0].tolist()).texts)
-            for at in has_match.nonzero()[0].tolist():
-                outcome.duplicates += 1
-                work.rows.add({"id": stored.ids[at], **match_row(matches[at][0], "match")})
-            if work.survivors and stored.lines:
-                work.survivors.writelines(
-                    line + b"\n" for line in compress(stored.lines, (~has_match).tolist())
-                )
+                texts.add(stored.texts)
+            repeat.add_kept(stored.ids)
+            repeat.add_left(batch, list(rows), list(rows.values()))
+            every = {**rows, **settled.rows}
+            outcome.duplicates += len(every)
+            _report(work, batch, every, [*settled.kept, *(settled.places[at] for at in new)])
+        repeat.store(transaction)
         outcome.stored = len(transaction) - len(before)
-        outcome.seen, outcome.renamed = ids.seen, ids.renamed
+        outcome.seen, outcome.renamed, outcome.again = ids.seen, ids.renamed, repeat.again
         work.check_share(outcome)
         if work.survivors:
             work.survivors.finish()
     outcome.empty = database.stats().empty_count - empty
     return outcome
+
+
+def _claiming(
+    transaction: simdb.WriteTransaction, matching: MatchOptions, documents: ByOrdinal | None
+) -> Callable[[Batch], simdb.Matches]:
+    """Return a function that stores what is new of a batch; `documents` decide, if given."""
+
+    def claim(some: Batch) -> simdb.Matches:
+        return transaction.add_many_if_new(
+            some.ids, some.texts,
+            similarity=matching.similarity, distance=matching.distance,
+            recall=matching.recall, method=matching.method, on_conflict="error",
+            verify=ESTIMATE if documents is None else EXACT, texts=documents,
+        )  # fmt: skip
+
+    return claim
+
+
+def _decided(settled: Settled, matches: simdb.Matches) -> tuple[list[int], dict[int, Row]]:
+    """Return the positions of the stored documents, and a row for each that has a match.
+
+    The positions are in the settled batch, those of the rows in the whole batch.
+    """
+    has_match = matches.offsets[1:] > matches.offsets[:-1]
+    rows = {
+        settled.places[at]: {
+            "id": settled.batch.ids[at],
+            **match_row(matches[at][0], "match"),
+        }
+        for at in has_match.nonzero()[0].tolist()
+    }
+    return (~has_match).nonzero()[0].tolist(), rows
+
+
+def _report(work: Work, batch: Batch, rows: dict[int, Row], kept: list[int]) -> None:
+    """Report documents of a batch, by their positions, and write those to be kept."""
+    for at in sorted(rows):
+        work.rows.add(rows[at])
+    if work.survivors and batch.lines:
+        work.survivors.writelines(batch.lines[at] + b"\n" for at in sorted(kept))
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class Outcome:
     empty: int = 0
     seen: int = 0
     renamed: int = 0
+    again: int = 0
     largest: list[tuple[int, str]] = field(default_factory=list)
     measure: str = ""
     least: float = 0.0
@@ -73,6 +74,15 @@ class Outcome:
             )
         return note
 
+    def again_note(self) -> str | None:
+        """Return a line about documents that are kept again; None if there are none."""
+        if not self.again:
+            return None
+        return (
+            f"this run is in the database already, and keeps the {quantity(self.again, 'document')}"
+            " again that it stored then; --run NAME begins another run"
+        )
+
     def largest_note(self) -> str | None:
         """Return a line about the largest groups; None if all are small."""
         large = [each for each in self.largest if each[0] >= LARGE_DOCUMENTS]
@@ -86,7 +96,7 @@ class Work(NamedTuple):
     """The input of a run, how documents match, and where the results go.
 
     `survivors`: the output of --keep.  `max_share`: the share of the input that may be duplicates;
-    None for any.
+    None for any.  `run`: the name under which a database remembers the run; None for no name.
     """
 
     intake: Intake
@@ -96,6 +106,7 @@ class Work(NamedTuple):
     survivors: Survivors | None
     verify: str | None
     max_share: float | None
+    run: str | None = None
 
     @property
     def folder(self) -> str | None:

@@ -106,6 +106,14 @@ Policy = Annotated[
 EarlierRuns = Annotated[
     str | None, Option(metavar="DB", help="Also compare with earlier runs, stored in DB.")
 ]
+Run = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="The name of this run in --db, made of the sources if not given. A run that is"
+        " repeated keeps the same again.",
+    ),
+]
 Verify = Annotated[
     str | None,
     Option(

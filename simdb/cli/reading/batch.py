@@ -41,6 +41,12 @@ class Batch:
         """Return the number of documents."""
         return len(self.ids)
 
+    def contents(self) -> list[bytes]:
+        """Return the text of each document in UTF-8."""
+        if isinstance(self.texts, TextColumn):
+            return list(self.texts.contents())
+        return [text.encode("utf-8", "surrogatepass") for text in self.texts]
+
     def where(self, at: int) -> str:
         """Return the place of one document in the input, for a message."""
         return place(self.sources[at], self.positions[at])

@@ -1,13 +1,14 @@
 """Unique ids: renames documents when the sources give one id to several of them.
 
 A document with a taken id gets an id that contains the name of its source.  A document that an
-earlier run stored with the same id and fingerprint counts as seen, and is not stored again.
+earlier run stored with the same id and fingerprint counts as seen, and is not stored again.  If it
+was this run, on an earlier occasion, the document is kept again.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress, count, repeat
-from typing import TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import simdb
 from simdb.cli.output.progress import Progress
@@ -23,16 +24,52 @@ REPORTED_NAMES = 10
 Answer = TypeVar("Answer")
 
 
+class Earlier(Protocol):
+    """What this run did on an earlier occasion."""
+
+    is_known: bool
+
+    def take(self, id: Id) -> bool:
+        """Return whether it stored a document with this id; True once for each."""
+
+    def has_taken(self, id: Id) -> bool:
+        """Return whether `take` has returned True for this id."""
+
+    def left_rows(self, batch: Batch) -> dict[int, dict[str, Any]]:
+        """Return a row for each position in the batch of a document that was left out."""
+
+
+class Settled(NamedTuple):
+    """What becomes of the documents of a batch.
+
+    `batch`: the documents to store, with unique ids; `places`: their positions in the whole batch.
+    `kept`: positions of documents that this run stored before; `rows`: of those it left out.
+    """
+
+    batch: Batch
+    places: list[int]
+    kept: list[int]
+    rows: dict[int, dict[str, Any]]
+
+
 class UniqueIds:
     """The ids of one run, each given to one document; counts `renamed` and `seen` documents."""
 
     def __init__(
-        self, progress: Progress, sketcher: AnySketcher, before: simdb.Snapshot | None = None
+        self,
+        progress: Progress,
+        sketcher: AnySketcher,
+        before: simdb.Snapshot | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
-        """`before`: the documents of earlier runs, made by `sketcher`; None without --db."""
+        """`before`: the documents of earlier runs, made by `sketcher`; None without --db.
+
+        `earlier`: what this run did before.
+        """
         self._progress = progress
         self._sketcher = sketcher
         self._before = before
+        self._earlier = earlier if earlier is not None and earlier.is_known else None
         self.renamed = 0
         self.seen = 0
 
@@ -41,20 +78,25 @@ class UniqueIds:
         batch: Batch,
         present: Container[Id],
         put: Callable[[Batch], Answer],
-    ) -> tuple[Batch, Answer]:
+    ) -> tuple[Settled, Answer]:
         """Store a batch by `put`, which raises ExistsError if an id is `present`.
 
-        Returns the stored documents, with their unique ids, and the result of `put`.
+        Returns what became of the documents, and the result of `put`.
         """
-        if len(set(batch.ids)) == len(batch):
+        if self._earlier is None and len(set(batch.ids)) == len(batch):
             try:
-                return batch, put(batch)
+                return Settled(batch, list(range(len(batch))), [], {}), put(batch)
             except simdb.ExistsError:
                 pass
         settled = self._settled(batch, present)
-        return settled, put(settled)
+        return settled, put(settled.batch)
 
-    def _settled(self, batch: Batch, present: Container[Id]) -> Batch:
+    def _settled(self, batch: Batch, present: Container[Id]) -> Settled:
+        earlier = self._earlier
+        left = {} if earlier is None else earlier.left_rows(batch)
+        rows: dict[int, dict[str, Any]] = {}
+        kept: list[int] = []
+        given: set[InputId] = set()
         bits: Iterable[int] = repeat(0)
         stored: dict[InputId, int] = {}
         if self._before is not None:
@@ -67,14 +109,24 @@ class UniqueIds:
         for at, own in zip(range(len(batch)), bits, strict=False):
             for id in _candidates(batch, at):
                 found = stored.get(id) if id == batch.ids[at] else self._stored_bits([id]).get(id)
-                if self._before is not None and found == own:
+                is_stored = self._before is not None and found == own
+                if is_stored and earlier is not None and earlier.take(id):
+                    kept.append(at)
+                    break
+                if at in left:
+                    # It had this id when it was compared, so no other document had it then.
+                    rows[at] = left[at]
+                    given.add(left[at]["id"])
+                    break
+                if is_stored and (earlier is None or not earlier.has_taken(id)):
                     self.seen += 1
                     break
-                if id not in taken and id not in present:
+                if id not in taken and id not in given and id not in present:
                     taken[id] = at
                     self._note_name(batch, at, id)
                     break
-        return replace(batch.chosen(list(taken.values())), ids=list(taken))
+        places = list(taken.values())
+        return Settled(replace(batch.chosen(places), ids=list(taken)), places, kept, rows)
 
     def _stored_bits(self, ids: Sequence[InputId]) -> dict[InputId, int]:
         """Return the fingerprint of each document with one of `ids` that an earlier run stored."""

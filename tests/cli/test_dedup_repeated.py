@@ -1,0 +1,252 @@
+"""Runs of dedup with --db that are repeated keep and leave out the same."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simdb
+
+WORDS = [f"word{number}" for number in range(4000)]
+
+
+def made_records(count, seed=1, prefix="d"):
+    """Returns records, about a third of them with a few changed words of an earlier one."""
+    rng = random.Random(seed)
+    records = []
+    for at in range(count):
+        if records and rng.random() < 0.35:
+            words = rng.choice(records)["text"].split()
+            for _ in range(rng.randrange(8)):
+                words[rng.randrange(len(words))] = rng.choice(WORDS)
+        else:
+            words = rng.choices(WORDS, k=80)
+        records.append({"id": f"{prefix}{at}", "text": " ".join(words), "n": at})
+    return records
+
+
+@pytest.fixture
+def kept_run(simdb_run):
+    """Runs dedup with --db and returns the content of its outputs and the run itself."""
+
+    def run(*arguments, keep="k.jsonl"):
+        ran = simdb_run("dedup", *arguments, "--db", "db", "--keep", keep, "--groups", "g.jsonl")
+        return Path(keep).read_bytes(), Path("g.jsonl").read_bytes(), ran
+
+    return run
+
+
+def test_a_repeated_run_writes_the_same(kept_run, write_lines):
+    write_lines("a.jsonl", *made_records(600))
+
+    first = kept_run("a.jsonl")
+    second = kept_run("a.jsonl")
+
+    assert first[0].count(b"\n") > 300
+    assert first[1].count(b"\n") > 50
+    assert second[:2] == first[:2]
+    assert "0 new" in second[2].notes
+    assert f"{first[0].count(10):,} kept again" in second[2].notes
+    assert "this run is in the database already" in second[2].notes
+    assert not os.path.exists("k.jsonl.before")
+
+
+def test_a_repeated_run_writes_the_same_after_other_runs(kept_run, write_lines, simdb_run):
+    monday, tuesday = made_records(400), made_records(800)[200:]
+    for each in tuesday[200:]:
+        each["id"] = "t" + each["id"]
+    write_lines("monday.jsonl", *monday)
+    write_lines("tuesday.jsonl", *tuesday)
+
+    first = kept_run("monday.jsonl")
+    other = kept_run("tuesday.jsonl")
+    simdb_run("compact", "db")
+
+    assert kept_run("monday.jsonl")[:2] == first[:2]
+    assert kept_run("tuesday.jsonl")[:2] == other[:2]
+    kept = [set(part.splitlines()) for part in (first[0], other[0])]
+    assert kept[0].isdisjoint(kept[1])
+    assert "200 seen before" not in first[2].notes
+
+
+def test_what_another_run_has_stored_is_seen_before(kept_run, write_lines):
+    records = made_records(50)
+    write_lines("a.jsonl", *records)
+    write_lines("b.jsonl", *records)
+
+    kept = kept_run("a.jsonl")[0]
+    again, _, ran = kept_run("b.jsonl")
+
+    assert again == b""
+    assert f"{kept.count(10)} seen before" in ran.notes
+    assert "k.jsonl is empty" in ran.notes
+    assert Path("k.jsonl.before").read_bytes() == kept
+
+
+def test_records_with_one_id_are_renamed_and_kept_again(kept_run, write_lines):
+    texts = ["one " * 40 + str(at) for at in (1, 1)] + [" ".join(WORDS[:90]), " ".join(WORDS[90:])]
+    write_lines("a.jsonl", *({"id": "x", "text": text} for text in texts))
+
+    first = kept_run("a.jsonl")
+    second = kept_run("a.jsonl")
+
+    assert first[0].count(b"\n") == 3
+    assert second[:2] == first[:2]
+
+
+def test_a_source_that_has_grown_keeps_the_earlier_documents_in_place(kept_run, write_lines):
+    records = made_records(300)
+    write_lines("a.jsonl", *records[100:])
+    first = kept_run("a.jsonl")[0]
+    write_lines("a.jsonl", *records)
+
+    second, _, ran = kept_run("a.jsonl")
+
+    numbers = [json.loads(line)["n"] for line in second.splitlines()]
+    assert numbers == sorted(numbers)
+    assert set(first.splitlines()) < set(second.splitlines())
+    assert f"{first.count(10)} kept again" in ran.notes
+
+
+def test_another_name_begins_another_run(kept_run, write_lines):
+    records = made_records(100)
+    write_lines("a.jsonl", *records[:50])
+    first = kept_run("a.jsonl", "--run", "monday")[0]
+    write_lines("a.jsonl", *records)
+
+    second = kept_run("a.jsonl", "--run", "tuesday")[0]
+
+    assert set(second.splitlines()).isdisjoint(first.splitlines())
+    assert kept_run("a.jsonl", "--run", "tuesday")[0] == second
+
+
+def test_the_name_is_made_of_the_places_of_the_sources(kept_run, write_lines):
+    write_lines("a.jsonl", *made_records(30))
+    write_lines("b.jsonl", *made_records(30, seed=2, prefix="e"))
+    os.makedirs("in/deep")
+    first = kept_run("a.jsonl", "b.jsonl")[0]
+
+    assert kept_run("./in/deep/../../[ab].jsonl")[0] == first
+    assert sorted(kept_run("b.jsonl", "a.jsonl")[0].splitlines()) == sorted(first.splitlines())
+    assert kept_run("a.jsonl")[0] == b""
+
+
+def test_a_deleted_document_is_new_again(kept_run, write_lines, simdb_run):
+    records = made_records(200)
+    write_lines("a.jsonl", *records)
+    first, groups, _ = kept_run("a.jsonl")
+    gone = json.loads(groups.splitlines()[0])["match"]
+    simdb_run("delete", "db", gone)
+
+    second, _, ran = kept_run("a.jsonl")
+
+    assert "1 new" in ran.notes
+    ids = [json.loads(line)["id"] for line in second.splitlines()]
+    assert gone in ids
+    assert len(ids) == first.count(10)
+
+
+def test_another_threshold_decides_again(kept_run, write_lines):
+    write_lines("a.jsonl", *made_records(200))
+    kept, groups, _ = kept_run("a.jsonl")
+
+    looser = kept_run("a.jsonl", "--similarity", "0.3")
+
+    assert looser[1].count(b"\n") >= groups.count(b"\n")
+    assert looser[0] == kept
+
+
+def test_standard_input_has_no_name_unless_one_is_given(simdb_run, write_lines):
+    lines = Path(write_lines("a.jsonl", *made_records(20))).read_bytes()
+
+    unnamed = [simdb_run("dedup", "-", "--db", "db", "--keep", "k.jsonl", given=lines)
+               for _ in range(2)]  # fmt: skip
+    named = [simdb_run("dedup", "-", "--db", "d2", "--run", "x", "--keep", "n.jsonl", given=lines)
+             for _ in range(2)]  # fmt: skip
+
+    assert "k.jsonl is empty" in unnamed[1].notes
+    assert "kept again" in named[1].notes
+    assert Path("n.jsonl").read_bytes() == Path("k.jsonl.before").read_bytes()
+
+
+def test_a_run_without_keep_is_remembered_too(kept_run, write_lines, simdb_run):
+    write_lines("a.jsonl", *made_records(100))
+    simdb_run("dedup", "a.jsonl", "--db", "db")
+
+    kept, _, ran = kept_run("a.jsonl")
+
+    assert kept.count(b"\n") > 50
+    assert "0 new" in ran.notes
+
+
+@pytest.mark.parametrize(
+    "minhash", [[], ["--minhash"], ["--verify", "estimate"], ["--distance", "6"]]
+)
+def test_every_way_of_matching_is_repeated(kept_run, write_lines, minhash):
+    write_lines("a.jsonl", *made_records(300))
+
+    first = kept_run("a.jsonl", *minhash)
+
+    assert first[1].count(b"\n") > 20
+    assert kept_run("a.jsonl", *minhash)[:2] == first[:2]
+
+
+def test_a_run_needs_a_database_and_a_name(simdb_run, write_lines):
+    write_lines("a.jsonl", *made_records(3))
+
+    assert "--run names a run for --db" in simdb_run("dedup", "a.jsonl", "--run", "x").notes
+    assert simdb_run("dedup", "a.jsonl", "--run", "x").code == 2
+    assert "1 to 494 bytes" in simdb_run("dedup", "a.jsonl", "--db", "d", "--run", "").notes
+    assert simdb_run("dedup", "a.jsonl", "--db", "d", "--run", "x" * 495).code == 2
+
+
+STOPPED = """
+import os, signal, sys
+from simdb.cli.output import target
+from simdb.engine.write.write_state import WriteState
+where, *arguments = sys.argv[1:]
+commit, replace = WriteState.commit, os.replace
+def stop():
+    os.kill(os.getpid(), signal.SIGKILL)
+def committing(self):
+    if where == "before commit": stop()
+    commit(self)
+    if where == "after commit": stop()
+def replacing(*names):
+    is_output = names[0].endswith(".partial")
+    if is_output and where == "before output": stop()
+    replace(*names)
+    if where == "while creating": stop()
+    if is_output and where == "after output": stop()
+WriteState.commit = committing
+target.os.replace = replacing
+sys.argv = ["simdb", *arguments]
+from simdb.cli.app import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "where", ["while creating", "before commit", "after commit", "before output", "after output"]
+)
+def test_a_run_that_was_killed_writes_the_same_when_repeated(kept_run, write_lines, where):
+    write_lines("a.jsonl", *made_records(300))
+    wanted = kept_run("a.jsonl")[:2]
+    killed = subprocess.run(
+        [sys.executable, "-c", STOPPED, where, "dedup", "a.jsonl", "--db", "fresh", "--keep",
+         "f.jsonl", "--groups", "fg.jsonl"], check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+
+    command = [sys.executable, "-m", "simdb", "dedup", "a.jsonl", "--db", "fresh"]
+    subprocess.run([*command, "--keep", "f.jsonl", "--groups", "fg.jsonl"], check=False)
+
+    assert (Path("f.jsonl").read_bytes(), Path("fg.jsonl").read_bytes()) == wanted
+    with simdb.open("fresh", "r") as database:
+        assert len(database) == wanted[0].count(10)
+        assert list(database.check(deep=True)) == []
