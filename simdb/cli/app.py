@@ -1,6 +1,6 @@
 """Program: runs the commands and turns errors into one line and an exit code.
 
-Exit codes: 0 done; 1 findings, such as duplicates or problems; 2 wrong use; 3 database error.
+Exit codes: 0 done; 1 skipped input, or findings where they count; 2 wrong use; 3 database error.
 """
 
 import gc

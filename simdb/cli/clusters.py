@@ -6,7 +6,6 @@ import simdb
 from simdb.cli.options.arguments import (
     Database,
     Distance,
-    Json,
     Method,
     Output,
     Policy,
@@ -16,15 +15,18 @@ from simdb.cli.options.arguments import (
     TextIds,
 )
 from simdb.cli.options.declare import Option
-from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.output.export import export, export_format
-from simdb.cli.output.render import print_note, print_rows
+from simdb.cli.output.render import print_note
 
 WRITTEN = ("id", "representative", "cluster")
 
 
+@grouped
 def clusters(
     db: Database,
+    *,
     similarity: Similarity = None,
     distance: Distance = None,
     recall: Recall = None,
@@ -40,11 +42,11 @@ def clusters(
     ] = "first",
     output: Output = None,
     text_ids: TextIds = False,
-    json: Json = False,
+    listing: ListingOptions,
 ) -> None:
     """Show the groups of stored documents that match, the representative of each first.
 
-    Exit code 1 if there are any.
+    Exit code 1 if there are any, with --exit-code.
     """
     if output is not None:
         export_format(output)
@@ -66,6 +68,5 @@ def clusters(
             {"representative": each.representative, "size": len(each), "ids": each.ids}
             for each in found
         )
-        count = print_rows(rows, ("representative", "size", "ids"), as_json=json)
-    if count:
-        raise Exit(FINDINGS)
+        count = int(listing.show(rows, ("representative", "size", "ids")))
+    listing.end(has_found=count > 0)

@@ -14,13 +14,13 @@ from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
 from simdb.cli.options.duplicate_options import DuplicateOptions
 from simdb.cli.options.grouped import grouped
+from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, sketched
-from simdb.cli.output.exit_codes import FINDINGS, Exit
 from simdb.cli.output.formats import FOLDER, PARQUET, PATHS, Format, output_format
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import print_rows, quantity
+from simdb.cli.output.render import quantity
 from simdb.cli.output.spool import Spool
 from simdb.cli.output.survivors import keep_format, surviving
 from simdb.cli.output.table_file import write_results
@@ -46,6 +46,7 @@ class Job:
     allow: list[str] | None
     duplicates: DuplicateOptions
     results: ResultOptions
+    listing: ListingOptions
     reading: Reading
     keep_form: Format | None
     groups_form: Format | None
@@ -61,6 +62,7 @@ def dedup(
     run: arguments.Run = None,
     duplicates: DuplicateOptions,
     results: ResultOptions,
+    listing: ListingOptions,
     inputs: ReadingOptions,
     allow: arguments.Allow = None,
 ) -> None:
@@ -76,7 +78,7 @@ def dedup(
     With --keep, every document that is left out matches the one that is kept for it, and not only
     another document of its group (--policy star).
 
-    Exit code 1 if there are duplicates, or if files or records were skipped.
+    Exit code 1 if files or records were skipped and, with --exit-code, if there are duplicates.
     """
     sources = expanded(sources)
     check_sources([*sources, *(duplicates.texts or [])], inputs.text_field)
@@ -88,12 +90,11 @@ def dedup(
     keep_form = None if keep is None else keep_format(keep, kinds)
     job = Job(
         sources=sources, sketch=sketch, db=db, run=run, allow=allow, duplicates=duplicates,
-        results=results, reading=_reading(inputs, keep_form), keep_form=keep_form,
+        results=results, listing=listing, reading=_reading(inputs, keep_form), keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
     )  # fmt: skip
     outcome, skipped = _run(job)
-    if outcome.duplicates or skipped:
-        raise Exit(FINDINGS)
+    listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 
 
 def _reading(inputs: ReadingOptions, keep_form: Format | None) -> Reading:
@@ -133,14 +134,15 @@ def _run(job: Job) -> tuple[Outcome, int]:
         seconds = progress.elapsed_seconds
         progress.finish()
         columns = GROUP_COLUMNS if job.db is None else MATCH_COLUMNS
-        print_rows(rows, columns, as_json=results.json)
+        job.listing.show(rows, columns)
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
-        notes = (_kept_note(kept, intake), no_rows)
-        own = (outcome.largest_note(), outcome.verification_note(), outcome.again_note())
-        for note in (*own, *notes):
+        notes = [_kept_note(kept, intake), no_rows]
+        if not job.listing.quiet:
+            notes[:0] = outcome.notes()
+            notes.append(_summary(outcome, intake, seconds, is_against=job.db is not None))
+        for note in notes:
             if note is not None:
                 progress.note(note)
-        progress.note(_summary(outcome, intake, seconds, is_against=job.db is not None))
     return outcome, intake.skipped
 
 

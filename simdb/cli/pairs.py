@@ -8,7 +8,6 @@ import simdb
 from simdb.cli.options.arguments import (
     Database,
     Distance,
-    Json,
     Method,
     Output,
     Recall,
@@ -17,16 +16,19 @@ from simdb.cli.options.arguments import (
     TextIds,
 )
 from simdb.cli.options.declare import Option
-from simdb.cli.output.exit_codes import FINDINGS, Exit
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.output.export import export, export_format
-from simdb.cli.output.render import Row, print_note, print_rows, rounded
+from simdb.cli.output.render import Row, print_note, rounded
 from simdb.cli.output.words import in_words
 
 COLUMNS = ("left", "right", "distance", "similarity")
 
 
+@grouped
 def pairs(
     db: Database,
+    *,
     similarity: Similarity = None,
     distance: Distance = None,
     recall: Recall = None,
@@ -40,11 +42,11 @@ def pairs(
     ] = False,
     output: Output = None,
     text_ids: TextIds = False,
-    json: Json = False,
+    listing: ListingOptions,
 ) -> None:
     """Show all pairs of stored documents that match.
 
-    Exit code 1 if there are any.
+    Exit code 1 if there are any, with --exit-code.
     """
     if output is not None:
         export_format(output)
@@ -61,9 +63,8 @@ def pairs(
             count, note = export(found, output, COLUMNS, text_ids=text_ids)
             print_note(note)
         else:
-            count = print_rows(_rows(found), COLUMNS, as_json=json)
-    if count:
-        raise Exit(FINDINGS)
+            count = int(listing.show(_rows(found), COLUMNS))
+    listing.end(has_found=count > 0)
 
 
 def _rows(found: simdb.Pairs) -> Iterator[Row]:

@@ -74,6 +74,10 @@ class Outcome:
             )
         return note
 
+    def notes(self) -> list[str | None]:
+        """Return lines about the run, None for each that has nothing to say."""
+        return [self.largest_note(), self.verification_note(), self.again_note()]
+
     def again_note(self) -> str | None:
         """Return a line about documents that are kept again; None if there are none."""
         if not self.again:

@@ -27,4 +27,3 @@ class ResultOptions:
         str | None,
         Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),
     ] = None
-    json: Annotated[bool, Option("--json", help="Print JSON lines, also on a terminal.")] = False

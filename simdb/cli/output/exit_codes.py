@@ -4,7 +4,7 @@ import signal
 
 import click
 
-FINDINGS = 1  # duplicates, problems, or input that was skipped
+FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2
 DATABASE_ERROR = 3
 # A shell reports a program that a signal ended with 128 + the number of the signal.

@@ -69,8 +69,8 @@ def test_a_missing_file_of_stop_words_is_wrong_use(simdb_run):
 def test_dedup_uses_the_sketch_options(simdb_run, write_lines):
     write_lines("a.jsonl", {"id": 1, "text": FOX}, {"id": 2, "text": FOX.upper()})
 
-    assert simdb_run("dedup", "a.jsonl").code == 1
-    assert simdb_run("dedup", "a.jsonl", "--no-lowercase").code == 0
+    assert simdb_run("dedup", "a.jsonl").rows
+    assert simdb_run("dedup", "a.jsonl", "--no-lowercase").rows == []
 
 
 def test_dedup_refuses_sketch_options_that_differ_from_the_database(simdb_run, write_lines):

@@ -1,0 +1,106 @@
+"""What commands list: how much of it, and with which exit code they end."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from simdb.cli import pairs as pairs_command
+
+VERBS = [["dedup", "a.jsonl"], ["dedup", "a.jsonl", "--db", "fresh"], ["pairs", "d"],
+         ["clusters", "d"]]  # fmt: skip
+
+
+@pytest.fixture
+def listed(simdb_run, write_lines):
+    """Runs a command on three pairs of near-duplicates, in a file and in a database."""
+    first = [" ".join(f"w{start + n}" for n in range(50)) for start in (0, 100, 200)]
+    texts = [text for each in first for text in (each, each + " more")]
+    write_lines("a.jsonl", *({"id": at, "text": text} for at, text in enumerate(texts)))
+    write_lines("none.jsonl", {"id": "x", "text": "a b c d"}, {"id": "y", "text": "e f g h"})
+    simdb_run("insert", "d", "a.jsonl")
+    simdb_run("insert", "empty", "none.jsonl")
+    return simdb_run
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_found_is_exit_code_0_unless_asked_for(listed, verb):
+    found = listed(*verb)
+    asked = listed(*verb, "--exit-code")
+
+    assert len(found.rows) == 3
+    assert found.code == 0
+    assert asked.code == 1
+    assert len(asked.rows) == 3
+
+
+@pytest.mark.parametrize(
+    "verb", [["dedup", "none.jsonl"], ["dedup", "none.jsonl", "--db", "fresh"], ["pairs", "empty"],
+             ["clusters", "empty"]]
+)  # fmt: skip
+def test_nothing_found_is_exit_code_0_even_if_asked_for(listed, verb):
+    assert listed(*verb, "--exit-code").code == 0
+
+
+def test_skipped_input_is_exit_code_1_without_being_asked_for(listed):
+    Path("bad.jsonl").write_text('{"id": 1}\n')
+
+    assert listed("dedup", "none.jsonl", "bad.jsonl").code == 1
+    assert listed("dedup", "none.jsonl", "bad.jsonl", "--quiet").code == 1
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_limit_shows_the_first_and_says_that_there_are_more(listed, verb):
+    every = listed(*verb).rows
+    limited = [listed(*verb, "--limit", count) for count in (2, 3, 4)]
+
+    assert [each.rows for each in limited] == [every[:2], every, every]
+    assert "only the first 2 are shown; --limit shows more" in limited[0].notes
+    assert "only the first" not in limited[1].notes + limited[2].notes
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_limit_is_at_least_1(listed, verb):
+    assert listed(*verb, "--limit", 0).code == 2
+
+
+def test_a_limit_does_not_cut_files_of_results(listed):
+    listed("dedup", "a.jsonl", "--limit", 1, "--groups", "g.jsonl", "--keep", "k.jsonl")
+
+    assert len(Path("g.jsonl").read_text().splitlines()) == 3
+    assert [json.loads(line)["id"] for line in Path("k.jsonl").read_text().splitlines()] == [
+        0,
+        2,
+        4,
+    ]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_quiet_shows_nothing_that_was_found(listed, verb):
+    ran = listed(*verb, "--quiet", "--exit-code")
+
+    assert (ran.code, ran.output, ran.notes) == (1, "", "")
+
+
+def test_quiet_still_tells_of_bad_input_and_empty_outputs(listed):
+    Path("bad.jsonl").write_text('{"id": 1}\n')
+
+    ran = listed("dedup", "bad.jsonl", "--quiet", "--keep", "k.jsonl")
+
+    assert "bad.jsonl:1: no field 'text'" in ran.notes
+    assert "k.jsonl is empty" in ran.notes
+    assert "0 documents" not in ran.notes
+
+
+def test_pairs_that_are_not_shown_are_not_searched_for(listed, monkeypatch):
+    def endless(found):
+        yield {"left": 1, "right": 2, "distance": 0, "similarity": 1.0}
+        yield {"left": 1, "right": 3, "distance": 0, "similarity": 1.0}
+        yield from itertools.repeat({"left": 0}, 3)
+        raise AssertionError("more was read")
+
+    monkeypatch.setattr(pairs_command, "_rows", endless)
+
+    assert listed("pairs", "d", "--limit", 2).code == 0
+    assert listed("pairs", "d", "--quiet", "--exit-code").code == 1
