@@ -14,6 +14,7 @@ from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
 from simdb.cli.options.duplicate_options import DuplicateOptions
 from simdb.cli.options.grouped import grouped
+from simdb.cli.options.keep_rule import field_of
 from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
@@ -90,20 +91,22 @@ def dedup(
     keep_form = None if keep is None else keep_format(keep, kinds)
     job = Job(
         sources=sources, sketch=sketch, db=db, run=run, allow=allow, duplicates=duplicates,
-        results=results, listing=listing, reading=_reading(inputs, keep_form), keep_form=keep_form,
+        results=results, listing=listing, reading=_reading(inputs, keep_form, duplicates.keep_by),
+        keep_form=keep_form,
         groups_form=None if groups is None else output_format(groups, "--groups"),
     )  # fmt: skip
     outcome, skipped = _run(job)
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
 
 
-def _reading(inputs: ReadingOptions, keep_form: Format | None) -> Reading:
-    """Return how to read the sources; `keep_form`: the format of the survivors."""
+def _reading(inputs: ReadingOptions, keep_form: Format | None, keep_by: str) -> Reading:
+    """Return how to read the sources, for survivors in the format `keep_form`, and --keep-by."""
     kind = None if keep_form is None else keep_form.kind
     return arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
         has_paths=kind in (FOLDER, PATHS), has_places=kind == PARQUET,
+        has_fields=field_of(keep_by) is not None,
     )  # fmt: skip
 
 
@@ -121,7 +124,7 @@ def _run(job: Job) -> tuple[Outcome, int]:
         ):
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
-                None if job.db is None else run_name(job.run, job.sources),
+                None if job.db is None else run_name(job.run, job.sources), given.keep_by,
             )  # fmt: skip
             if job.db is None:
                 policy = given.kept_policy(has_keep=results.keep is not None)

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import simdb
 from simdb.choices import PolicyName, VerifyName
+from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
 from simdb.cli.output.line_spool import LineSpool
@@ -37,7 +38,7 @@ def temporary_database(options: simdb.Options) -> Iterator[simdb.Database]:
 def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
     """Put the groups of documents into the rows, and write all other documents to the survivors.
 
-    The first document of each group survives, too.  `given` are the sketch options.
+    The representative of each group survives, too.  `given` are the sketch options.
     """
     options = simdb.Options(sketch=make_sketch(given))
     is_exact = work.is_exact(options.sketch)
@@ -48,9 +49,10 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         TextSpool() if is_exact else nullcontext() as texts,
     ):
         ids = UniqueIds(work.progress, database.sketcher)
+        preference = Preference(work.keep_by)
         notes_short = is_default(options, matching.similarity, matching.distance)
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
-        while _store_some(database, batches, ids, lines, texts):
+        while _store_some(database, batches, ids, lines, texts, preference):
             pass
         work.progress.show("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
@@ -59,7 +61,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         clusters = database.find_clusters(
             similarity=matching.similarity, distance=matching.distance, recall=matching.recall,
             method=matching.method, policy=policy, verify=EXACT if is_exact else ESTIMATE,
-            documents=documents,
+            representative=preference.representative(), documents=documents,
         )  # fmt: skip
         outcome.add_verification(clusters.verification)
         for cluster in clusters:
@@ -84,14 +86,18 @@ def _store_some(
     ids: UniqueIds,
     lines: LineSpool,
     texts: TextSpool | None,
+    preference: Preference,
 ) -> bool:
     """Store some batches in one transaction, with their lines and texts; False after the last."""
     count = 0
     with database.write() as transaction:
         for batch in batches:
             settled, _ = ids.store(
-                batch, transaction, lambda some: transaction.insert_many(some.ids, some.texts)
-            )
+                batch, transaction,
+                lambda some: transaction.insert_many(
+                    some.ids, some.texts, preference.metadata(some)
+                ),
+            )  # fmt: skip
             stored = settled.batch
             lines.add(stored.lines or [])
             if texts is not None:

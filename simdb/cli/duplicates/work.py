@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import simdb
 from simdb.checks import one_of
+from simdb.cli.options.keep_rule import FIRST
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
@@ -101,6 +102,7 @@ class Work(NamedTuple):
 
     `survivors`: the output of --keep.  `max_share`: the share of the input that may be duplicates;
     None for any.  `run`: the name under which a database remembers the run; None for no name.
+    `keep_by`: which document of a group is kept, see `Preference`.
     """
 
     intake: Intake
@@ -111,6 +113,7 @@ class Work(NamedTuple):
     verify: str | None
     max_share: float | None
     run: str | None = None
+    keep_by: str = FIRST
 
     @property
     def folder(self) -> str | None:

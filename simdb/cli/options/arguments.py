@@ -114,6 +114,14 @@ Run = Annotated[
         " repeated keeps the same again.",
     ),
 ]
+KeepBy = Annotated[
+    str,
+    Option(
+        metavar="RULE",
+        help="Which document of a group is kept: first, last, longest, max:FIELD or min:FIELD; only"
+        " without --db.",
+    ),
+]
 Verify = Annotated[
     str | None,
     Option(
