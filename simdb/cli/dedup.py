@@ -7,9 +7,11 @@ texts wait in a spool, too: candidates that sketches find are decided by their t
 import os
 from dataclasses import dataclass
 
+from simdb.cli.duplicates.beginnings import Shown, beginnings_of
 from simdb.cli.duplicates.groups import find_groups
 from simdb.cli.duplicates.increment import find_new, open_against
 from simdb.cli.duplicates.repeat import run_name
+from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options import arguments
 from simdb.cli.options.duplicate_options import DuplicateOptions
@@ -115,8 +117,14 @@ def _run(job: Job) -> tuple[Outcome, int]:
     given, results = job.duplicates, job.results
     own_files = [os.fspath(job.db)] if job.db else []
     own_files += side_files(results.keep) + side_files(results.groups)
-    with Progress("reading") as progress, Spool() as rows:
+    with (
+        Progress("reading") as progress,
+        Spool() as rows,
+        texts_by_id(is_needed=given.texts is not None) as older,
+        beginnings_of(results.show) as beginnings,
+    ):
         intake = Intake(read_sources(job.sources, job.reading, excluded=own_files), progress)
+        shown = rows if beginnings is None else Shown(rows, beginnings)
         with (
             written(results.keep, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
@@ -125,19 +133,13 @@ def _run(job: Job) -> tuple[Outcome, int]:
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,
                 None if job.db is None else run_name(job.run, job.sources), given.keep_by,
+                beginnings,
             )  # fmt: skip
-            if job.db is None:
-                policy = given.kept_policy(has_keep=results.keep is not None)
-                outcome = find_groups(work, job.sketch, policy)
-            else:
-                older = read_sources(given.texts, job.reading) if given.texts else None
-                with open_against(job.db, job.sketch, job.allow) as database:
-                    outcome = find_new(work, database, older)
-            write_results(rows, row_file)
+            outcome = _found(job, work, older)
+            write_results(shown, row_file)
         seconds = progress.elapsed_seconds
         progress.finish()
-        columns = GROUP_COLUMNS if job.db is None else MATCH_COLUMNS
-        job.listing.show(rows, columns)
+        job.listing.show(shown, _columns(job))
         no_rows = None if row_file is None else row_file.note("there are no duplicates")
         notes = [_kept_note(kept, intake), no_rows]
         if not job.listing.quiet:
@@ -147,6 +149,31 @@ def _run(job: Job) -> tuple[Outcome, int]:
             if note is not None:
                 progress.note(note)
     return outcome, intake.skipped
+
+
+def _found(job: Job, work: Work, older: TextsById | None) -> Outcome:
+    """Find the duplicates; `older` takes the texts of --texts."""
+    given = job.duplicates
+    if job.db is None:
+        return find_groups(work, job.sketch, given.kept_policy(has_keep=work.survivors is not None))
+    with open_against(job.db, job.sketch, job.allow) as database:
+        if older is not None:
+            found = read_sources(given.texts or [], job.reading)
+            older.read(found, database.options.sketch, work.progress)
+        if work.beginnings is not None:
+            work.beginnings.earlier = older
+        return find_new(work, database, older)
+
+
+def _columns(job: Job) -> tuple[str, ...]:
+    """Return the columns of a table of the rows."""
+    if job.db is None:
+        return (
+            GROUP_COLUMNS
+            if job.results.show is None
+            else (*GROUP_COLUMNS[:1], "text", *GROUP_COLUMNS[1:])
+        )
+    return MATCH_COLUMNS if job.results.show is None else (*MATCH_COLUMNS, "text", "match_text")
 
 
 def _kept_note(kept: Target | None, intake: Intake) -> str | None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 
 import simdb
+from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.duplicates.repeat import Repeat
 from simdb.cli.duplicates.texts_by_id import TextsById
 from simdb.cli.duplicates.work import Outcome, Work
@@ -11,7 +13,7 @@ from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.options.sketch_options import Given, allowed, check_given, make_sketch
 from simdb.cli.output.render import Row, match_row
 from simdb.cli.output.text_spool import TextSpool
-from simdb.cli.reading.batch import Batch, Found
+from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.short_hint import is_default
 from simdb.cli.reading.unique_ids import Settled, UniqueIds
 from simdb.engine.search.judge import ESTIMATE, EXACT, ByOrdinal
@@ -35,11 +37,11 @@ def open_against(path: str, given: Given, allow: Sequence[str] | None) -> simdb.
     return database
 
 
-def find_new(work: Work, database: simdb.Database, older: Found | None) -> Outcome:
+def find_new(work: Work, database: simdb.Database, older: TextsById | None) -> Outcome:
     """Store new documents and write them to the survivors; put the match of each other in a row.
 
-    All new documents are stored, or, after an error, none.  `older`: what readers find of the
-    documents that are stored already, None without their texts.
+    All new documents are stored, or, after an error, none.  `older`: texts of documents that are
+    stored already; None if they are not known.
     """
     outcome = Outcome()
     sketch, matching = database.options.sketch, work.matching
@@ -47,25 +49,15 @@ def find_new(work: Work, database: simdb.Database, older: Found | None) -> Outco
     empty = database.stats().empty_count
     with (
         _spool(is_needed=is_exact) as texts,
-        _spool(is_needed=is_exact and older is not None) as stored_texts,
         database.write() as transaction,
         database.read() as before,
     ):
-        known = None
-        if stored_texts is not None and older is not None:
-            known = TextsById(stored_texts, older, sketch, work.progress).texts
         documents = None
         if texts is not None:
+            known = None if older is None else older.texts
             documents = ByOrdinal(texts.texts, transaction.next_ordinal, known)
-
-        rule = (
-            matching.similarity,
-            matching.distance,
-            matching.recall,
-            matching.method,
-            EXACT if is_exact else ESTIMATE,
-        )
-        repeat = Repeat(work.run, rule, before)
+        rule = [getattr(matching, each.name) for each in fields(matching)]
+        repeat = Repeat(work.run, [*rule, EXACT if is_exact else ESTIMATE], before)
         ids = UniqueIds(work.progress, database.sketcher, before, repeat)
         notes_short = is_default(database.options, matching.similarity, matching.distance)
         for batch in work.intake.batches(sketch, notes_short=notes_short):
@@ -82,6 +74,8 @@ def find_new(work: Work, database: simdb.Database, older: Found | None) -> Outco
             every = {**rows, **settled.rows}
             outcome.duplicates += len(every)
             _report(work, batch, every, [*settled.kept, *(settled.places[at] for at in new)])
+            if work.beginnings is not None:
+                _add_beginnings(work.beginnings, batch, settled)
         repeat.store(transaction)
         outcome.stored = len(transaction) - len(before)
         outcome.seen, outcome.renamed, outcome.again = ids.seen, ids.renamed, repeat.again
@@ -130,6 +124,15 @@ def _report(work: Work, batch: Batch, rows: dict[int, Row], kept: list[int]) -> 
         work.rows.add(rows[at])
     if work.survivors and batch.lines:
         work.survivors.writelines(batch.lines[at] + b"\n" for at in sorted(kept))
+
+
+def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:
+    """Add the texts of a batch by the ids under which documents are stored or reported."""
+    beginnings.add(settled.batch.ids, settled.batch.texts)
+    kept = batch.chosen(settled.kept)
+    beginnings.add(kept.ids, kept.texts)
+    left = batch.chosen(list(settled.rows))
+    beginnings.add([row["id"] for row in settled.rows.values()], left.texts)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import simdb
 from simdb.checks import one_of
+from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.options.keep_rule import FIRST
 from simdb.cli.options.match_options import MatchOptions
 from simdb.cli.output.progress import Progress
@@ -102,7 +103,8 @@ class Work(NamedTuple):
 
     `survivors`: the output of --keep.  `max_share`: the share of the input that may be duplicates;
     None for any.  `run`: the name under which a database remembers the run; None for no name.
-    `keep_by`: which document of a group is kept, see `Preference`.
+    `keep_by`: which document of a group is kept, see `Preference`.  `beginnings`:
+    takes the texts for --show.
     """
 
     intake: Intake
@@ -114,6 +116,7 @@ class Work(NamedTuple):
     max_share: float | None
     run: str | None = None
     keep_by: str = FIRST
+    beginnings: Beginnings | None = None
 
     @property
     def folder(self) -> str | None:

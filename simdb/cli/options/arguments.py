@@ -114,6 +114,14 @@ Run = Annotated[
         " repeated keeps the same again.",
     ),
 ]
+Show = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        min=1,
+        help="Show the first N characters of texts beside their ids, of earlier ones with --texts.",
+    ),
+]
 KeepBy = Annotated[
     str,
     Option(

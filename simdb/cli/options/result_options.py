@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from simdb.cli.options import arguments
 from simdb.cli.options.declare import Option
 
 ENDINGS = ".jsonl, .csv, .tsv or .parquet"
@@ -23,6 +24,7 @@ class ResultOptions:
     link: Annotated[
         bool, Option("--link", help="With --keep FOLDER/: make hard links, not copies.")
     ] = False
+    show: arguments.Show = None
     groups: Annotated[
         str | None,
         Option(metavar="FILE", help=f"Also write the rows to a {ENDINGS} file."),

@@ -149,10 +149,11 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 def _cell_of_object(value: Row) -> str:
     """Return the cell of an object: a duplicate as `id (similarity)`, any other as JSON."""
-    if set(value) == {"id", "distance", "similarity"}:
+    if set(value) - {"text"} == {"id", "distance", "similarity"}:
+        text = f" {cell(value['text'])}" if value.get("text") else ""
         if value["similarity"] is None:
-            return cell(value["id"])
-        return f"{cell(value['id'])} ({value['similarity']:.2f})"
+            return cell(value["id"]) + text
+        return f"{cell(value['id'])} ({value['similarity']:.2f}){text}"
     return shortened(plain(json.dumps(value, ensure_ascii=False, default=encoded)))
 
 

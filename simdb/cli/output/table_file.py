@@ -71,4 +71,6 @@ def flat(rows: Iterable[Row]) -> Iterator[Row]:
             yield row
             continue
         head = {"representative": row["representative"], "size": row["size"]}
+        if "text" in row:
+            head["representative_text"] = row["text"]
         yield from ({**head, **duplicate} for duplicate in row["duplicates"])

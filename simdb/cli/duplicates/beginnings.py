@@ -1,0 +1,94 @@
+"""Beginnings: the first characters of texts, shown beside the ids of result rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
+from simdb.cli.output.render import ELLIPSIS, Row
+from simdb.text_column import TextColumn
+from simdb.values import Id
+
+# So many rows get their texts at a time.
+PORTION_ROWS = 512
+
+
+class Beginnings:
+    """The beginnings of all texts that were read; `earlier`: texts of documents read before."""
+
+    def __init__(self, characters: int, texts: TextsById) -> None:
+        """Keep `characters` of each text, in `texts`."""
+        self._characters = characters
+        self._texts = texts
+        self.earlier: TextsById | None = None
+
+    def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
+        """Add documents."""
+        self._texts.add(ids, [beginning(str(text), self._characters) for text in texts])
+
+    def of(self, ids: Sequence[Id]) -> list[str | None]:
+        """Return the beginning of the text of each id, None for an unknown one."""
+        found = list(map(_decoded, self._texts.texts(ids)))
+        missing = [at for at, text in enumerate(found) if text is None]
+        if self.earlier is not None and missing:
+            texts = self.earlier.texts([ids[at] for at in missing])
+            for at, text in zip(missing, map(_decoded, texts), strict=True):
+                found[at] = None if text is None else beginning(text, self._characters)
+        return found
+
+
+class Shown:
+    """Result rows with beginnings of texts, which can be read several times like the rows."""
+
+    def __init__(self, rows: Iterable[Row], beginnings: Beginnings) -> None:
+        """Put the `beginnings` into the `rows` whenever they are read."""
+        self._rows = rows
+        self._beginnings = beginnings
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows: `text` beside each id, `match_text` beside a match."""
+        source = iter(self._rows)
+        while portion := list(islice(source, PORTION_ROWS)):
+            ids = [id for row in portion for id in _ids_of(row)]
+            texts = iter(self._beginnings.of(ids))
+            yield from (_with_texts(row, texts) for row in portion)
+
+
+@contextmanager
+def beginnings_of(characters: int | None) -> Iterator[Beginnings | None]:
+    """Yield an empty collection of beginnings; None if no characters are asked for."""
+    with texts_by_id(is_needed=characters is not None) as texts:
+        yield None if texts is None or characters is None else Beginnings(characters, texts)
+
+
+def beginning(text: str, characters: int) -> str:
+    """Return the beginning of a text on one line, with an ellipsis if something was left out."""
+    looked_at = text[: 4 * characters]
+    shown = " ".join(looked_at.split())
+    if len(shown) <= characters and len(looked_at) == len(text):
+        return shown
+    return shown[:characters].rstrip() + ELLIPSIS
+
+
+def _ids_of(row: Row) -> list[Id]:
+    """Return the ids in a row, in the order in which `_with_texts` takes their texts."""
+    if "duplicates" in row:
+        return [row["representative"], *(each["id"] for each in row["duplicates"])]
+    return [row["id"], row["match"]]
+
+
+def _with_texts(row: Row, texts: Iterator[str | None]) -> Row:
+    if "duplicates" not in row:
+        return {**row, "text": next(texts), "match_text": next(texts)}
+    own = next(texts)
+    return {
+        "representative": row["representative"],
+        "text": own,
+        "size": row["size"],
+        "duplicates": [{**each, "text": next(texts)} for each in row["duplicates"]],
+    }
+
+
+def _decoded(text: Any) -> str | None:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text

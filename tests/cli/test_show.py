@@ -1,0 +1,111 @@
+"""--show: the beginnings of texts beside the ids of what was found."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from simdb.cli.duplicates import beginnings
+from simdb.cli.duplicates.beginnings import beginning
+
+TEXTS = [
+    "\u00dcber  den\nWolken " + " ".join(f"w{number}" for number in range(50)),
+    "short but equal " + " ".join(f"v{number}" for number in range(50)),
+]
+
+
+@pytest.fixture
+def source(write_lines):
+    """A file of two pairs of near-duplicates."""
+    records = [{"id": f"{at}{end}", "text": text + end} for end in ("", " x") for at, text in
+               enumerate(TEXTS)]  # fmt: skip
+    return write_lines("a.jsonl", *records)
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "shown"),
+    [
+        ("", 5, ""),
+        ("abcde", 5, "abcde"),
+        ("abcdef", 5, "abcde\u2026"),
+        (" a\n\t b ", 5, "a b"),
+        ("ab cd", 3, "ab\u2026"),
+        (" " * 50 + "a", 5, "\u2026"),
+        ("\U0001f600\U0001f601\U0001f602", 2, "\U0001f600\U0001f601\u2026"),
+    ],
+)
+def test_a_beginning_is_one_line(text, count, shown):
+    assert beginning(text, count) == shown
+
+
+def test_groups_show_their_texts(simdb_run, source, monkeypatch):
+    monkeypatch.setattr(beginnings, "PORTION_ROWS", 1)
+
+    rows = simdb_run("dedup", source, "--show", 8).rows
+
+    assert [row["text"] for row in rows] == ["\u00dcber den\u2026", "short bu\u2026"]
+    for row in rows:
+        assert [each["text"] for each in row["duplicates"]] == [row["text"]]
+
+
+@pytest.mark.parametrize("options", [[], ["--verify", "estimate"], ["--minhash"]])
+def test_matches_show_both_texts(simdb_run, source, options):
+    ran = simdb_run("dedup", source, "--db", "d", "--show", 5, "--groups", "g.jsonl", *options)
+
+    assert [(row["text"], row["match_text"]) for row in ran.rows] == [
+        ("\u00dcber\u2026", "\u00dcber\u2026"), ("short\u2026", "short\u2026")]  # fmt: skip
+    assert [json.loads(line) for line in Path("g.jsonl").read_text().splitlines()] == ran.rows
+
+
+def test_a_repeated_run_shows_the_same(simdb_run, source):
+    first, second = (simdb_run("dedup", source, "--db", "d", "--show", 9).rows for _ in range(2))
+
+    assert len(first) == 2
+    assert second == first
+
+
+def test_texts_of_earlier_runs_are_shown_if_their_source_is_named(simdb_run, source, write_lines):
+    simdb_run("dedup", source, "--db", "d")
+    write_lines("b.jsonl", {"id": "b", "text": TEXTS[1] + " b"})
+
+    unknown = simdb_run("dedup", "b.jsonl", "--db", "d", "--show", 5, "--run", "1").rows
+    (known,) = simdb_run("dedup", "b.jsonl", "--db", "d", "--show", 5, "--texts", source).rows
+
+    assert [(row["text"], row["match_text"]) for row in unknown] == [("short\u2026", None)]
+    assert (known["text"], known["match_text"]) == ("short\u2026", "short\u2026")
+
+
+def test_renamed_documents_show_their_own_texts(simdb_run, write_lines):
+    write_lines(
+        "a.jsonl", *({"id": "x", "text": text + end} for text in TEXTS for end in ("", " e"))
+    )
+
+    rows = simdb_run("dedup", "a.jsonl", "--show", 5).rows
+    against = simdb_run("dedup", "a.jsonl", "--db", "d", "--show", 5).rows
+
+    assert [row["duplicates"][0]["text"] for row in rows] == ["\u00dcber\u2026", "short\u2026"]
+    assert [row["text"] for row in against] == ["\u00dcber\u2026", "short\u2026"]
+
+
+def test_rows_of_parquet_show_their_texts(simdb_run):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet.write_table(pyarrow.table({"id": [1, 2], "text": [TEXTS[1]] * 2}), "a.parquet")
+
+    (row,) = simdb_run("dedup", "a.parquet", "--show", 5).rows
+
+    assert (row["text"], row["duplicates"][0]["text"]) == ("short\u2026", "short\u2026")
+
+
+def test_a_table_has_the_texts_in_columns(simdb_run, source):
+    simdb_run("dedup", source, "--show", 5, "--groups", "g.csv")
+
+    with open("g.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["representative_text"], row["text"]) for row in rows] == [
+        ("\u00dcber\u2026", "\u00dcber\u2026"), ("short\u2026", "short\u2026")]  # fmt: skip
+
+
+def test_without_characters_nothing_can_be_shown(simdb_run, source):
+    assert simdb_run("dedup", source, "--show", 0).code == 2
