@@ -33,8 +33,8 @@ class Beginnings:
         missing = [at for at, text in enumerate(found) if text is None]
         if self.earlier is not None and missing:
             texts = self.earlier.texts([ids[at] for at in missing])
-            for at, text in zip(missing, map(_decoded, texts), strict=True):
-                found[at] = None if text is None else beginning(text, self._characters)
+            for at, text in zip(missing, texts, strict=True):
+                found[at] = text_beginning(text, self._characters)
         return found
 
 
@@ -69,6 +69,12 @@ def beginning(text: str, characters: int) -> str:
     if len(shown) <= characters and len(looked_at) == len(text):
         return shown
     return shown[:characters].rstrip() + ELLIPSIS
+
+
+def text_beginning(text: Any, characters: int) -> str | None:
+    """Return the beginning of a text, or of its UTF-8; None for None."""
+    decoded = _decoded(text)
+    return None if decoded is None else beginning(decoded, characters)
 
 
 def _ids_of(row: Row) -> list[Id]:

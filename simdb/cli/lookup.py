@@ -1,0 +1,184 @@
+"""Command lookup: shows which of many documents a database has already; stores nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+import simdb
+from simdb.cli.duplicates.beginnings import text_beginning
+from simdb.cli.duplicates.texts_by_id import TextsById, texts_by_id
+from simdb.cli.options import arguments
+from simdb.cli.options.declare import Option
+from simdb.cli.options.grouped import grouped
+from simdb.cli.options.listing_options import ListingOptions
+from simdb.cli.options.match_options import MatchOptions
+from simdb.cli.options.reading_options import ReadingOptions
+from simdb.cli.output.formats import output_format
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import Row, match_row, quantity
+from simdb.cli.output.spool import Spool
+from simdb.cli.output.table_file import write_results
+from simdb.cli.output.target import side_files, written
+from simdb.cli.reading.batch import Batch
+from simdb.cli.reading.intake import Intake
+from simdb.cli.reading.short_hint import is_default
+from simdb.cli.reading.sources import check_sources, read_sources
+
+COLUMNS = ("id", "match", "distance", "similarity")
+SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupOptions:
+    """What `simdb lookup` looks for."""
+
+    similarity: arguments.Similarity = None
+    distance: arguments.Distance = None
+    recall: arguments.Recall = None
+    method: arguments.Method = None
+    every: Annotated[
+        bool, Option("--all", help="Show all matches of each document, not only the best.")
+    ] = False
+    nearest: Annotated[
+        int | None,
+        Option(
+            metavar="K", min=1,
+            help="Show the K nearest stored documents of each, however similar they are.",
+        ),
+    ] = None  # fmt: skip
+
+    @property
+    def matching(self) -> MatchOptions:
+        """How near documents must be to match, and how to search for them."""
+        return MatchOptions(self.similarity, self.distance, self.recall, self.method)
+
+    def check(self) -> None:
+        """Raise OptionError for options that --nearest does not have."""
+        given = {
+            "--similarity": self.similarity, "--distance": self.distance, "--method": self.method,
+            "--all": self.every or None,
+        }  # fmt: skip
+        for name, value in given.items():
+            if self.nearest is not None and value is not None:
+                raise simdb.OptionError(
+                    f"{name} does not apply to --nearest, which shows K documents whatever their"
+                    " similarity; leave out one of the two"
+                )
+
+    def found(self, snapshot: simdb.Snapshot, batch: Batch) -> simdb.Matches:
+        """Return what a snapshot has for each document of a batch."""
+        if self.nearest is not None:
+            return snapshot.nearest_many(batch.texts, self.nearest, recall=self.recall)
+        return snapshot.query_many(
+            batch.texts, similarity=self.similarity, distance=self.distance, recall=self.recall,
+            method=self.method, limit=None if self.every else 1,
+        )  # fmt: skip
+
+
+@grouped
+def lookup(
+    db: arguments.Database,
+    sources: arguments.Sources,
+    *,
+    wanted: LookupOptions,
+    show: arguments.Show = None,
+    texts: arguments.EarlierTexts = None,
+    output: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="Also write the rows to a .jsonl, .csv, .tsv or .parquet file, also with .gz or"
+            " .zst.",
+        ),
+    ] = None,
+    listing: ListingOptions,
+    inputs: ReadingOptions,
+    allow: arguments.Allow = None,
+) -> None:
+    """Show which documents a database has already, and store nothing.
+
+    Each document of the sources is shown with the best stored document that matches it.  Documents
+    of the sources are not compared with each other.  --nearest shows the nearest stored documents,
+    whether they match or not.
+
+    Exit code 1 if files or records were skipped and, with --exit-code, if something is found.
+    """
+    wanted.check()
+    check_sources([*sources, *(texts or [])], inputs.text_field)
+    form = None if output is None else output_format(output, "--output")
+    reading = arguments.make_reading(
+        inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
+        has_int_ids=inputs.int_ids,
+    )  # fmt: skip
+    own_files = [db, *side_files(output)]
+    with (
+        simdb.open(db, "r", allow=allow or []) as database,
+        Progress("looking up") as progress,
+        Spool() as rows,
+        texts_by_id(is_needed=texts is not None) as earlier,
+    ):
+        if earlier is not None:
+            earlier.read(read_sources(texts or [], reading), database.options.sketch, progress)
+        intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
+        count = _look_up(database, intake, wanted, rows, Texts(show, earlier))
+        with written(output, form) as target:
+            write_results(rows, target)
+        progress.finish()
+        has_rows = listing.show(rows, COLUMNS if show is None else SHOWN_COLUMNS)
+        note = None if target is None else target.note("nothing matches")
+        for each in (note, None if listing.quiet else _summary(intake, count, wanted)):
+            if each is not None:
+                progress.note(each)
+    listing.end(has_found=has_rows, has_skipped=intake.skipped > 0)
+
+
+def _look_up(
+    database: simdb.Database, intake: Intake, wanted: LookupOptions, rows: Spool, texts: "Texts"
+) -> int:
+    """Put a row for each match into `rows`; return how many documents have a match."""
+    count = 0
+    matching = wanted.matching
+    notes_short = wanted.nearest is None and is_default(
+        database.options, matching.similarity, matching.distance
+    )
+    with database.read() as snapshot:
+        for batch in intake.batches(database.options.sketch, notes_short=notes_short):
+            matches = wanted.found(snapshot, batch)
+            count += int(np.count_nonzero(np.diff(matches.offsets)))
+            found = [(at, match) for at, row in enumerate(matches) for match in row]
+            shown = texts.beside(batch, found)
+            for (at, match), beside in zip(found, shown, strict=True):
+                rows.add({"id": batch.ids[at], **match_row(match, "match"), **beside})
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts to show: `characters` of each, or none; `earlier`: those of stored documents."""
+
+    characters: int | None
+    earlier: TextsById | None
+
+    def beside(self, batch: Batch, found: Sequence[tuple[int, simdb.Match]]) -> list[Row]:
+        """Return the fields with texts for each match, given by the position of its document."""
+        if self.characters is None:
+            return [{} for _ in found]
+        ids = [match.id for _, match in found]
+        earlier = [None] * len(ids) if self.earlier is None else self.earlier.texts(ids)
+        return [
+            {
+                "text": text_beginning(batch.texts[at], self.characters),
+                "match_text": text_beginning(text, self.characters),
+            }
+            for (at, _), text in zip(found, earlier, strict=True)
+        ]
+
+
+def _summary(intake: Intake, count: int, wanted: LookupOptions) -> str:
+    """Return the counts as one line; `count` documents have a match."""
+    parts = [quantity(intake.documents, "document")]
+    if wanted.nearest is None:
+        parts += [f"{count:,} in the database", f"{intake.documents - count:,} not"]
+    return ", ".join(parts) + intake.skipped_note()

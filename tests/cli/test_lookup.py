@@ -1,0 +1,171 @@
+"""simdb lookup: which documents a database has already."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import simdb
+
+TEXTS = [" ".join(f"{name}{number}" for number in range(60)) for name in "abcdef"]
+
+
+@pytest.fixture
+def look(simdb_run, write_lines):
+    """Looks up records in a database with five of the texts, one of them twice."""
+    stored = [*TEXTS[:5], TEXTS[0] + " again"]
+    write_lines("stored.jsonl", *({"id": f"s{at}", "text": text} for at, text in enumerate(stored)))
+    assert simdb_run("insert", "d", "stored.jsonl").code == 0
+
+    def run(*arguments, records=(TEXTS[5], TEXTS[0], TEXTS[3] + " more words")):
+        write_lines("a.jsonl", *({"id": at, "text": text} for at, text in enumerate(records)))
+        return simdb_run("lookup", "d", "a.jsonl", *arguments)
+
+    return run
+
+
+def content(folder):
+    """Returns the content of the files of a database; readers write into the locks."""
+    files = [path for path in Path(folder).iterdir() if "lock" not in path.name]
+    return {path.name: path.read_bytes() for path in files}
+
+
+def test_the_best_match_of_each_document_is_shown(look):
+    ran = look()
+
+    assert ran.code == 0
+    assert [(row["id"], row["match"], row["distance"]) for row in ran.rows][:1] == [("1", "s0", 0)]
+    assert [(row["id"], row["match"]) for row in ran.rows] == [("1", "s0"), ("2", "s3")]
+    assert ran.rows[0]["similarity"] == 1
+    assert "3 documents, 2 in the database, 1 not" in ran.notes
+
+
+def test_nothing_is_stored(look):
+    before = content("d")
+
+    look()
+
+    with simdb.open("d", "r") as database:
+        assert len(database) == 6
+    assert content("d") == before
+
+
+def test_documents_of_the_sources_do_not_match_each_other(look):
+    ran = look(records=[TEXTS[5], TEXTS[5], TEXTS[5]])
+
+    assert (ran.rows, ran.code) == ([], 0)
+
+
+def test_all_matches_agree_with_the_verb(look):
+    rows = look("--all", "--similarity", "0.5").rows
+
+    with simdb.open("d", "r") as database:
+        wanted = [
+            {"id": str(at), "match": match.id, "distance": match.distance,
+             "similarity": round(match.similarity, 6)}
+            for at, text in enumerate((TEXTS[5], TEXTS[0], TEXTS[3] + " more words"))
+            for match in database.query(text, similarity=0.5)
+        ]  # fmt: skip
+    assert len(wanted) == 3
+    assert rows == wanted
+
+
+def test_the_nearest_are_shown_whatever_their_similarity(look):
+    rows = look("--nearest", 2).rows
+
+    with simdb.open("d", "r") as database:
+        wanted = [match.id for text in (TEXTS[5], TEXTS[0]) for match in database.nearest(text, 2)]
+    assert [row["id"] for row in rows] == ["0", "0", "1", "1", "2", "2"]
+    assert [row["match"] for row in rows[:4]] == wanted
+
+
+@pytest.mark.parametrize(
+    "options", [["--similarity", "0.5"], ["--distance", "3"], ["--method", "bphs"], ["--all"]]
+)
+def test_nearest_goes_with_no_threshold(look, options):
+    ran = look("--nearest", 2, *options)
+
+    assert ran.code == 2
+    assert f"{options[0]} does not apply to --nearest" in ran.notes
+
+
+def test_exit_codes_tell_what_was_found(look):
+    assert look("--exit-code", "--quiet").code == 1
+    assert look("--exit-code", "--quiet", records=[TEXTS[5]]).code == 0
+    Path("bad.txt").write_bytes(b"caf\xe9")
+    assert look("bad.txt", records=[TEXTS[5]]).code == 1
+    ran = look("--exit-code", "--quiet")
+    assert (ran.output, ran.notes) == ("", "")
+
+
+def test_a_limit_shows_the_first(look):
+    ran = look("--limit", 1)
+
+    assert [row["id"] for row in ran.rows] == ["1"]
+    assert "only the first 1 are shown" in ran.notes
+    assert "2 in the database" in ran.notes
+
+
+def test_texts_are_shown_beside_their_ids(look, write_lines):
+    write_lines("t.jsonl", {"id": "s0", "text": "the stored text"})
+
+    rows = look("--show", 5, "--texts", "t.jsonl").rows
+
+    assert [(row["text"], row["match_text"]) for row in rows] == [
+        ("a0 a1\u2026", "the s\u2026"), ("d0 d1\u2026", None)]  # fmt: skip
+
+
+def test_documents_with_one_id_show_their_own_texts(simdb_run, look, write_lines):
+    write_lines("b.jsonl", *({"id": "s1", "text": text} for text in (TEXTS[0], TEXTS[3])))
+
+    rows = simdb_run("lookup", "d", "b.jsonl", "--show", 2).rows
+
+    assert [(row["id"], row["match"], row["text"]) for row in rows] == [
+        ("s1", "s0", "a0\u2026"), ("s1", "s3", "d0\u2026")]  # fmt: skip
+
+
+def test_the_rows_are_written_in_the_format_of_the_ending(look):
+    rows = look("--output", "o.csv").rows
+    look("--output", "o.jsonl.gz")
+    ran = look("--output", "o.txt")
+
+    with open("o.csv", encoding="utf-8") as file:
+        assert [(row["id"], row["match"]) for row in csv.DictReader(file)] == [
+            (row["id"], row["match"]) for row in rows]  # fmt: skip
+    assert (
+        list(map(json.loads, gzip.decompress(Path("o.jsonl.gz").read_bytes()).splitlines())) == rows
+    )
+    assert ran.code == 2
+    assert "--output must end in" in ran.notes
+
+
+def test_an_empty_result_does_not_destroy_an_earlier_one(look):
+    look("--output", "o.jsonl")
+    before = Path("o.jsonl").read_bytes()
+
+    ran = look("--output", "o.jsonl", records=[TEXTS[5]])
+
+    assert (
+        "o.jsonl is empty: nothing matches; what it held before is in o.jsonl.before" in ran.notes
+    )
+    assert Path("o.jsonl.before").read_bytes() == before
+
+
+def test_a_database_that_does_not_exist_is_not_created(simdb_run, write_lines):
+    write_lines("a.jsonl", {"id": 1, "text": "a"})
+
+    assert simdb_run("lookup", "nowhere", "a.jsonl").code == 3
+    assert not Path("nowhere").exists()
+
+
+def test_signatures_are_looked_up_too(simdb_run, write_lines):
+    write_lines("a.jsonl", *({"id": at, "text": text} for at, text in enumerate(TEXTS)))
+    simdb_run("create", "m", "--minhash")
+    simdb_run("insert", "m", "a.jsonl")
+
+    rows = simdb_run("lookup", "m", "a.jsonl").rows
+
+    assert [(row["id"], row["match"], row["similarity"]) for row in rows] == [
+        (str(at), str(at), 1.0) for at in range(6)]  # fmt: skip
