@@ -21,7 +21,7 @@ from simdb.cli.options.listing_options import ListingOptions
 from simdb.cli.options.reading_options import ReadingOptions
 from simdb.cli.options.result_options import ResultOptions
 from simdb.cli.options.sketch_options import Given, sketched
-from simdb.cli.output.formats import FOLDER, PARQUET, PATHS, Format, output_format
+from simdb.cli.output.formats import FOLDER, PARQUET, PATHS, SHARDS, Format, output_format
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.spool import Spool
@@ -29,7 +29,7 @@ from simdb.cli.output.survivors import keep_format, surviving
 from simdb.cli.output.table_file import write_results
 from simdb.cli.output.target import Target, side_files, written
 from simdb.cli.reading.intake import Intake
-from simdb.cli.reading.records import Reading
+from simdb.cli.reading.records import Reading, valid_name
 from simdb.cli.reading.source_names import expanded, holds_records
 from simdb.cli.reading.sources import check_sources, read_sources
 from simdb.errors import OptionError
@@ -107,7 +107,7 @@ def _reading(inputs: ReadingOptions, keep_form: Format | None, keep_by: str) -> 
     return arguments.make_reading(
         inputs.encoding, inputs.errors, inputs.id_field, inputs.text_field,
         has_int_ids=inputs.int_ids, has_lines=kind is not None,
-        has_paths=kind in (FOLDER, PATHS), has_places=kind == PARQUET,
+        has_paths=kind in (FOLDER, PATHS), has_places=kind in (PARQUET, SHARDS),
         has_fields=field_of(keep_by) is not None,
     )  # fmt: skip
 
@@ -124,11 +124,12 @@ def _run(job: Job) -> tuple[Outcome, int]:
         beginnings_of(results.show) as beginnings,
     ):
         intake = Intake(read_sources(job.sources, job.reading, excluded=own_files), progress)
+        names = list(map(valid_name, job.sources))
         shown = rows if beginnings is None else Shown(rows, beginnings)
         with (
             written(results.keep, job.keep_form) as kept,
             written(results.groups, job.groups_form) as row_file,
-            surviving(kept, job.sources, has_links=results.link) as survivors,
+            surviving(kept, job.sources, names, has_links=results.link) as survivors,
         ):
             work = Work(
                 intake, given.matching, progress, rows, survivors, given.verify, given.max_share,

@@ -274,11 +274,10 @@ def test_surviving_files_are_listed_by_path_or_as_records(folder):
     assert rows[1:4] == [["f/a.txt", FOX], ["f/b/c.txt", SEA], ["f/b/d\n.txt", SKY]]
 
 
-@pytest.mark.parametrize("keep", ["out/", "out.txt"])
-def test_records_are_neither_copied_nor_listed(simdb_run, keep):
+def test_records_are_not_listed(simdb_run):
     Path("a.csv").write_text("id,text\n1,x\n")
 
-    ran = simdb_run("dedup", "a.csv", "--keep", keep)
+    ran = simdb_run("dedup", "a.csv", "--keep", "out.txt")
 
     assert ran.code == 2
     assert "a.csv holds records" in ran.notes

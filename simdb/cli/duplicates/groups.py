@@ -7,7 +7,6 @@ from tempfile import TemporaryDirectory
 
 import simdb
 from simdb.choices import PolicyName, VerifyName
-from simdb.cli.duplicates.beginnings import Beginnings
 from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
@@ -53,7 +52,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         preference = Preference(work.keep_by)
         notes_short = is_default(options, matching.similarity, matching.distance)
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
-        while _store_some(database, batches, ids, lines, texts, preference, work.beginnings):
+        while _store_some(work, database, batches, ids, lines, texts, preference):
             pass
         work.progress.show("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
@@ -82,13 +81,13 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
 
 
 def _store_some(
+    work: Work,
     database: simdb.Database,
     batches: Iterator[Batch],
     ids: UniqueIds,
     lines: LineSpool,
     texts: TextSpool | None,
     preference: Preference,
-    beginnings: Beginnings | None,
 ) -> bool:
     """Store some batches in one transaction, with their lines and texts; False after the last."""
     count = 0
@@ -101,11 +100,11 @@ def _store_some(
                 ),
             )  # fmt: skip
             stored = settled.batch
-            lines.add(stored.lines or [])
+            lines.add(work.lines(stored))
             if texts is not None:
                 texts.add(stored.texts)
-            if beginnings is not None:
-                beginnings.add(stored.ids, stored.texts)
+            if work.beginnings is not None:
+                work.beginnings.add(stored.ids, stored.texts)
             count += len(batch)
             if count >= COMMITTED_DOCUMENTS:
                 return True

@@ -123,7 +123,8 @@ def _report(work: Work, batch: Batch, rows: dict[int, Row], kept: list[int]) -> 
     for at in sorted(rows):
         work.rows.add(rows[at])
     if work.survivors and batch.lines:
-        work.survivors.writelines(batch.lines[at] + b"\n" for at in sorted(kept))
+        lines = work.lines(batch)
+        work.survivors.writelines(lines[at] + b"\n" for at in sorted(kept))
 
 
 def _add_beginnings(beginnings: Beginnings, batch: Batch, settled: Settled) -> None:

@@ -1,6 +1,7 @@
 """Work: what a run of `simdb dedup` reads, how it decides, and what came of it."""
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.cli.output.spool import Spool
 from simdb.cli.output.survivors import Survivors
+from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.intake import Intake
 from simdb.engine.search.judge import EXACT, VERIFICATIONS
 from simdb.errors import OptionError
@@ -117,6 +119,12 @@ class Work(NamedTuple):
     run: str | None = None
     keep_by: str = FIRST
     beginnings: Beginnings | None = None
+
+    def lines(self, batch: Batch) -> Sequence[bytes]:
+        """Return the lines of the documents of a batch, as the survivors take them."""
+        if self.survivors is None or batch.lines is None:
+            return []
+        return self.survivors.shard_lines(batch.sources, batch.lines)
 
     @property
     def folder(self) -> str | None:

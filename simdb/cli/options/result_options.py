@@ -18,7 +18,8 @@ class ResultOptions:
         Option(
             metavar="FILE",
             help=f"Write the input without duplicates to a {ENDINGS} file, also with .gz or .zst."
-            " For sources that are files: .txt lists them, and FOLDER/ gets copies of them.",
+            " FOLDER/ gets one such file for each source. Of sources that are documents, FILE.txt"
+            " lists the files, and FOLDER/ gets copies of them.",
         ),
     ] = None
     link: Annotated[

@@ -11,7 +11,7 @@ from simdb.errors import OptionError
 JSON_LINES, COMMAS, TABS = "JSON lines", "CSV", "TSV"
 PARQUET, ARROW = "Parquet", "Arrow"
 PAGE = "HTML"
-PATHS, FOLDER = "paths", "folder"
+PATHS, FOLDER, SHARDS = "paths", "folder", "shards"
 
 TABLES = {
     ".jsonl": JSON_LINES, ".ndjson": JSON_LINES, ".csv": COMMAS, ".tsv": TABS, ".parquet": PARQUET,

@@ -17,6 +17,7 @@ from simdb.cli.output.formats import (
     JSON_LINES,
     PARQUET,
     PATHS,
+    SHARDS,
     TABLES,
     Format,
     output_format,
@@ -25,11 +26,14 @@ from simdb.cli.output.parquet_file import Part, Place, write_parquet
 from simdb.cli.output.render import Row
 from simdb.cli.output.spool import Temporary
 from simdb.cli.output.table_file import write_separated
-from simdb.cli.output.target import Target
+from simdb.cli.output.target import Target, written
 from simdb.errors import OptionError
 
 # Marks a line feed in a path, which cannot contain this character.
 NUL = b"\0"
+# Ends the number of the source before a line of a shard.
+NUMBER_END = b"\0"
+PARQUET_END = ".parquet"
 
 
 def keep_format(keep: str, sources: Mapping[str, bool]) -> Format:
@@ -38,13 +42,18 @@ def keep_format(keep: str, sources: Mapping[str, bool]) -> Format:
     `sources`: whether each source holds records; otherwise it is a folder or one document.
     """
     is_folder = keep.endswith("/") or os.path.isdir(keep)
+    if is_folder and sources and all(sources.values()):
+        _check_shards(keep, list(sources))
+        return Format(SHARDS)
     form = Format(FOLDER) if is_folder else output_format(keep, "--keep", {**TABLES, ".txt": PATHS})
     records = [source for source, has_records in sources.items() if has_records]
     if form.kind in (FOLDER, PATHS) and records:
-        what = "a folder takes" if is_folder else "a .txt file lists"
+        what = "a .txt file lists documents that are files"
+        if is_folder:
+            what = "a folder takes either documents that are files, or files of records"
         raise OptionError(
-            f"--keep {keep}: {what} documents that are files, and {records[0]} holds records; let"
-            f" FILE end in {', '.join(TABLES)}"
+            f"--keep {keep}: {what}, and {records[0]} holds records; let FILE end in"
+            f" {', '.join(TABLES)}"
         )
     if is_folder:
         _check_folder(keep, list(sources))
@@ -54,54 +63,127 @@ def keep_format(keep: str, sources: Mapping[str, bool]) -> Format:
 class Survivors(Temporary):
     """The output of --keep in the making; it takes lines in the order of the input.
 
-    A line is a JSON object, the place of a row of a Parquet file, or the path of a file.
+    A line is a JSON object, the place of a row of a Parquet file, or the path of a file.  For an
+    output with a file for each source, the lines of each source are in a row.
     """
 
-    def __init__(self, target: Target, sources: Sequence[str], *, has_links: bool = False) -> None:
-        """Fill `target`; `has_links`: link files into a folder, and do not copy them."""
+    def __init__(
+        self,
+        target: Target,
+        sources: Sequence[str],
+        names: Sequence[str],
+        *,
+        has_links: bool = False,
+    ) -> None:
+        """Fill `target`; `has_links`: link files into a folder, and do not copy them.
+
+        `names`: what readers call the `sources`.
+        """
         self.target = target
         self._sources = sources
         self._has_links = has_links
+        self._numbers = {name: number for number, name in enumerate(names)}
+        # Where the lines of each source begin and end in the temporary file.
+        self._parts_of: dict[int, tuple[int, int]] = {}
+        self._size = 0
         # Survivors are used with `with`, so __exit__ closes the file.
         self._file = tempfile.TemporaryFile("w+b", dir=target.folder)  # noqa: SIM115
 
+    def shard_lines(self, names: Sequence[str], lines: Sequence[bytes]) -> Sequence[bytes]:
+        """Return lines with the number of the source of each, if the output has shards.
+
+        `names`: of their sources, as readers call them.
+        """
+        if self.target.form.kind != SHARDS:
+            return lines
+        return [
+            b"%d%b%b" % (self._numbers[name], NUMBER_END, line)
+            for name, line in zip(names, lines, strict=True)
+        ]
+
     def writelines(self, lines: Iterable[bytes]) -> None:
-        """Take lines, each with its line feed."""
+        """Take lines, each with its line feed; for shards as `shard_lines` makes them."""
         kind, stream = self.target.form.kind, self.target.stream
         if kind == JSON_LINES and stream is not None:
             stream.writelines(self._counted(lines))
         elif kind == PATHS and stream is not None:
             stream.writelines(each.replace(NUL, b"\\n") for each in self._counted(lines))
+        elif kind == SHARDS:
+            self._file.writelines(self._sorted_in(self._counted(lines)))
         else:
             self._file.writelines(self._counted(lines))
 
     def finish(self) -> None:
         """Write what waits; afterwards the target is complete."""
         target = self.target
-        kind, stream = target.form.kind, target.stream
-        if kind == FOLDER:
+        if target.form.kind == FOLDER:
             self._fill_folder()
-        elif kind == PARQUET and stream is not None:
-            parquet = [each for each in self._sources if each.lower().endswith(".parquet")]
-            write_parquet(self._parts, stream, [each for each in parquet if os.path.isfile(each)])
-        elif kind in DELIMITERS and stream is not None:
-            write_separated(self._rows, stream, DELIMITERS[kind])
+        elif target.form.kind == SHARDS:
+            self._write_shards()
+        else:
+            parquet = [each for each in self._sources if each.lower().endswith(PARQUET_END)]
+            self._write(target, [each for each in parquet if os.path.isfile(each)])
         target.finish()
+
+    def _write(
+        self, target: Target, parquet: Sequence[str], part: tuple[int, int] | None = None
+    ) -> None:
+        """Write a table of the lines, or of a part of them; `parquet`: sources of its schema."""
+        kind, stream = target.form.kind, target.stream
+        if stream is None:
+            return
+        if kind == PARQUET:
+            write_parquet(lambda: self._parts(part), stream, parquet)
+        elif kind in DELIMITERS:
+            write_separated(lambda: self._rows(part), stream, DELIMITERS[kind])
+        elif kind == JSON_LINES and part is not None:
+            stream.writelines(self._lines(part))
+
+    def _write_shards(self) -> None:
+        """Write the lines of each source into a file of its name."""
+        for number in self._numbers.values():
+            source = self._sources[number]
+            name = os.path.basename(os.path.realpath(source))
+            part = self._parts_of.get(number, (0, 0))
+            if part[0] == part[1]:
+                self.target.without_rows.add(name)
+            is_parquet = source.lower().endswith(PARQUET_END)
+            path = os.path.join(self.target.partial, name)
+            with written(path, output_format(path, "--keep")) as shard:
+                assert shard is not None, "a path and a format make a target"
+                shard.rows = part[1] - part[0]
+                self._write(shard, [source] if is_parquet else [], part)
+
+    def _sorted_in(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the lines without the numbers of their sources; note where those of each are."""
+        for line in lines:
+            number, _, rest = line.partition(NUMBER_END)
+            start, _ = self._parts_of.get(int(number), (self._size, 0))
+            self._size += len(rest)
+            self._parts_of[int(number)] = start, self._size
+            yield rest
 
     def _counted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         for line in lines:
             self.target.rows += 1
             yield line
 
-    def _lines(self) -> Iterator[bytes]:
-        self._file.seek(0)
-        yield from self._file
+    def _lines(self, part: tuple[int, int] | None = None) -> Iterator[bytes]:
+        start, stop = (0, None) if part is None else part
+        self._file.seek(start)
+        if stop is None:
+            yield from self._file
+            return
+        while start < stop:
+            line = self._file.readline()
+            start += len(line)
+            yield line
 
-    def _rows(self) -> Iterator[Row]:
-        return map(json.loads, map(_decoded, self._lines()))
+    def _rows(self, part: tuple[int, int] | None) -> Iterator[Row]:
+        return map(json.loads, map(_decoded, self._lines(part)))
 
-    def _parts(self) -> Iterator[Part]:
-        for line in self._lines():
+    def _parts(self, part: tuple[int, int] | None) -> Iterator[Part]:
+        for line in self._lines(part):
             value = json.loads(_decoded(line))
             yield Place(*value) if isinstance(value, list) else value
 
@@ -125,14 +207,41 @@ class Survivors(Temporary):
 
 @contextmanager
 def surviving(
-    target: Target | None, sources: Sequence[str], *, has_links: bool = False
+    target: Target | None,
+    sources: Sequence[str],
+    names: Sequence[str],
+    *,
+    has_links: bool = False,
 ) -> Iterator[Survivors | None]:
-    """Yield the survivors that fill `target`; None if there is no target."""
+    """Yield the survivors that fill `target`; None if there is no target.  See `Survivors`."""
     if target is None:
         yield None
         return
-    with Survivors(target, sources, has_links=has_links) as survivors:
+    with Survivors(target, sources, names, has_links=has_links) as survivors:
         yield survivors
+
+
+def _check_shards(keep: str, sources: Sequence[str]) -> None:
+    """Raise OptionError unless each source can have a file of its name in a folder."""
+    if os.path.lexists(keep.rstrip("/")) and not os.path.isdir(keep):
+        raise OptionError(f"--keep {keep}: it is a file; name a new folder")
+    names: dict[str, str] = {}
+    for source in sources:
+        if source == "-":
+            raise OptionError(
+                f"--keep {keep}: the files in it are called as the sources, and standard input has"
+                f" no name; let FILE end in {', '.join(TABLES)}"
+            )
+        name = os.path.basename(os.path.realpath(source))
+        if names.setdefault(name, os.path.realpath(source)) != os.path.realpath(source):
+            raise OptionError(
+                f"--keep {keep}: {names[name]} and {source} would both be called {name} in it;"
+                " give them to two runs, or rename one"
+            )
+        place = os.path.join(keep, name)
+        if os.path.realpath(place) == os.path.realpath(source):
+            raise OptionError(f"--keep {keep}: it is the folder of {source}; name another one")
+        output_format(place, f"--keep {keep}: the name of each source")
 
 
 def _check_folder(keep: str, sources: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from simdb.cli.output.formats import FOLDER, GZIP, ZSTD, Format
+from simdb.cli.output.formats import FOLDER, GZIP, SHARDS, ZSTD, Format
 from simdb.cli.output.zstd import ZstdWriter
 
 PARTIAL = ".partial"
@@ -30,6 +30,8 @@ class Target:
         self.partial = partial
         self.rows = 0
         self.saved = ""
+        # Of several files in a folder, the names of those without rows.
+        self.without_rows: set[str] = set()
         self._file = file
         self.stream = file if file is None else _compressing(file, form.compression)
 
@@ -47,6 +49,11 @@ class Target:
 
     def note(self, reason: str) -> str | None:
         """Return a line that says that nothing was written, and the reason; None if it was."""
+        if self.rows and self.saved:
+            count = len(self.without_rows)
+            return (
+                f"{count} files in {self.path} are empty; what one held before is in {self.saved}"
+            )
         if self.rows:
             return None
         saved = f"; what it held before is in {self.saved}" if self.saved else ""
@@ -66,7 +73,7 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
     """Yield a target, which gets its name `path` at the end; None if `path` is None."""
     if path is None or form is None:
         yield None
-    elif form.kind == FOLDER:
+    elif form.kind in (FOLDER, SHARDS):
         with _written_folder(path, form) as target:
             yield target
     elif os.path.exists(path) and not os.path.isfile(path):
@@ -110,11 +117,27 @@ def _written_folder(path: str, form: Format) -> Iterator[Target]:
     shutil.rmtree(partial, ignore_errors=True)
     os.makedirs(partial)
     try:
-        yield Target(path, form, None, partial)
-        os.rename(partial, place)
+        target = Target(path, form, None, partial)
+        yield target
+        if form.kind == SHARDS and os.path.isdir(place):
+            for name in os.listdir(partial):
+                target.saved = _put_in_place(partial, place, name, target) or target.saved
+            os.rmdir(partial)
+        else:
+            os.rename(partial, place)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def _put_in_place(partial: str, place: str, name: str, target: Target) -> str:
+    """Move a new file into a folder; return where an old one with rows is kept, if it is."""
+    new, old = os.path.join(partial, name), os.path.join(place, name)
+    is_saved = name in target.without_rows and _size(old) > _size(new)
+    if is_saved:
+        os.replace(old, old + BEFORE)
+    os.replace(new, old)
+    return os.path.join(target.path, name + BEFORE) if is_saved else ""
 
 
 def _compressing(file: IO[bytes], compression: str) -> IO[bytes]:
