@@ -147,6 +147,7 @@ DOORS = {
     "pyarrow": ["arrow"],
     "msgspec": ["cli"],
     "zstandard": ["cli"],
+    "fsspec": ["cli"],
     "pyspark": ["spark"],
     "jinja2": ["report"],
     "matplotlib": ["report"],

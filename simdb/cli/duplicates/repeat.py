@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 import simdb
 from simdb import kernel
+from simdb.cli.output.remote import is_remote, remote_place
 from simdb.cli.output.render import Row, match_row
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.content import STANDARD_INPUT
@@ -50,7 +51,12 @@ def run_name(given: str | None, sources: Collection[str]) -> str | None:
         return given
     if STANDARD_INPUT in sources:
         return None
-    places = sorted({os.fsencode(os.path.realpath(source)) for source in sources})
+    places = sorted(
+        {
+            os.fsencode(remote_place(each) if is_remote(each) else os.path.realpath(each))
+            for each in sources
+        }
+    )
     return blake2b(b"\0".join(places), digest_size=16).hexdigest()
 
 

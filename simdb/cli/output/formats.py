@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from simdb.arrow import load_arrow
+from simdb.cli.output.remote import check_remote, is_remote
 from simdb.cli.output.zstd import load_zstd
 from simdb.errors import OptionError
 
@@ -41,6 +42,8 @@ def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -
         kind = None if os.path.isdir(path) else JSON_LINES
     if kind is None:
         raise OptionError(f"{option} must end in {_listed(endings)}, got {path}")
+    if is_remote(path):
+        check_remote(path)
     if kind in (PARQUET, ARROW):
         if compression:
             raise OptionError(f"{option}: {kind} files are compressed inside; leave out {name}'s"

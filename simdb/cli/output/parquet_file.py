@@ -7,10 +7,12 @@ several kinds becomes text.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby, islice
 from typing import IO, Any, NamedTuple
 
 from simdb.arrow import load_arrow
+from simdb.cli.output.remote import is_remote, open_remote
 from simdb.cli.output.render import Row, encoded
 from simdb.errors import InputError
 
@@ -42,13 +44,13 @@ def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) 
     columns = _Columns(arrow)
     for path, some in groupby(parts(), _path):
         if path is not None:
-            columns.add_schema(parquet.read_schema(path))
+            columns.add_schema(_schema(path, parquet))
         else:
             for rows in _portions(some):
                 columns.add_rows(rows)
     if not columns.types:
         for path in sources:
-            columns.add_schema(parquet.read_schema(path))
+            columns.add_schema(_schema(path, parquet))
     try:
         with parquet.ParquetWriter(stream, columns.schema()) as writer:
             return _write_groups(arrow, writer, _batches(parts(), columns, arrow, parquet))
@@ -60,6 +62,21 @@ def write_parquet(parts: Parts, stream: IO[bytes], sources: Sequence[str] = ()) 
 def load_parquet(purpose: str) -> tuple[Any, Any]:
     """Return the modules for Parquet; the OptionError if they are missing names `purpose`."""
     return load_arrow(purpose), load_arrow(purpose, "pyarrow.parquet")
+
+
+@contextmanager
+def parquet_source(path: str) -> Iterator[Any]:
+    """Yield what pyarrow reads a Parquet file from: its path, or a remote file."""
+    if not is_remote(path):
+        yield path
+        return
+    with open_remote(path) as file:
+        yield file
+
+
+def _schema(path: str, parquet: Any) -> Any:
+    with parquet_source(path) as source:
+        return parquet.read_schema(source)
 
 
 def text_of(value: Any) -> str | None:
@@ -165,7 +182,10 @@ def _chosen(path: str, positions: Iterator[int], arrow: Any, parquet: Any) -> It
     """Yield the rows of a Parquet file at ascending positions."""
     wanted = next(positions, None)
     first = 1
-    with parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False) as file:
+    with (
+        parquet_source(path) as source,
+        parquet.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False) as file,
+    ):
         for rows in file.iter_batches(PORTION_ROWS):
             taken = []
             while wanted is not None and wanted < first + rows.num_rows:

@@ -23,6 +23,7 @@ from simdb.cli.output.formats import (
     output_format,
 )
 from simdb.cli.output.parquet_file import Part, Place, write_parquet
+from simdb.cli.output.remote import is_remote
 from simdb.cli.output.render import Row
 from simdb.cli.output.spool import Temporary
 from simdb.cli.output.table_file import write_separated
@@ -42,6 +43,8 @@ def keep_format(keep: str, sources: Mapping[str, bool]) -> Format:
     `sources`: whether each source holds records; otherwise it is a folder or one document.
     """
     is_folder = keep.endswith("/") or os.path.isdir(keep)
+    if is_folder and is_remote(keep):
+        raise OptionError(f"--keep {keep}: a remote folder cannot be written; name a file")
     if is_folder and sources and all(sources.values()):
         _check_shards(keep, list(sources))
         return Format(SHARDS)
@@ -56,6 +59,8 @@ def keep_format(keep: str, sources: Mapping[str, bool]) -> Format:
             f" {', '.join(TABLES)}"
         )
     if is_folder:
+        for source in filter(is_remote, sources):
+            raise OptionError(f"--keep {keep}: {source} is remote, and cannot be copied into it")
         _check_folder(keep, list(sources))
     return form
 
@@ -122,7 +127,9 @@ class Survivors(Temporary):
             self._write_shards()
         else:
             parquet = [each for each in self._sources if each.lower().endswith(PARQUET_END)]
-            self._write(target, [each for each in parquet if os.path.isfile(each)])
+            self._write(
+                target, [each for each in parquet if os.path.isfile(each) or is_remote(each)]
+            )
         target.finish()
 
     def _write(

@@ -8,11 +8,13 @@ ends in `.before`, so that a run without results never destroys the results of a
 import gzip
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
 from simdb.cli.output.formats import FOLDER, GZIP, SHARDS, ZSTD, Format
+from simdb.cli.output.remote import is_remote, put_remote
 from simdb.cli.output.zstd import ZstdWriter
 
 PARTIAL = ".partial"
@@ -76,6 +78,9 @@ def written(path: str | None, form: Format | None) -> Iterator[Target | None]:
     elif form.kind in (FOLDER, SHARDS):
         with _written_folder(path, form) as target:
             yield target
+    elif is_remote(path):
+        with _written_remote(path, form) as target:
+            yield target
     elif os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:  # a pipe or a device
             target = Target(path, form, file, "")
@@ -108,6 +113,20 @@ def _written_file(path: str, form: Format) -> Iterator[Target]:
         if os.path.exists(partial):
             os.remove(partial)
         raise
+
+
+@contextmanager
+def _written_remote(path: str, form: Format) -> Iterator[Target]:
+    """Yield a target in a temporary file, which is copied to its remote place at the end."""
+    with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+        partial = os.path.join(folder, os.path.basename(path) or "output")
+        with open(partial, "wb") as file:
+            target = Target(path, form, file, partial)
+            yield target
+            target.finish()
+        saved = None if target.rows else path + BEFORE
+        if put_remote(partial, path, saved_as=saved):
+            target.saved = path + BEFORE
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from simdb.cli.output.formats import GZIP, ZSTD
+from simdb.cli.output.remote import is_remote, open_remote
 from simdb.cli.output.zstd import ZstdReader
 from simdb.cli.reading.amount import open_counted
 from simdb.cli.reading.encoding_guess import guessed_encoding, guessed_wide
@@ -68,13 +69,20 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
     if path == STANDARD_INPUT:
         yield io.BufferedReader(_Unclosed(sys.stdin.buffer), BUFFER_BYTES)
         return
-    with open_counted(path) as file:
+    with _opened_whole(path) as file:
         inner = _decompressing(file, path.lower())
         if inner is None:
             yield file
             return
         with inner:
             yield io.BufferedReader(inner, BUFFER_BYTES)
+
+
+def _opened_whole(path: str) -> io.BufferedReader:
+    """Open a local or remote file; what is read of a local one is counted."""
+    if is_remote(path):
+        return io.BufferedReader(open_remote(path), BUFFER_BYTES)
+    return open_counted(path)
 
 
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:

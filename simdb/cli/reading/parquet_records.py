@@ -11,7 +11,8 @@ from typing import Any
 
 from simdb.arrow import listed
 from simdb.arrow_texts import text_column
-from simdb.cli.output.parquet_file import load_parquet
+from simdb.cli.output.parquet_file import load_parquet, parquet_source
+from simdb.cli.output.remote import is_remote
 from simdb.cli.reading.amount import AMOUNT
 from simdb.cli.reading.batch import Found, batched
 from simdb.cli.reading.content import CONTENT_ERRORS, explained
@@ -36,7 +37,10 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
     arrow, parquet = load_parquet("reading Parquet")
     try:
         # Otherwise pyarrow reads whole row groups ahead.
-        with parquet.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False) as file:
+        with (
+            parquet_source(path) as source,
+            parquet.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False) as file,
+        ):
             names = list(file.schema_arrow.names)
             check_column(names, reading)
             chosen = [each for each in names if each in (reading.id_field, reading.text_field)]
@@ -65,6 +69,8 @@ def read_parquet(path: str, name: str, reading: Reading) -> Found:
 
 def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
     """Add the share of a file that `done` of its rows are; return what was added to `counted`."""
+    if is_remote(path):
+        return 0
     added = os.path.getsize(path) * done // max(rows, 1) - counted
     AMOUNT.add(added)
     return added

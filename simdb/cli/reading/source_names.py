@@ -1,7 +1,8 @@
 """Source names: which sources a name stands for, and what the end of a name says.
 
 A name with `*`, `?` or `[...]` is a pattern and stands for all files and folders that match it, in
-the order of their names, unless something has exactly this name.
+the order of their names, unless something has exactly this name.  Remote names can have patterns,
+too, but a question mark is part of an address.
 """
 
 import glob
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 
 from simdb.cli.output.formats import COMPRESSIONS, ZSTD
 from simdb.cli.output.parquet_file import load_parquet
+from simdb.cli.output.remote import check_remote, has_remote_pattern, is_remote, matching_files
 from simdb.cli.output.zstd import load_zstd
 from simdb.cli.reading.content import CONTENT_ERRORS, STANDARD_INPUT, opened
 from simdb.cli.reading.records import valid_name
@@ -39,7 +41,9 @@ def expanded(sources: Iterable[str]) -> list[str]:
     """
     names: list[str] = []
     for source in sources:
-        if source == STANDARD_INPUT or os.path.lexists(source) or not glob.has_magic(source):
+        if is_remote(source):
+            names += (matching_files(source) if has_remote_pattern(source) else []) or [source]
+        elif source == STANDARD_INPUT or os.path.lexists(source) or not glob.has_magic(source):
             names.append(source)
         else:
             names += sorted(glob.glob(source, recursive=True)) or [source]
@@ -66,8 +70,12 @@ def check_source(source: str, text_field: str | None = None) -> None:
     """
     if source == STANDARD_INPUT:
         return
+    if is_remote(source):
+        check_remote(source)
+        if not matching_files(source):
+            raise InputError(f"there is no file {valid_name(source)}")
     # A dangling link exists, and is later reported like any unreadable file.
-    if not os.path.lexists(source):
+    elif not os.path.lexists(source):
         name = valid_name(source)
         if glob.has_magic(source):
             raise InputError(f"there is no file or folder {name}, and none matches it as a pattern")
@@ -102,7 +110,7 @@ def _unknown(source: str) -> InputError:
 
 def _has_json_lines(path: str, text_field: str) -> bool:
     """Return whether the first two lines of a regular file are JSON objects with a text."""
-    if not os.path.isfile(path):
+    if not (os.path.isfile(path) or is_remote(path)):
         return False
     try:
         with opened(path) as stream:
