@@ -58,6 +58,7 @@ levels = _search.levels
 levels_of_vectors = _search.levels_of_vectors
 lookup_bands = _search.lookup_bands
 polytope_costs = _search.polytope_costs
+polytope_headers = _search.polytope_headers
 polytope_keys = _search.polytope_keys
 polytope_probe = _search.polytope_probe
 polytope_probes = _search.polytope_probes

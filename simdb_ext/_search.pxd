@@ -225,10 +225,10 @@ cdef extern from "polytope.h" nogil:
     polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right,
                                     size_t vector_width, unsigned width, size_t table_count,
                                     double threshold)
-    void search_polytope_probes "polytope_probes"(const uint8_t *vectors, size_t count,
-                                                  size_t vector_width, unsigned width,
-                                                  double threshold, size_t table_count,
-                                                  int64_t *counts)
+    void search_polytope_headers "polytope_headers"(const uint8_t *vectors, size_t count,
+                                                    size_t vector_width, unsigned width,
+                                                    double threshold, size_t table_count,
+                                                    int64_t *counts, uint32_t *headers)
 
 
 cdef extern from "polytopes.h" nogil:

@@ -315,6 +315,15 @@ def polytope_probe(
 def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int) -> I64:
     """Return how many headers of `width` bits each vector looks up in all tables of a run."""
 
+def polytope_headers(
+    vectors: U8, width: int, threshold: float, table_count: int
+) -> tuple[I64, U32]:
+    """Return the headers of `width` bits that each vector looks up in each table of a run.
+
+    Vector i looks up headers[offsets[j]:offsets[j + 1]] in table t, with j = i * table_count + t,
+    in ascending order: offsets int64[n * table_count + 1], headers uint32[k].
+    """
+
 class Polytopes:
     """The runs of cross-polytope keys and the vectors of one collection, prepared for searching.
 

@@ -126,15 +126,25 @@ def polytope_probe(
 
 def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int) -> I64:
     """Return how many headers a search from each vector looks up in a run, in all tables."""
+    offsets, _ = polytope_headers(vectors, width, threshold, table_count)
+    counted: I64 = np.diff(offsets).reshape(len(vectors), table_count).sum(axis=1)
+    return counted
+
+
+def polytope_headers(
+    vectors: U8, width: int, threshold: float, table_count: int
+) -> tuple[I64, U32]:
+    """Return the headers that each vector looks up in each table, and where they begin."""
     checked_vectors(vectors)
     checked_table_count(table_count)
     _slices(width)
     cuts = checked_cuts(np.float32(threshold), deviations(vectors))
-    counts = np.zeros(len(vectors), np.int64)
+    found = [np.empty(0, np.uint32)]
     for number in range(len(vectors)):
         for rotated in rotations(vectors[number : number + 1], table_count):
-            counts[number] += len(headers(rotated[0], width, int(cuts[number])))
-    return counts
+            found.append(np.sort(headers(rotated[0], width, int(cuts[number]))))
+    offsets = np.cumsum([len(each) for each in found])
+    return np.asarray(offsets, np.int64), np.concatenate(found)
 
 
 def headers(rotated: I64, width: int, cut: int) -> U32:

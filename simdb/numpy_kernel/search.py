@@ -33,6 +33,7 @@ from simdb.numpy_kernel.keys import (
 )
 from simdb.numpy_kernel.polytope import (
     polytope_costs,
+    polytope_headers,
     polytope_keys,
     polytope_probe,
     polytope_probes,
@@ -45,9 +46,8 @@ from simdb.numpy_kernel.vectors import SLICE, Vectors, array, best_of_each, mark
 
 __all__ = [
     "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "lookup_bands",
-    "polytope_costs", "polytope_keys", "polytope_probe", "polytope_probes", "polytope_reaches",
-    "select", "sweep",
-    "variants",
+    "polytope_costs", "polytope_headers", "polytope_keys", "polytope_probe", "polytope_probes",
+    "polytope_reaches", "select", "sweep", "variants",
 ]  # fmt: skip
 
 U8 = npt.NDArray[np.uint8]

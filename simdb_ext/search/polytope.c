@@ -1,6 +1,8 @@
 #include "polytope.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "kernel.h"
 #include "mix.h"
@@ -282,18 +284,30 @@ struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right
     return (struct polytope_reach){table_count, INFINITY, 0, 0};
 }
 
-void polytope_probes(const uint8_t *vectors, size_t count, size_t vector_width, unsigned width,
-                     double threshold, size_t table_count, int64_t *counts)
+static int compare_headers(const void *left, const void *right)
+{
+    uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
+    return (one > other) - (one < other);
+}
+
+void polytope_headers(const uint8_t *vectors, size_t count, size_t vector_width, unsigned width,
+                      double threshold, size_t table_count, int64_t *counts, uint32_t *headers)
 {
     _Alignas(64) int16_t rotated[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
-    uint32_t headers[POLYTOPE_HEADERS_ROOM];
+    uint32_t list[POLYTOPE_HEADERS_ROOM];
 
     for (size_t i = 0; i < count; i++, vectors += vector_width) {
         int32_t cut = polytope_cut(threshold, deviation_of(vectors, vector_width));
         search_kernel->rotate(vectors, vector_width, table_count, rotated);
-        counts[i] = 0;
-        for (size_t table = 0; table < table_count; table++)
-            counts[i] += (int64_t)search_kernel->near_headers(
-                rotated + table * POLYTOPE_COORDINATES, width, cut, headers);
+        for (size_t table = 0; table < table_count; table++) {
+            size_t found = search_kernel->near_headers(rotated + table * POLYTOPE_COORDINATES,
+                                                       width, cut, list);
+            *counts++ = (int64_t)found;
+            if (headers != NULL) {
+                qsort(list, found, sizeof(uint32_t), compare_headers);
+                memcpy(headers, list, found * sizeof(uint32_t));
+                headers += found;
+            }
+        }
     }
 }

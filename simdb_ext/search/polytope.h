@@ -91,8 +91,9 @@ struct polytope_reach polytope_reached(const uint8_t *left, const uint8_t *right
                                        size_t vector_width, unsigned width, size_t table_count,
                                        double threshold);
 
-/* Write to counts[i] how many headers vector i looks up in all tables of a run. */
-void polytope_probes(const uint8_t *vectors, size_t count, size_t vector_width, unsigned width,
-                     double threshold, size_t table_count, int64_t *counts);
+/* Write to counts[i * table_count + t] how many headers vector i looks up in table t, and, unless
+   `headers` is NULL, the headers themselves, one list after the other, each ascending. */
+void polytope_headers(const uint8_t *vectors, size_t count, size_t vector_width, unsigned width,
+                      double threshold, size_t table_count, int64_t *counts, uint32_t *headers);
 
 #endif

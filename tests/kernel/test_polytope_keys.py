@@ -231,6 +231,30 @@ def test_probes_are_counted_over_all_tables(search, width, threshold):
     ]
 
 
+@pytest.mark.parametrize("width", oracle.WIDTHS)
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 1.3, 2.5])
+def test_headers_are_listed_table_by_table(search, width, threshold):
+    vectors = near_vectors(8, 6, 64)
+
+    offsets, headers = search.polytope_headers(vectors, width, threshold, 3)
+
+    assert (offsets.dtype, headers.dtype) == (np.int64, np.uint32)
+    assert [part.tolist() for part in np.split(headers, offsets[1:-1])] == [
+        sorted(oracle.headers(v.tobytes(), table, width, oracle.cut_of(v.tobytes(), threshold)))
+        for v in vectors
+        for table in range(3)
+    ]
+
+
+def test_no_vectors_and_no_tables_have_no_headers(search):
+    vectors = near_vectors(8, 5, 64)
+
+    for part, tables in ((vectors[:0], 2), (vectors, 0)):
+        offsets, headers = search.polytope_headers(part, 13, 1.0, tables)
+        assert offsets.tolist() == [0]
+        assert headers.tolist() == []
+
+
 @pytest.mark.parametrize("width", [18, 22])
 @pytest.mark.parametrize("threshold", [4.0, math.inf])
 def test_a_query_never_looks_up_too_many_headers(search, width, threshold):
