@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from simdb.idf import IdfTable
     from simdb.index.vosh import vosh
+    from simdb.matches import Match, Matches, Pair, PairArrays
     from simdb.minhash import Minhash
     from simdb.options import Options, Simhash
     from simdb.plans import Plan, Probe
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from simdb.text_sketch import TextSketch
     from simdb.tuning.advice import SketchAdvice
     from simdb.tuning.tune import tune
-    from simdb.values import Fingerprint, Fingerprints, Match, Matches, Pair, PairArrays
+    from simdb.values import Fingerprint, Fingerprints
     from simdb.verification import Verification
 else:
     # Each module is loaded when a program first uses one of its names.
@@ -136,14 +137,8 @@ else:
             "simdb.verification": ["Verification"],
             "simdb.tuning.advice": ["SketchAdvice"],
             "simdb.tuning.tune": ["tune"],
-            "simdb.values": [
-                "Fingerprint",
-                "Fingerprints",
-                "Match",
-                "Matches",
-                "Pair",
-                "PairArrays",
-            ],
+            "simdb.values": ["Fingerprint", "Fingerprints"],
+            "simdb.matches": ["Match", "Matches", "Pair", "PairArrays"],
         },
     )
 

@@ -23,7 +23,7 @@ from simdb.idf import IdfTable
 from simdb.index.bands import bands_of
 from simdb.index.defaults import settled
 from simdb.minhash import Minhash
-from simdb.options import DIMENSIONS, Options, Simhash
+from simdb.options import Options, Simhash
 from simdb.plans import Plan
 from simdb.positions import ArrayClusters, ArrayPairs
 from simdb.signatures import Signature, Signatures, check_comparable, estimates
@@ -36,7 +36,7 @@ from simdb.storage.files.idf_file import read_idf, write_idf
 from simdb.text_sketch import TextSketch
 from simdb.threads import thread_count
 from simdb.values import Fingerprint, Fingerprints, check_bits, describe
-from simdb.vector_form import unpack
+from simdb.vector_form import DIMENSIONS, unpack
 
 if TYPE_CHECKING:
     from simdb.reports import Explanation

@@ -15,9 +15,8 @@ from simdb.errors import OptionError
 from simdb.idf import IdfTable
 from simdb.minhash import Minhash
 from simdb.text_sketch import TextSketch, differing_options, written
-from simdb.vector_form import width
+from simdb.vector_form import DIMENSIONS, width
 
-DIMENSIONS = (64, 128, 256)
 KEPT = NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = ("none", "distance", "similarity")
 TIMES_KEPT = NO_TIMES, INSERTED, SEEN = ("none", "inserted", "seen")
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (

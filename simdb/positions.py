@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simdb import previews
 from simdb.errors import ClosedError
-from simdb.values import Pair
+from simdb.matches import Pair
 
 I64 = npt.NDArray[np.int64]
 

@@ -4,20 +4,18 @@ They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are a
 documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from simdb import arrow, ids, previews
+from simdb import ids, previews
 from simdb.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.checks import shown
 from simdb.errors import InputError
-from simdb.ids import IdT, IdT_co
-from simdb.records import Record
-from simdb.verification import Verification
+from simdb.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
 Id: TypeAlias = ids.Id
 # The state of a stored document: no features, a fingerprint without weights, or with weights.
@@ -26,8 +24,6 @@ EMPTY, BARE, WEIGHTED = 0, 1, 2
 ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
 for _states in ONE_STATE:
     _states.flags.writeable = False
-# So many ids are made only to show the first of them.
-PREVIEWED_IDS = 10_000
 # The most weights of a document.
 WEIGHTS_MAX = 4 * FINGERPRINT_BITS
 # Ordinals are uint32, and some room must stay for rounding up.
@@ -91,10 +87,27 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 256] or None."""
+    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 256] or None.
+
+    `vectors`: the same weights as a database stores them, uint8[n, 32, 64 or 128], a row of bytes
+    for each document; None if they were not made.  A database takes them as they are, so they can
+    travel in place of the weights, which are 8 times as large.
+    """
 
     bits: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float32] | None = None
+    vectors: npt.NDArray[np.uint8] | None = None
+
+    @classmethod
+    def from_vectors(
+        cls, bits: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
+    ) -> "Fingerprints":
+        """Make fingerprints of packed vectors, without weights; a database keeps every bit.
+
+        Raises InputError for arrays of another type, of unequal lengths, or if the signs of the
+        first 64 weights of a vector are not the bits.
+        """
+        return cls(bits, None, vectors)
 
     def __post_init__(self) -> None:
         """Raise InputError for arrays of another type or of unequal lengths."""
@@ -108,6 +121,8 @@ class Fingerprints:
                 raise InputError(
                     f"{len(bits)} fingerprints have weights of {len(self.weights)} documents"
                 )
+        if self.vectors is not None:
+            object.__setattr__(self, "vectors", checked_vectors(self.vectors, self.bits))
 
     def __len__(self) -> int:
         """Count the fingerprints."""
@@ -115,9 +130,32 @@ class Fingerprints:
 
     def __getitem__(self, position: int) -> Fingerprint:
         """Give the fingerprint at one position; `is_empty` if its weights are all 0."""
-        weights = None if self.weights is None else self.weights[position]
-        is_empty = weights is not None and not weights.any()
-        return Fingerprint(int(self.bits[position]), weights, is_empty)
+        bits = int(self.bits[position])
+        if self.weights is not None:
+            weights = self.weights[position]
+            return Fingerprint(bits, weights, not weights.any())
+        if self.vectors is None:
+            return Fingerprint(bits)
+        vector = self.vectors[position]
+        rounded = unpack(vector).astype(np.float32)
+        is_empty = not has_features(vector[None])[0]
+        return Fingerprint(bits, rounded, is_empty, is_rounded=True)
+
+    def is_empty(self) -> npt.NDArray[np.bool_]:
+        """Tell which documents have no features, as far as the weights or vectors say: bool[n]."""
+        if self.weights is not None:
+            return np.asarray(~self.weights.any(axis=1), np.bool_)
+        if self.vectors is not None:
+            return ~has_features(self.vectors)
+        return np.zeros(len(self), np.bool_)
+
+    def taken(self, chosen: Any) -> "Fingerprints":
+        """Give some of the fingerprints: `chosen` is a slice, positions or bool[n]."""
+        return Fingerprints(
+            self.bits[chosen],
+            None if self.weights is None else self.weights[chosen],
+            None if self.vectors is None else self.vectors[chosen],
+        )
 
     def __repr__(self) -> str:
         """Return the number of fingerprints and of their weights, and the first bits."""
@@ -153,191 +191,6 @@ class Sketches:
         return Sketches(self.bits[chosen], self.vectors[chosen], self.states[chosen], levels)
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Record, Generic[IdT_co]):
-    """A stored document that was found: its Hamming `distance` and estimated `similarity`.
-
-    `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
-    """
-
-    id: IdT_co
-    distance: int
-    similarity: float | None = None
-
-
-class Matches(Generic[IdT]):
-    """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
-
-    `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
-    (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
-    `verification`: what texts have decided, with verify="exact"; otherwise None.
-    """
-
-    __slots__ = (
-        "_ids", "_resolve", "distances", "offsets", "ordinals", "similarities", "verification",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        offsets: npt.NDArray[np.int64],
-        ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
-        distances: npt.NDArray[np.uint8],
-        similarities: npt.NDArray[np.float32],
-        resolve: Callable[[], list[Id]],
-        verification: Verification | None = None,
-    ) -> None:
-        """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
-        self.verification = verification
-        self.offsets = offsets
-        self.ordinals = ordinals
-        self.distances = distances
-        self.similarities = similarities
-        self._resolve = resolve
-        self._ids: npt.NDArray[np.object_] | None = None
-
-    @property
-    def ids(self) -> npt.NDArray[np.object_]:
-        """The user's ids of the matches: object[k]."""
-        if self._ids is None:
-            self._ids = object_array(self._resolve())
-        return self._ids
-
-    def to_arrow(self, *, ids: str = "auto") -> Any:
-        """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
-
-        All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
-        OptionError if pyarrow is not installed, and InputError for an id of another type.
-        """
-        columns = {
-            "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
-            "id": self.ids,
-            "distance": self.distances,
-            "similarity": self.similarities,
-        }
-        return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
-        return arrow.stream(self.to_arrow(), requested_schema)
-
-    def __len__(self) -> int:
-        """Count the queries."""
-        return len(self.offsets) - 1
-
-    @overload
-    def __getitem__(self, position: int) -> list[Match[IdT]]: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> list[list[Match[IdT]]]: ...
-
-    def __getitem__(self, position: Any) -> Any:
-        """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""
-        if isinstance(position, slice):
-            return [self[each] for each in range(*position.indices(len(self)))]
-        if not -len(self) <= position < len(self):
-            raise IndexError(f"query {position} of {len(self)}")
-        position %= len(self)
-        return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
-
-    def __iter__(self) -> Iterator[list[Match[IdT]]]:
-        """Give the matches of each query in turn."""
-        for position in range(len(self)):
-            yield self[position]
-
-    def __repr__(self) -> str:
-        """Return the numbers of queries and matches, and the first ids."""
-        size, count = self._size, len(self.distances)
-        if not count or not self._are_ids_cheap:
-            return f"<simdb.Matches of {size}>"
-        return f"<simdb.Matches of {size}: {previews.first_of(self.ids, count)}>"
-
-    def _repr_html_(self) -> str:
-        """Return a table of the first matches, for notebooks."""
-        count = len(self.distances) if self._are_ids_cheap else 0
-        queries = np.searchsorted(self.offsets, np.arange(min(count, previews.SHOWN_ROWS)), "right")
-        rows = (
-            (int(query) - 1, match.id, match.distance, match.similarity)
-            for query, match in zip(queries, self._matches(0, len(queries)), strict=True)
-        )
-        columns = ("query", "id", "distance", "similarity")
-        return previews.table(self._size, columns, rows, count)
-
-    @property
-    def _size(self) -> str:
-        matches = previews.counted(len(self.distances), "match", "matches")
-        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}"
-
-    @property
-    def _are_ids_cheap(self) -> bool:
-        """Whether the ids were made already, or are few: a preview makes no more."""
-        return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
-
-    def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
-        ids = self.ids
-        return [
-            Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
-            for at in range(start, stop)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Pair(Record, Generic[IdT_co]):
-    """Two stored documents that match; `left` was inserted before `right`."""
-
-    left: IdT_co
-    right: IdT_co
-    distance: int
-    similarity: float | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairArrays(Generic[IdT]):
-    """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
-
-    `similarity` is NaN if either document has no weights.
-    """
-
-    left: npt.NDArray[np.object_]
-    right: npt.NDArray[np.object_]
-    distance: npt.NDArray[np.uint8]
-    similarity: npt.NDArray[np.float32]
-
-    def __len__(self) -> int:
-        """Count the pairs."""
-        return len(self.distance)
-
-    def __iter__(self) -> Iterator[Pair[IdT]]:
-        """Give one `Pair` after the other."""
-        for left, right, distance, similarity in zip(
-            self.left, self.right, self.distance, self.similarity, strict=True
-        ):
-            yield Pair(left, right, int(distance), known(similarity))
-
-    def __getitem__(self, position: Any) -> Any:
-        """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
-        left, right = self.left[position], self.right[position]
-        distance, similarity = self.distance[position], self.similarity[position]
-        if isinstance(position, slice):
-            return PairArrays(left, right, distance, similarity)
-        return Pair(left, right, int(distance), known(similarity))
-
-    def __repr__(self) -> str:
-        """Return the number of pairs, and the ids of the first."""
-        size = previews.counted(len(self), "pair")
-        pairs = [(pair.left, pair.right) for pair in self[: previews.SHOWN_VALUES]]
-        first = previews.first_of(pairs, len(self))
-        return f"<simdb.PairArrays: {size}{': ' if pairs else ''}{first}>"
-
-    def _repr_html_(self) -> str:
-        """Return a table of the first pairs, for notebooks."""
-        rows = (
-            (pair.left, pair.right, pair.distance, pair.similarity)
-            for pair in self[: previews.SHOWN_ROWS]
-        )
-        columns = ("left", "right", "distance", "similarity")
-        return previews.table(previews.counted(len(self), "pair"), columns, rows, len(self))
-
-
 def check_bits(bits: object) -> None:
     """Raise InputError unless `bits` is a whole number in 0 .. 2**64 - 1."""
     if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= ALL_BITS:
@@ -360,6 +213,30 @@ def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
         )
     if not np.isfinite(array).all():
         raise InputError("weights must be finite, but some are NaN or infinite")
+    return array
+
+
+def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Give packed vectors of documents; raise InputError unless they fit to their bits."""
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.uint8 or vectors.ndim != 2:
+        raise InputError(
+            f"vectors must be a uint8 array of two dimensions, got {describe(vectors)}"
+        )
+    widths = [width(dimensions) for dimensions in DIMENSIONS]
+    if vectors.shape != (len(bits), vectors.shape[1]) or vectors.shape[1] not in widths:
+        raise InputError(
+            f"vectors of {len(bits)} fingerprints must be as many rows of 32, 64 or 128 bytes,"
+            f" got {describe(vectors)}"
+        )
+    array = aligned(vectors, np.uint8)
+    found = signs_of(array)
+    differing = np.flatnonzero(found != bits)
+    if len(differing):
+        at = int(differing[0])
+        raise InputError(
+            f"fingerprint {at} has bits {int(bits[at]):016x}, but the signs of its vector make"
+            f" {int(found[at]):016x}; give the bits and vectors of the same documents"
+        )
     return array
 
 
@@ -392,9 +269,3 @@ def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Compute where consecutive pieces of these lengths start, and the last ends: int64[n + 1]."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def known(similarity: Any) -> float | None:
-    """Give a similarity as a float, or None for NaN."""
-    value = float(similarity)
-    return None if value != value else value

@@ -23,6 +23,11 @@ from simdb.bits import FINGERPRINT_BITS
 HALF_BITS = 4  # of one weight
 HALF_MAX = (1 << HALF_BITS) - 1  # the largest half byte, and the largest weight
 
+# How many weights of a document can be stored.
+DIMENSIONS = (64, 128, 256)
+# A byte of the vector of a document without features: two weights of 0.
+NO_WEIGHTS = 0x88
+
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 I8 = npt.NDArray[np.int8]
@@ -49,6 +54,30 @@ def unpack(vectors: U8) -> I8:
     """Return the weights of volatility vectors, uint8[..., w]: int8[..., 2 w]; reverses `pack`."""
     halves = np.concatenate([vectors & HALF_MAX, vectors >> HALF_BITS], axis=-1)
     return np.asarray(2 * halves.astype(np.int8) - np.int8(HALF_MAX), np.int8)
+
+
+def signs_of(vectors: U8) -> U64:
+    """Return the fingerprints of volatility vectors uint8[n, 32 or more]: the signs of weights."""
+    count = FINGERPRINT_BITS // 2
+    if vectors.shape[1] == count:
+        halves = np.concatenate([vectors & 8, vectors >> HALF_BITS & 8], axis=1)
+    else:
+        halves = vectors[:, :FINGERPRINT_BITS] & np.uint8(8)
+    packed = np.packbits(np.ascontiguousarray(halves) != 0, axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u8")[:, 0].astype(np.uint64, copy=False)
+
+
+def has_features(vectors: U8) -> npt.NDArray[np.bool_]:
+    """Return which volatility vectors uint8[n, w] are of documents with features: bool[n].
+
+    Weights of 0 make a vector that no other weights make, and a document that has no vector has
+    zeros, which no weights make.
+    """
+    first = vectors[:, 0]
+    suspect = np.flatnonzero((first == NO_WEIGHTS) | (first == 0))
+    found = np.ones(len(vectors), np.bool_)
+    found[suspect] = (vectors[suspect] != first[suspect, None]).any(axis=1)
+    return found
 
 
 def fingerprints_of(weights: npt.NDArray[Any]) -> U64:

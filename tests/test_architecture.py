@@ -15,7 +15,7 @@ FLOORS = [
         "cold", "errors", "ids", "records", "choices", "decoding", "checks", "previews", "arrow",
         "text_column", "arrow_texts", "bits", "vector_form", "correction", "idf", "threads",
         "text_sketch", "minhash", "options", "stored_options", "resources", "verification",
-        "values", "features", "clusters", "signatures", "documents", "positions",
+        "values", "features", "clusters", "signatures", "matches", "documents", "positions",
         "plans", "reports",
     ],
     [
@@ -35,6 +35,7 @@ FLOORS = [
     ["sharding"],
     ["deduplication"],
     ["integrations"],
+    ["distributed"],
     ["compat"],
     ["report"],
     ["cli.output"],
@@ -48,7 +49,7 @@ FOLDERS = {
     "sketch": [
         "vectors", "projection", "encoding", "nesting", "normalisation_table", "normalisation",
         "language", "markup", "tokeniser", "vocabulary", "packages", "naming", "permutations",
-        "pipeline", "quantisation", "document_kind", "sketcher", "minhash_signer",
+        "pipeline", "quantisation", "document_kind", "ready", "sketcher", "minhash_signer",
         "minhash_sketcher", "kinds", "fitting", "exact_similarity",
     ],
     "index": [
@@ -76,6 +77,10 @@ FOLDERS = {
         "runs.merge", "runs.table_merge", "runs.pieces", "runs.rewriting", "runs.merging",
         "transfer.frames", "transfer.documents",
         "membership", "notes", "contents", "salvage", "check",
+    ],
+    "distributed": [
+        "part_pairs", "exchange", "similar", "by_blocks", "by_vertices", "by_bands", "forest",
+        "stars", "plan",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import simdb
-from simdb.values import describe, known, object_array
+from simdb.matches import known
+from simdb.values import describe, object_array
 
 WEIGHTS = np.linspace(-1, 1, 64).astype(np.float32)
 BITS = sum(1 << place for place in range(64) if WEIGHTS[place] >= 0)

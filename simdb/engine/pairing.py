@@ -12,10 +12,10 @@ from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
+from simdb.matches import PairArrays
 from simdb.plan.problem import Criterion
 from simdb.plan.rotation import check_rotations
 from simdb.threads import thread_count
-from simdb.values import PairArrays
 
 if TYPE_CHECKING:
     from simdb.clusters import Clusters

@@ -27,9 +27,10 @@ from simdb.engine.state.documents import drawn, known_ordinals
 from simdb.engine.state.state import State
 from simdb.errors import InputError
 from simdb.ids import IdT
+from simdb.matches import Match, Matches
 from simdb.plans import Plan
 from simdb.threads import thread_count
-from simdb.values import ORDINALS_MAX, Match, Matches
+from simdb.values import ORDINALS_MAX
 
 if TYPE_CHECKING:
     from simdb.engine.search.many import Room

@@ -22,9 +22,9 @@ from simdb.engine.state.store import Store
 from simdb.engine.write import claim, conflicts
 from simdb.engine.write.write_state import WriteState
 from simdb.ids import IdT
+from simdb.matches import Match, Matches
 from simdb.storage.environment.gate import Holder
 from simdb.threads import thread_count
-from simdb.values import Match, Matches
 
 if TYPE_CHECKING:
     from simdb.engine.search.judge import Documents

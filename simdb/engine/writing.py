@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from simdb.choices import ErrorsName, MatchName, MethodName, VerifyName
 from simdb.engine.pairing import ESTIMATE
 from simdb.ids import IdT
-from simdb.values import Match, Matches
+from simdb.matches import Match, Matches
 
 if TYPE_CHECKING:
     from datetime import datetime

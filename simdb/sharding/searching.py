@@ -18,10 +18,11 @@ from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, criterion_of, refuse_mixed
 from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.errors import InputError
+from simdb.matches import Match, Matches
 from simdb.sharding.inspection import OpenShard
 from simdb.sharding.merging import Part, best_first, global_ordinals, joined, merged
 from simdb.sharding.shards import Shards
-from simdb.values import EMPTY, WEIGHTED, Id, Match, Matches, Sketches
+from simdb.values import EMPTY, WEIGHTED, Id, Sketches
 
 
 class Stored(NamedTuple):

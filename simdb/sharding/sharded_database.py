@@ -19,6 +19,7 @@ from simdb.engine.search.nearest import Wanted
 from simdb.engine.search.question import Question, check_limit
 from simdb.errors import InputError, ReadOnlyError
 from simdb.ids import IdT
+from simdb.matches import Match, Matches
 from simdb.options import Options
 from simdb.reports import Advice, Finding
 from simdb.sharding import searching
@@ -26,7 +27,7 @@ from simdb.sharding.reports import ShardedStatistics
 from simdb.sharding.shards import ERROR, Shards
 from simdb.storage.files.shards_file import shard_name
 from simdb.threads import thread_count
-from simdb.values import Match, Matches, Sketches, object_array
+from simdb.values import Sketches, object_array
 
 if TYPE_CHECKING:
     from simdb.engine.search.verify import Verify, VerifyMany

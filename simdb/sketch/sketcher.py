@@ -24,30 +24,27 @@ from simdb.options import Simhash
 from simdb.resources import Resources
 from simdb.sketch.document_kind import kind_of, kind_of_all
 from simdb.sketch.pipeline import Counted, Pipeline, Projected
-from simdb.sketch.quantisation import columns_of, rows_of_zeros, widened
+from simdb.sketch.quantisation import columns_of
+from simdb.sketch.ready import ReadySketcher
 from simdb.sketch.vectors import Vectors, as_vectors, check_vectors, join_vectors
 from simdb.text_column import TextColumn
 from simdb.text_sketch import threads_for
 from simdb.threads import mapped, parts_of
 from simdb.values import (
-    BARE,
     EMPTY,
     ONE_STATE,
-    WEIGHTED,
     Fingerprint,
     Fingerprints,
     Sketches,
-    aligned,
     describe,
     is_many,
     offsets_of,
 )
-from simdb.vector_form import projected
+from simdb.vector_form import projected, width
 
 ERRORS = ("strict", "replace")
 # Documents that are fingerprinted at a time.
 PART_DOCUMENTS = 4096
-LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
 NO_RESOURCES = Resources()
 TEXTS = (str, bytes)
 
@@ -70,6 +67,7 @@ class Sketcher:
         self._width = options.vector_bytes
         self._projected_count = projected(options.dimensions)
         self._pipeline = Pipeline(options, resources, allowed)
+        self._ready = ReadySketcher(options.dimensions, self._width)
 
     def prepare(self) -> None:
         """Load the packages that texts need; OptionError for a missing or forbidden one."""
@@ -94,10 +92,9 @@ class Sketcher:
         if isinstance(documents, list | tuple):
             return self._by_kind(documents, errors == "replace", start, is_query)
         if isinstance(documents, Fingerprints):
-            places = range(start, start + len(documents))
-            return self._from_fingerprints(documents.bits, documents.weights, is_query, places)
+            return self._ready.of_fingerprints(documents, is_query, start)
         if isinstance(documents, np.ndarray) and documents.dtype == np.uint64:
-            return self._bare(documents, is_query)
+            return self._ready.of_bits(documents, is_query)
         vectors = as_vectors(documents)
         if vectors is not None:
             return self._quantised(*self._project_vectors(vectors, start), is_query)
@@ -136,29 +133,31 @@ class Sketcher:
     def fingerprints(
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
     ) -> Fingerprints:
-        """Return fingerprints with weights of documents of one kind; see `weigh`."""
+        """Return fingerprints with weights and vectors of documents of one kind; see `weigh`."""
         _check_errors(errors)
-        vectors = as_vectors(documents)
-        if isinstance(documents, str | bytes) or (vectors is None and not is_many(documents)):
+        rows = as_vectors(documents)
+        if isinstance(documents, str | bytes) or (rows is None and not is_many(documents)):
             raise InputError(
                 f"documents must be a list, array or iterator, not {describe(documents)};"
                 " simdb.fingerprint takes one document"
             )
-        listed: Any = text_column(documents) if vectors is None else vectors
+        listed: Any = text_column(documents) if rows is None else rows
         listed = list(documents) if listed is None else listed
-        kind = kind_of_all(listed, vectors)
+        kind = kind_of_all(listed, rows)
         bits = np.empty(len(listed), np.uint64)
-        weights = np.empty((len(listed), self._options.dimensions), np.float32)
+        dimensions = self._options.dimensions
+        weights = np.empty((len(listed), dimensions), np.float32)
+        vectors = np.empty((len(listed), width(dimensions)), np.uint8)
 
         def fill(part: slice) -> None:
             weights[part], _ = self._weighed(listed, kind, part, errors == "replace")
-            bits[part], _ = kernel.quantise(weights[part])
+            bits[part], vectors[part] = kernel.quantise(weights[part])
 
         threads = threads_for(self._options, threads)
         parts = parts_of(len(listed), threads, most=PART_DOCUMENTS)
         for _ in mapped(fill, parts, threads):
             pass
-        return Fingerprints(bits, weights)
+        return Fingerprints(bits, weights, vectors)
 
     def fingerprint(self, document: Any, *, errors: str = "strict") -> Fingerprint:
         """Return the fingerprint with weights of one document; see `weigh`."""
@@ -212,14 +211,14 @@ class Sketcher:
         if len(documents) == 1 and type(documents[0]) in TEXTS and self._one_text is not None:
             found = self._one_text.sketch(documents[0], replace, start, is_query)
             bits, vectors, levels, features = found
-            state = self._known(is_query) if features else EMPTY
+            state = self._ready.known(is_query) if features else EMPTY
             return Sketches(bits, vectors, ONE_STATE[state], levels)
         if set(map(type, documents)) <= {str, bytes} and len(documents):
             return self._one_kind(documents, "text", replace, start, is_query)
         kinds = [kind_of(document, start + at) for at, document in enumerate(documents)]
         distinct = set(kinds)
         if not kinds:
-            return self._bare(np.empty(0, np.uint64), is_query)
+            return self._ready.of_bits(np.empty(0, np.uint64), is_query)
         if len(distinct) == 1:
             return self._one_kind(documents, kinds[0], replace, start, is_query)
         whole = Sketches(
@@ -251,9 +250,9 @@ class Sketcher:
     ) -> Sketches:
         """Sketch documents of one kind."""
         if kind == "bits":
-            return self._bare(np.array(documents, np.uint64), is_query)
+            return self._ready.of_bits(np.array(documents, np.uint64), is_query)
         if kind == "fingerprint":
-            return self._ready(documents, is_query, start)
+            return self._ready.of_list(documents, is_query, start)
         weights, counts = self._projected(documents, kind, replace, start)
         return self._quantised(weights, counts, is_query)
 
@@ -296,74 +295,8 @@ class Sketcher:
         """Make sketches of weights; documents with a count of 0 are empty."""
         chosen = np.ascontiguousarray(weights[:, : self._options.dimensions])
         bits, vectors, levels = columns_of(chosen, self._width, is_query)
-        states = np.where(counts > 0, self._known(is_query), EMPTY).astype(np.uint8)
+        states = np.where(counts > 0, self._ready.known(is_query), EMPTY).astype(np.uint8)
         return Sketches(bits, vectors, states, levels)
-
-    def _known(self, is_query: bool) -> int:
-        """Return the state of documents with features: queries always have weights."""
-        return WEIGHTED if self._width or is_query else BARE
-
-    def _bare(self, bits: npt.NDArray[np.uint64], is_query: bool) -> Sketches:
-        """Make sketches of ready fingerprints without weights."""
-        if bits.ndim != 1:
-            raise InputError(f"ready fingerprints must be uint64[n], not {describe(bits)}")
-        count = len(bits)
-        return Sketches(
-            aligned(bits, np.uint64),
-            np.zeros((count, self._width), np.uint8),
-            np.full(count, BARE, np.uint8),
-            np.full((count, FINGERPRINT_BITS), LEVEL_MAX, np.uint8) if is_query else None,
-        )
-
-    def _ready(self, documents: Sequence[Fingerprint], is_query: bool, start: int) -> Sketches:
-        """Make sketches of `Fingerprint`s, with or without weights."""
-        bits = np.array([document.bits for document in documents], np.uint64)
-        only = documents[0] if len(documents) == 1 else None
-        if only is not None and only.weights is not None and not only.is_empty:
-            return self._from_fingerprints(bits, only.weights[None, :], is_query, [start])
-        sketches = self._bare(bits, is_query)
-        by_length: dict[int, list[int]] = {}
-        for at, each in enumerate(documents):
-            if each.weights is not None:
-                by_length.setdefault(len(each.weights), []).append(at)
-        for places in by_length.values():
-            weights = np.stack([documents[at].weights for at in places])  # type: ignore[misc]
-            numbers = [start + at for at in places]
-            part = self._from_fingerprints(bits[places], weights, is_query, numbers)
-            sketches.vectors[places] = part.vectors
-            sketches.states[places] = part.states
-            if sketches.levels is not None and part.levels is not None:
-                sketches.levels[places] = part.levels
-        for at, each in enumerate(documents):
-            if each.is_empty:
-                sketches.states[at] = EMPTY
-        return sketches
-
-    def _from_fingerprints(
-        self,
-        bits: npt.NDArray[np.uint64],
-        weights: npt.NDArray[np.float32] | None,
-        is_query: bool,
-        places: Sequence[int],
-    ) -> Sketches:
-        """Make sketches of fingerprints and weights that must fit to them.
-
-        `places`: their positions among the documents, for messages.
-        """
-        if weights is None:
-            return self._bare(bits, is_query)
-        wide = widened(weights, self._options.dimensions)
-        found, vectors, levels = columns_of(wide, self._width, is_query)
-        differing = np.flatnonzero(found != bits)
-        if len(differing):
-            at = int(differing[0])
-            raise InputError(
-                f"fingerprint {places[at]} has bits {int(bits[at]):016x}, but the signs of its"
-                f" weights make {int(found[at]):016x} (bit j is set where weight j >= 0)"
-            )
-        states = np.full(len(bits), self._known(is_query), np.uint8)
-        states[rows_of_zeros(weights)] = EMPTY
-        return Sketches(np.ascontiguousarray(bits), vectors, states, levels)
 
 
 def _check_errors(errors: str) -> None:

@@ -30,8 +30,9 @@ from simdb.cli.output.render import Row, match_row
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.content import STANDARD_INPUT
 from simdb.errors import OptionError
+from simdb.matches import Match
 from simdb.storage.layout import NOTE_NAME_BYTES_MAX
-from simdb.values import Id, Match
+from simdb.values import Id
 
 NOTE = "dedup/"
 HASH_BYTES = 8

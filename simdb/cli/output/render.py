@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simdb.cli import output
 
 if TYPE_CHECKING:
-    from simdb.values import Match
+    from simdb.matches import Match
 
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200

@@ -44,7 +44,7 @@ def find_clusters(fingerprints: Any, *, blocks: int, distance: int, threads: int
     forest = kernel.Forest(count)
     firsts = _link_equal(every, forest)
     masks, flips = choose_tables(firsts.fingerprints, blocks=blocks, distance=distance)
-    tables = _sorted_tables(firsts, masks)
+    tables = sorted_tables(firsts, masks)
     for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         forest.join(couples.left, couples.right)
     offsets, members = grouped(forest.labels())
@@ -114,13 +114,13 @@ def _one(value: Any, position: int) -> int:
 
 def _stream(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[PairPositions]:
     masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
-    tables = _sorted_tables(every, masks)
+    tables = sorted_tables(every, masks)
     for couples in sweep_tables(tables, masks, distance, flips, threads=threads):
         left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
         yield PairPositions(left, right, couples.distances)
 
 
-def _sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
+def sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
     """Return a function that makes the table of a given number, over the table made before."""
     keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
 
@@ -136,7 +136,7 @@ def _sorted_tables(every: Searched, masks: list[int]) -> Callable[[int], Table]:
 
 def _link_equal(every: Searched, forest: kernel.Forest) -> Searched:
     """Join equal fingerprints; returns the first fingerprint of each value, ordered by value."""
-    table = _sorted_tables(every, [ALL_BITS])(0)
+    table = sorted_tables(every, [ALL_BITS])(0)
     same = table.keys[1:] == table.keys[:-1]
     forest.join(table.ordinals[:-1][same], table.ordinals[1:][same])
     is_first = np.append(True, ~same)[: len(table.keys)]

@@ -12,13 +12,14 @@ from simdb.bits import FINGERPRINT_BITS, bit_counts, flip_sets, header_mask
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
 from simdb.engine.state.view import FINGERPRINTS
+from simdb.matches import PairArrays
 from simdb.plan.problem import Criterion
 from simdb.storage import layout
 from simdb.storage.records.tombstones import is_deleted
 from simdb.storage.runs.merge import merge_tables
 from simdb.storage.runs.table import Table
 from simdb.threads import in_rounds
-from simdb.values import EMPTY, WEIGHTED, PairArrays, object_array
+from simdb.values import EMPTY, WEIGHTED, object_array
 
 CHUNK_PAIRS = 1 << 16
 # So many rows of a table are swept by one thread.

@@ -15,10 +15,11 @@ from simdb.engine.search.methods.register import method_of
 from simdb.engine.search.rows import Rows, joined
 from simdb.engine.state.state import State
 from simdb.errors import InputError
+from simdb.matches import Match, Matches, known
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.threads import mapped, parts_of
-from simdb.values import EMPTY, WEIGHTED, Match, Matches, Sketches, known, offsets_of
+from simdb.values import EMPTY, WEIGHTED, Sketches, offsets_of
 from simdb.verification import Verification
 
 PART_QUERIES = 1 << 17

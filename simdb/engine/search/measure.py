@@ -9,9 +9,10 @@ from simdb import kernel
 from simdb.engine.search.method import Search
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
+from simdb.matches import Match
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import WEIGHTED, Match, Sketches
+from simdb.values import WEIGHTED, Sketches
 
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from simdb import kernel
 from simdb.engine.search.rows import Rows
 from simdb.engine.state.state import State
+from simdb.matches import Match
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
-from simdb.values import Match, Sketches
+from simdb.values import Sketches
 
 if TYPE_CHECKING:
     from simdb.engine.search.couples import Couples

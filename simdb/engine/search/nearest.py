@@ -22,6 +22,7 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError, OptionError
+from simdb.matches import Match
 from simdb.options import BANDING, POLYTOPE, Options
 from simdb.plan.calibration import delays_of
 from simdb.plan.nearest import (
@@ -33,7 +34,7 @@ from simdb.plan.nearest import (
 )
 from simdb.plan.problem import Criterion, Population
 from simdb.threads import mapped, parts_of
-from simdb.values import EMPTY, WEIGHTED, Id, Match, Sketches
+from simdb.values import EMPTY, WEIGHTED, Id, Sketches
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]

@@ -19,10 +19,11 @@ from simdb.engine.state.documents import known_ordinals, stored_sketches
 from simdb.engine.state.state import State
 from simdb.engine.state.store import Store
 from simdb.errors import InputError
+from simdb.matches import Match
 from simdb.options import EXHAUSTIVE, Options
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Match, Sketches, check_bits
+from simdb.values import BARE, EMPTY, ONE_STATE, WEIGHTED, Id, Sketches, check_bits
 
 # The arguments of a question: similarity, distance, recall and method.
 Given = tuple[float | None, int | None, float | None, str | None]

@@ -15,9 +15,10 @@ from simdb.engine.search.sweep import find_couples
 from simdb.engine.state.state import State
 from simdb.errors import ClosedError, InputError
 from simdb.ids import IdT
+from simdb.matches import Pair, PairArrays
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
-from simdb.values import Pair, PairArrays, object_array
+from simdb.values import object_array
 from simdb.verification import Verification
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from simdb.errors import InputError, OptionError
 from simdb.ids import IdT
-from simdb.values import Match, Matches, offsets_of
+from simdb.matches import Match, Matches
+from simdb.values import offsets_of
 
 # True or False, or the exact similarity.
 Verdict = float | bool

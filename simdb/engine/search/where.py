@@ -11,8 +11,8 @@ from simdb.engine.search.rows import Rows
 from simdb.engine.state.documents import find_ids
 from simdb.engine.state.state import State
 from simdb.errors import InputError
+from simdb.matches import Match
 from simdb.storage.records.metadata import unpacked
-from simdb.values import Match
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Where: TypeAlias = Callable[[Any], Any]

@@ -327,5 +327,4 @@ def _slice(
     part = slice(first, first + most)
     if isinstance(documents, Signatures):
         return Signatures(documents.minima[part], documents.sketch, documents.is_empty[part])
-    weights = documents.weights
-    return Fingerprints(documents.bits[part], None if weights is None else weights[part])
+    return documents.taken(part)

@@ -21,11 +21,12 @@ from simdb.engine.state.state import State
 from simdb.engine.state.view import View
 from simdb.engine.write.conflicts import Conflicts
 from simdb.engine.write.staging import Staging
+from simdb.matches import Match, Matches
 from simdb.options import EXHAUSTIVE
 from simdb.plan.problem import Criterion
 from simdb.storage.records.batch import Batch
 from simdb.storage.records.delta import Delta
-from simdb.values import Match, Matches, Sketches, offsets_of
+from simdb.values import Sketches, offsets_of
 
 if TYPE_CHECKING:
     from simdb.engine.write.referee import Referee

@@ -13,6 +13,7 @@ from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.methods.exhaustive import links_among as compare_all
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
+from simdb.matches import Match
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.signatures import COUNTED_MAX
@@ -20,7 +21,7 @@ from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.threads import streamed
-from simdb.values import Match, Sketches
+from simdb.values import Sketches
 
 U32 = npt.NDArray[np.uint32]
 

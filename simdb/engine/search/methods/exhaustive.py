@@ -18,13 +18,14 @@ from simdb.engine.search.measure import (
 from simdb.engine.search.method import Method, all_compared
 from simdb.engine.search.rows import MANY, Rows
 from simdb.engine.state.state import State
+from simdb.matches import Match
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan
 from simdb.storage import layout
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.threads import in_rounds
-from simdb.values import Match, Sketches
+from simdb.values import Sketches
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]

@@ -16,13 +16,14 @@ from simdb.engine.search.method import Asked, Method
 from simdb.engine.search.methods.exhaustive import links_among
 from simdb.engine.search.rows import MANY
 from simdb.engine.state.state import State
+from simdb.matches import Match
 from simdb.plan.pigeonhole import NOT_READ, tables_read
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.threads import streamed
-from simdb.values import Match, Sketches
+from simdb.values import Sketches
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

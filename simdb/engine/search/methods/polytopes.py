@@ -31,6 +31,7 @@ from simdb.engine.state.polytope_tables import (
     thresholds_of,
 )
 from simdb.engine.state.state import State
+from simdb.matches import Match
 from simdb.plan.polytopes import shares
 from simdb.plan.problem import Criterion
 from simdb.plans import Plan, Probe
@@ -38,7 +39,7 @@ from simdb.storage.records.delta import Delta
 from simdb.storage.runs.run import Run
 from simdb.storage.runs.table import Table
 from simdb.threads import mapped, parts_of
-from simdb.values import Match, Sketches
+from simdb.values import Sketches
 
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
 

@@ -1,0 +1,208 @@
+"""Matches: the stored documents that a query finds and the pairs that match, as users get them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import arrow, previews
+from simdb.ids import Id, IdT, IdT_co
+from simdb.records import Record
+from simdb.values import object_array
+from simdb.verification import Verification
+
+# So many ids are made only to show the first of them.
+PREVIEWED_IDS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Record, Generic[IdT_co]):
+    """A stored document that was found: its Hamming `distance` and estimated `similarity`.
+
+    `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
+    """
+
+    id: IdT_co
+    distance: int
+    similarity: float | None = None
+
+
+class Matches(Generic[IdT]):
+    """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
+
+    `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
+    (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
+    `verification`: what texts have decided, with verify="exact"; otherwise None.
+    """
+
+    __slots__ = (
+        "_ids", "_resolve", "distances", "offsets", "ordinals", "similarities", "verification",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        ordinals: npt.NDArray[np.uint32] | npt.NDArray[np.uint64],
+        distances: npt.NDArray[np.uint8],
+        similarities: npt.NDArray[np.float32],
+        resolve: Callable[[], list[Id]],
+        verification: Verification | None = None,
+    ) -> None:
+        """Hold the arrays; `resolve` makes the ids from copied bytes when they are first read."""
+        self.verification = verification
+        self.offsets = offsets
+        self.ordinals = ordinals
+        self.distances = distances
+        self.similarities = similarities
+        self._resolve = resolve
+        self._ids: npt.NDArray[np.object_] | None = None
+
+    @property
+    def ids(self) -> npt.NDArray[np.object_]:
+        """The user's ids of the matches: object[k]."""
+        if self._ids is None:
+            self._ids = object_array(self._resolve())
+        return self._ids
+
+    def to_arrow(self, *, ids: str = "auto") -> Any:
+        """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
+
+        All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
+        OptionError if pyarrow is not installed, and InputError for an id of another type.
+        """
+        columns = {
+            "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
+            "id": self.ids,
+            "distance": self.distances,
+            "similarity": self.similarities,
+        }
+        return arrow.read_batches([columns], columns, id_columns=["id"], ids=ids).read_all()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Give the matches to libraries that read Arrow tables; see `to_arrow`."""
+        return arrow.stream(self.to_arrow(), requested_schema)
+
+    def __len__(self) -> int:
+        """Count the queries."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, position: int) -> list[Match[IdT]]: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[list[Match[IdT]]]: ...
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give the matches of one query, a list of `Match`; for a slice, a list of such lists."""
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"query {position} of {len(self)}")
+        position %= len(self)
+        return self._matches(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def __iter__(self) -> Iterator[list[Match[IdT]]]:
+        """Give the matches of each query in turn."""
+        for position in range(len(self)):
+            yield self[position]
+
+    def __repr__(self) -> str:
+        """Return the numbers of queries and matches, and the first ids."""
+        size, count = self._size, len(self.distances)
+        if not count or not self._are_ids_cheap:
+            return f"<simdb.Matches of {size}>"
+        return f"<simdb.Matches of {size}: {previews.first_of(self.ids, count)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first matches, for notebooks."""
+        count = len(self.distances) if self._are_ids_cheap else 0
+        queries = np.searchsorted(self.offsets, np.arange(min(count, previews.SHOWN_ROWS)), "right")
+        rows = (
+            (int(query) - 1, match.id, match.distance, match.similarity)
+            for query, match in zip(queries, self._matches(0, len(queries)), strict=True)
+        )
+        columns = ("query", "id", "distance", "similarity")
+        return previews.table(self._size, columns, rows, count)
+
+    @property
+    def _size(self) -> str:
+        matches = previews.counted(len(self.distances), "match", "matches")
+        return f"{previews.counted(len(self), 'query', 'queries')}, {matches}"
+
+    @property
+    def _are_ids_cheap(self) -> bool:
+        """Whether the ids were made already, or are few: a preview makes no more."""
+        return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
+
+    def _matches(self, start: int, stop: int) -> list[Match[IdT]]:
+        ids = self.ids
+        return [
+            Match(ids[at], int(self.distances[at]), known(self.similarities[at]))
+            for at in range(start, stop)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Record, Generic[IdT_co]):
+    """Two stored documents that match; `left` was inserted before `right`."""
+
+    left: IdT_co
+    right: IdT_co
+    distance: int
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairArrays(Generic[IdT]):
+    """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
+
+    `similarity` is NaN if either document has no weights.
+    """
+
+    left: npt.NDArray[np.object_]
+    right: npt.NDArray[np.object_]
+    distance: npt.NDArray[np.uint8]
+    similarity: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.distance)
+
+    def __iter__(self) -> Iterator[Pair[IdT]]:
+        """Give one `Pair` after the other."""
+        for left, right, distance, similarity in zip(
+            self.left, self.right, self.distance, self.similarity, strict=True
+        ):
+            yield Pair(left, right, int(distance), known(similarity))
+
+    def __getitem__(self, position: Any) -> Any:
+        """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
+        left, right = self.left[position], self.right[position]
+        distance, similarity = self.distance[position], self.similarity[position]
+        if isinstance(position, slice):
+            return PairArrays(left, right, distance, similarity)
+        return Pair(left, right, int(distance), known(similarity))
+
+    def __repr__(self) -> str:
+        """Return the number of pairs, and the ids of the first."""
+        size = previews.counted(len(self), "pair")
+        pairs = [(pair.left, pair.right) for pair in self[: previews.SHOWN_VALUES]]
+        first = previews.first_of(pairs, len(self))
+        return f"<simdb.PairArrays: {size}{': ' if pairs else ''}{first}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first pairs, for notebooks."""
+        rows = (
+            (pair.left, pair.right, pair.distance, pair.similarity)
+            for pair in self[: previews.SHOWN_ROWS]
+        )
+        columns = ("left", "right", "distance", "similarity")
+        return previews.table(previews.counted(len(self), "pair"), columns, rows, len(self))
+
+
+def known(similarity: Any) -> float | None:
+    """Give a similarity as a float, or None for NaN."""
+    value = float(similarity)
+    return None if value != value else value
