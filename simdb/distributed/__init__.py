@@ -1,0 +1,38 @@
+"""Distributed: all matching pairs of a collection, found by tasks that know nothing of each other.
+
+The functions take and return arrays, so any engine can run the tasks: Spark, Ray, Dask, a pool of
+processes.  `plan_pairs` says how documents are spread over parts; `PairsPlan` spreads them, and
+finds the pairs of one part; `components`, `LinkForest` and `stars` make clusters of what was found.
+"""
+
+from typing import TYPE_CHECKING
+
+from simdb import cold
+
+if TYPE_CHECKING:
+    from simdb.distributed.forest import LinkForest, components
+    from simdb.distributed.part_pairs import PartPairs
+    from simdb.distributed.plan import Cell, PairsPlan, Split, chunks_of, plan_pairs
+    from simdb.distributed.stars import stars
+else:
+    __getattr__ = cold.names(
+        __name__,
+        {
+            "simdb.distributed.forest": ["LinkForest", "components"],
+            "simdb.distributed.part_pairs": ["PartPairs"],
+            "simdb.distributed.plan": ["Cell", "PairsPlan", "Split", "chunks_of", "plan_pairs"],
+            "simdb.distributed.stars": ["stars"],
+        },
+    )
+
+__all__ = [
+    "Cell",
+    "LinkForest",
+    "PairsPlan",
+    "PartPairs",
+    "Split",
+    "chunks_of",
+    "components",
+    "plan_pairs",
+    "stars",
+]

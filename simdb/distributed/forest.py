@@ -1,0 +1,89 @@
+"""Forest: connected components of links between ids, which come piece by piece and from anywhere.
+
+A forest needs memory for each id that has a link, not for each link.  Forests of several tasks are
+joined by their own links, of which each has fewer than ids.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.errors import InputError
+from simdb.values import describe
+
+# Links are put in order when there are so many, and as many as ids.
+PENDING_LEAST = 1 << 16
+IDS_MAX = 2**32 - 1
+
+I64 = npt.NDArray[np.int64]
+
+
+class LinkForest:
+    """A forest over any int64 ids.  The representative of a component is its least id."""
+
+    def __init__(self) -> None:
+        """Begin without any link."""
+        self._ids = np.empty(0, np.int64)
+        self._representatives = np.empty(0, np.int64)
+        self._pending: list[tuple[I64, I64]] = []
+        self._pending_count = 0
+
+    def join(self, left: I64, right: I64) -> None:
+        """Put left[i] and right[i], int64[k], into one component, for every i."""
+        left, right = _checked(left, "left"), _checked(right, "right")
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} ids on the left have {len(right)} on the right")
+        self._pending.append((left, right))
+        self._pending_count += len(left)
+        if self._pending_count >= max(PENDING_LEAST, len(self._ids)):
+            self._settle()
+
+    def merge(self, other: "LinkForest") -> None:
+        """Join all that another forest joins."""
+        self.join(*other.links())
+
+    def links(self) -> tuple[I64, I64]:
+        """Return fewer links than ids, which join the same: (ids, representatives), int64[k]."""
+        ids, representatives = self.components()
+        is_other = ids != representatives
+        return ids[is_other], representatives[is_other]
+
+    def components(self) -> tuple[I64, I64]:
+        """Return all ids that have a link, ascending, and the least id of the component of each."""
+        self._settle()
+        return self._ids, self._representatives
+
+    def _settle(self) -> None:
+        if not self._pending:
+            return
+        left = np.concatenate([self._ids, *(each for each, _ in self._pending)])
+        right = np.concatenate([self._representatives, *(each for _, each in self._pending)])
+        self._pending, self._pending_count = [], 0
+        ids, positions = np.unique(np.concatenate([left, right]), return_inverse=True)
+        if len(ids) > IDS_MAX:
+            raise InputError(
+                f"a forest holds at most {IDS_MAX:,} ids, and these are {len(ids):,}; join them in"
+                " several forests, by ranges of ids"
+            )
+        places = positions.astype(np.uint32)
+        forest = kernel.Forest(len(ids))
+        forest.join(places[: len(left)].copy(), places[len(left) :].copy())
+        self._ids, self._representatives = ids, ids[forest.labels()]
+
+
+def components(left: I64, right: I64) -> tuple[I64, I64]:
+    """Return the connected components of links left[i], right[i], int64[k].
+
+    The result has the ids that have a link, ascending, and for each the least id of its component.
+    """
+    forest = LinkForest()
+    forest.join(left, right)
+    return forest.components()
+
+
+def _checked(ids: I64, name: str) -> I64:
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise InputError(f"{name} must be an int64 array of one dimension, got {describe(ids)}")
+    if ids.dtype == np.uint64 and len(ids) and ids.max() > np.uint64(2**63 - 1):
+        raise InputError(f"{name} has ids above 2**63 - 1; view them as int64")
+    return ids.astype(np.int64)

@@ -1,0 +1,329 @@
+"""Plan of pairs: chooses how documents are spread, for their number, the criterion and the tasks.
+
+The costs are those of one AVX2 core: of a row that travels, packed with many others, and of the
+comparisons within parts.  They choose between ways that all reach the recall, so no result depends
+on them.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simdb import kernel
+from simdb.bits import FINGERPRINT_BITS
+from simdb.checks import instance, shown, whole
+from simdb.distributed.by_bands import ByBands
+from simdb.distributed.by_blocks import FINGERPRINT_BYTES, ByBlocks
+from simdb.distributed.by_vertices import VERTEX_BITS, ByVertices
+from simdb.distributed.exchange import Exchange
+from simdb.distributed.part_pairs import PartPairs
+from simdb.engine.search.question import Question
+from simdb.errors import InputError, OptionError
+from simdb.index.bands import bands_of
+from simdb.index.defaults import settled
+from simdb.minhash import Minhash
+from simdb.numpy_kernel.mix import fmix64
+from simdb.options import Options, Simhash
+from simdb.plan.polytope_reach import probe_count, universal
+from simdb.signatures import Signatures
+from simdb.threads import thread_count
+from simdb.values import Fingerprints, describe
+from simdb.vector_form import pack_minima
+
+BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
+# Of what may be missed, the share that the exchange may miss; the search of a part has the rest.
+EXCHANGE_SHARE = 0.8
+ID_BYTES = 8
+ROW_SECONDS = 3e-6
+COMPARE_SECONDS = 1 / 2.3e9
+# Above this number of documents in a part, tables are looked up: seconds for each document.
+LOOKED_UP_SECONDS = 4e-6
+PART_BITS_MAX = 16
+TABLES_MAX = 16
+# A task has several parts, so that a large one matters less.
+PARTS_OF_TASK = 4
+# A part of more documents is cut into cells, by default.
+CELL_DOCUMENTS = 200_000
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+
+class Split(NamedTuple):
+    """Rows by part: those of part p are at positions[offsets[p]:offsets[p + 1]], ascending.
+
+    `positions` uint32[k], `offsets` int64[parts + 1].
+    """
+
+    positions: U32
+    offsets: I64
+
+
+class Cell(NamedTuple):
+    """A task of a large part: the rows of chunk `first`, with each other or with chunk `second`."""
+
+    part: int
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairsPlan:
+    """How tasks find all matching pairs of a collection; `plan_pairs` makes it.
+
+    A task has the rows of one part, from all documents, and finds the pairs that belong to the
+    part; the pairs of all parts together are those of the collection, each once.
+
+    `documents`: the number that was planned for.  `method`: "blocks", "vertices" or "bands".
+    `recall`: what is found at least, of the pairs of any similarity that is asked for; 1 for a
+    distance.  `copies`: the mean number of rows that travel for each document.  `row_bytes`: the
+    length of a row.  `bytes_per_document`: of rows and ids of 8 bytes, before compression.
+    `comparisons`: expected of unrelated documents in all parts, at most.  `seconds`: of one core,
+    in all tasks.  `why`: the choice in words.
+    """
+
+    documents: float
+    method: str
+    recall: float
+    copies: float
+    comparisons: float
+    seconds: float
+    why: str
+    exchange: Exchange
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts."""
+        return self.exchange.part_count
+
+    @property
+    def row_bytes(self) -> int:
+        """The length of a row."""
+        return self.exchange.row_bytes
+
+    @property
+    def bytes_per_document(self) -> float:
+        """The bytes that travel for each document: rows, and an id of 8 bytes with each."""
+        return self.copies * (self.row_bytes + ID_BYTES)
+
+    def rows(self, sketches: Any) -> U8:
+        """Return documents as rows: uint8[n, row_bytes].
+
+        `sketches`: `Fingerprints`, `Signatures`, or, to compare by distance alone, uint64[n].
+        Documents without features match nothing, so leave them out (`is_empty`).
+        Raises InputError for sketches of another kind or size.
+        """
+        if self.method == BY_BANDS:
+            if not isinstance(sketches, Signatures):
+                raise InputError(f"the plan is of signatures, got {describe(sketches)}")
+            return self._checked(pack_minima(sketches.minima))
+        bits = sketches.bits if isinstance(sketches, Fingerprints) else sketches
+        if self.row_bytes == FINGERPRINT_BYTES:
+            if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
+                raise InputError(
+                    f"the plan is of fingerprints, uint64[n] or Fingerprints, got {describe(bits)}"
+                )
+            return np.ascontiguousarray(bits, "<u8").view(np.uint8).reshape(-1, FINGERPRINT_BYTES)
+        if not isinstance(sketches, Fingerprints) or (
+            sketches.weights is None and sketches.vectors is None
+        ):
+            raise InputError(
+                "the plan is of fingerprints with weights or vectors, as simdb.fingerprints makes"
+                f" them, got {describe(sketches)}"
+            )
+        if sketches.vectors is not None:
+            return self._checked(sketches.vectors)
+        assert sketches.weights is not None
+        return self._checked(kernel.quantise(sketches.weights)[1])
+
+    def split(self, rows: U8) -> Split:
+        """Return which rows go to which part."""
+        offsets, parts = self.exchange.parts(self._checked(rows))
+        keys = parts.astype(np.uint64)
+        positions = np.repeat(np.arange(len(rows), dtype=np.uint32), np.diff(offsets))
+        kernel.sort(keys, positions)
+        bounds = np.arange(self.part_count + 1, dtype=np.uint64)
+        return Split(positions, np.searchsorted(keys, bounds).astype(np.int64))
+
+    def find_pairs(
+        self, part: int, rows: U8, others: U8 | None = None, *, threads: int | None = 1
+    ) -> Iterator[PartPairs]:
+        """Yield the matching pairs that belong to a part, each once, in chunks of bounded size.
+
+        `rows`: all that go to the part, or, of a large part, those of one chunk.  `others`: of a
+        large part, those of another chunk; then only pairs between both are found.
+        """
+        whole("part", part, 0, self.part_count - 1)
+        every = self._checked(rows)
+        if others is not None:
+            every = np.concatenate([every, self._checked(others)])
+        for couples in self.exchange.pairs(part, every, thread_count(threads)):
+            left, right = couples.left.astype(np.int64), couples.right.astype(np.int64)
+            found = PartPairs(left, right, couples.distances, couples.similarities)
+            if others is None:
+                yield found
+                continue
+            is_between = (left < len(rows)) & (right >= len(rows))
+            if is_between.any():
+                yield PartPairs(
+                    left[is_between], right[is_between] - len(rows),
+                    found.distance[is_between], found.similarity[is_between],
+                )  # fmt: skip
+
+    def find_links(
+        self, part: int, rows: U8, others: U8 | None = None, *, threads: int | None = 1
+    ) -> tuple[I64, I64]:
+        """Return fewer links than rows, which connect what the pairs of the part connect.
+
+        Each link is two positions, left below right; right is a position in `others` plus the
+        number of `rows`.
+        """
+        count = len(rows) + (0 if others is None else len(others))
+        forest = kernel.Forest(count)
+        for pairs in self.find_pairs(part, rows, others, threads=threads):
+            right = pairs.right if others is None else pairs.right + len(rows)
+            forest.join(pairs.left.astype(np.uint32), right.astype(np.uint32))
+        labels = forest.labels().astype(np.int64)
+        joined = np.flatnonzero(labels != np.arange(count))
+        return labels[joined], joined
+
+    def cells(self, sizes: I64, most: int = CELL_DOCUMENTS) -> list[Cell]:
+        """Return the tasks for parts of `sizes` int64[parts], of about 2 x `most` rows at most.
+
+        A part with more than `most` rows is cut into chunks (`chunks_of`), and there is a task for
+        each chunk and for each two of them.
+        """
+        found = []
+        for part, size in enumerate(np.asarray(sizes).tolist()):
+            chunks = -(-size // most)
+            found += [
+                Cell(part, first, second)
+                for first in range(chunks)
+                for second in range(first, chunks)
+            ]
+        return found
+
+    def _checked(self, rows: U8) -> U8:
+        if not isinstance(rows, np.ndarray) or rows.dtype != np.uint8 or rows.ndim != 2:
+            raise InputError(f"rows must be uint8[n, {self.row_bytes}], got {describe(rows)}")
+        if rows.shape[1] != self.row_bytes:
+            raise InputError(
+                f"the plan is of rows of {self.row_bytes} bytes, got {rows.shape[1]}; make the"
+                " sketches with the options that the plan was made for"
+            )
+        return np.ascontiguousarray(rows)
+
+
+def chunks_of(ids: I64, count: int) -> npt.NDArray[np.int64]:
+    """Return in which of `count` chunks the documents are, by a hash of their ids: int64[n]."""
+    mixed = fmix64(np.ascontiguousarray(ids).astype(np.int64).view(np.uint64))
+    return (mixed % np.uint64(count)).astype(np.int64)
+
+
+def plan_pairs(
+    documents: float,
+    options: Options | Simhash | Minhash | None = None,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    tasks: int = 64,
+) -> PairsPlan:
+    """Plan how `tasks` tasks find all matching pairs of a collection of `documents` documents.
+
+    `options`: of a database that would hold them, or a sketch alone; `Simhash()` if you give none.
+    The criterion is given as for `Database.find_all`: pairs match by `similarity`, by `distance`,
+    or by both.  Raises OptionError for a criterion or a recall that no plan reaches.
+    """
+    options = _options_of(options)
+    whole("tasks", tasks, 1, 1 << 24)
+    if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
+        raise OptionError(f"documents must be a number from 0 on, got {shown(documents)}")
+    question = Question(similarity, distance, recall)
+    is_weighted = options.sketch.vector_bytes > 0
+    criterion = question.criterion(options, is_weighted=is_weighted)
+    if options.is_minhash:
+        assert criterion.similarity is not None
+        return _by_bands(documents, options, criterion.similarity, tasks)
+    least = criterion.similarity
+    if criterion.distance is not None:
+        width = FINGERPRINT_BYTES if least is None else options.sketch.vector_bytes
+        return _by_blocks(documents, criterion.distance, width, least, tasks)
+    assert least is not None
+    return _by_vertices(documents, options, least, criterion.recall)
+
+
+def _options_of(options: Any) -> Options:
+    if options is None:
+        return settled(Options())
+    if isinstance(options, Simhash | Minhash):
+        return settled(Options(sketch=options))
+    instance("options", options, Options, "simdb.Options() or a sketch")
+    return settled(options)
+
+
+def _part_bits(tables: int, tasks: int) -> int:
+    """Return into how many parts, 2^bits, each table is cut."""
+    wanted = max(PARTS_OF_TASK * tasks / tables, 1)
+    return min(math.ceil(math.log2(wanted)), PART_BITS_MAX)
+
+
+def _by_blocks(
+    documents: float, distance: int, width: int, least: float | None, tasks: int
+) -> PairsPlan:
+    """Plan the fewest tables; a part is searched by as many as pay there."""
+    if distance >= FINGERPRINT_BITS:
+        raise OptionError(
+            f"distance must be below {FINGERPRINT_BITS} here, within it every two documents match"
+        )
+    tables = distance + 1
+    header = FINGERPRINT_BITS // tables
+    exchange = ByBlocks(distance, tables, min(_part_bits(tables, tasks), header), width, least)
+    compared = tables * documents**2 / 2 ** (header + 1)
+    rows = tables * documents
+    seconds = rows * ROW_SECONDS + min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
+    why = f"{tables} tables, one for each block of {header} bits or more"
+    return PairsPlan(documents, BY_BLOCKS, 1.0, float(tables), compared, seconds, why, exchange)
+
+
+def _by_vertices(documents: float, options: Options, similarity: float, recall: float) -> PairsPlan:
+    missed = 1.0 - recall
+    share, within = 1.0 - EXCHANGE_SHARE * missed, 1.0 - (1.0 - EXCHANGE_SHARE) * missed
+    best: tuple[float, int, float, float, float] | None = None
+    for tables in range(1, TABLES_MAX + 1):
+        threshold = universal(similarity, share, width=VERTEX_BITS, tables=tables, either=True)
+        if math.isinf(threshold):
+            continue
+        copies = tables * probe_count(threshold, VERTEX_BITS)
+        rows = copies * documents
+        parts = tables << VERTEX_BITS
+        compared = rows**2 / (2 * parts)
+        searching = min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
+        seconds = rows * ROW_SECONDS + searching
+        if best is None or seconds < best[0]:
+            best = seconds, tables, threshold, copies, compared
+    if best is None:
+        raise OptionError(
+            f"no tables find recall={recall:g} of the pairs at similarity {similarity:g}; ask for a"
+            " lower recall or a higher similarity"
+        )
+    seconds, tables, threshold, copies, compared = best
+    exchange = ByVertices(tables, threshold, options.sketch.vector_bytes, similarity, within)
+    why = f"{copies:.1f} near vertices of {tables} cross-polytope table(s)"
+    return PairsPlan(documents, BY_VERTICES, recall, copies, compared, seconds, why, exchange)
+
+
+def _by_bands(documents: float, options: Options, similarity: float, tasks: int) -> PairsPlan:
+    bands = bands_of(options)
+    exchange = ByBands(bands, _part_bits(bands.table_count, tasks), similarity)
+    copies = float(bands.table_count)
+    why = f"{bands.table_count} bands of {bands.rows} minima"
+    return PairsPlan(
+        documents, BY_BANDS, bands.recall(similarity), copies, 0.0,
+        copies * documents * ROW_SECONDS, why, exchange,
+    )  # fmt: skip
