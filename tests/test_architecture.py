@@ -36,6 +36,7 @@ FLOORS = [
     ["deduplication"],
     ["integrations"],
     ["distributed"],
+    ["spark"],
     ["compat"],
     ["report"],
     ["cli.output"],
@@ -81,6 +82,10 @@ FOLDERS = {
     "distributed": [
         "part_pairs", "exchange", "similar", "by_blocks", "by_vertices", "by_bands", "forest",
         "stars", "plan",
+    ],
+    "spark": [
+        "frames", "sketching", "packing", "keys", "tasks", "finding", "components", "copies",
+        "clustering",
     ],
     "tuning": [
         "lengths", "stored", "sample", "measuring", "editing", "candidates", "unjudged", "judged",

@@ -28,7 +28,8 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 IMPORTING = {
     "sketch/tokeniser.py", "sketch/language.py", "sketch/markup.py", "arrow.py",
     "cli/reading/line_parser.py", "cli/reading/table_records.py", "cold.py", "sketch/projection.py",
-    "previews.py", "report/figures.py", "report/page.py",
+    "previews.py", "report/figures.py", "report/page.py", "cli/output/remote.py",
+    "cli/output/zstd.py", "spark/frames.py",
 }  # fmt: skip
 
 

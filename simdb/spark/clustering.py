@@ -1,0 +1,163 @@
+"""Clustering: groups of matching documents, and one of each group that represents it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.checks import one_of
+from simdb.distributed import stars
+from simdb.distributed.plan import CELL_DOCUMENTS
+from simdb.engine.clusters.find import CONNECTED, POLICIES
+from simdb.spark import components, copies, finding, frames, keys, sketching
+from simdb.spark.finding import Asked, Job
+from simdb.spark.keys import Keyed
+
+FIRST = "first"
+
+
+class _Collapsed(NamedTuple):
+    """Documents of which equal ones travel as one.
+
+    `every`: key, first_key, row, see `copies.collapsed`.  `firsts`: key and row of one of each.
+    """
+
+    every: Any
+    firsts: Any
+
+
+def clusters(
+    sketches: Any,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    policy: str = CONNECTED,
+    representative: str = FIRST,
+    checkpoint: str | None = None,
+    partitions: int | None = None,
+    block_limit: int = CELL_DOCUMENTS,
+    driver_links: int = components.DRIVER_LINKS,
+) -> Any:
+    """Return the clusters of matching documents: id, representative; only those of two or more.
+
+    The arguments are those of `pairs`.  `policy`: "connected" joins whatever pairs connect; by
+    "star", every document matches its representative.  `representative`: "first" is the least id;
+    the name of a column of `sketches` is the document with its least value, of equal ones the
+    least id.  `checkpoint`: a folder that all processes can write; it is needed if there are more
+    than `driver_links` links.
+    """
+    one_of("policy", policy, POLICIES)
+    if representative != FIRST:
+        frames.column_type(sketches, representative)
+    job = Job(
+        Asked(similarity, distance, recall),
+        sketching.sketch_of(sketches),
+        finding.partitions_of(sketches, partitions),
+        block_limit,
+    )
+    keyed = keys.checked_keys(sketches, job.partitions)
+    collapsed = _collapsed(keyed, job)
+    links = finding.links_of_rows(collapsed.firsts, keyed.document_count, job)
+    joined = components.joined(
+        links.union(_links_of_copies(collapsed.every)), job.partitions, checkpoint, driver_links
+    )
+    named = _with_places(joined, keyed, representative)
+    if policy == CONNECTED:
+        return _led_by_first(named)
+    return _stars(named, keyed, collapsed, job)
+
+
+def _collapsed(keyed: Keyed, job: Job) -> _Collapsed:
+    functions = frames.functions()
+    plan = finding.plan_of(job, keyed.document_count)
+    rows = finding.rows_column(keyed.sketches, plan)
+    every = copies.collapsed(rows, plan.row_bytes, job.partitions).persist()
+    return _Collapsed(every, every.where(functions.col("row").isNotNull()).select("key", "row"))
+
+
+def _links_of_copies(every: Any) -> Any:
+    column = frames.functions().col
+    return every.where(column("row").isNull()).select(
+        column("key").alias("left_key"), column("first_key").alias("right_key")
+    )
+
+
+def _with_places(joined: Any, keyed: Keyed, representative: str) -> Any:
+    """Return key, root, id and place of the members of components."""
+    column = frames.functions().col
+    place = column("id" if representative == FIRST else representative).alias("place")
+    return joined.join(keyed.sketches.select("key", "id", place), "key")
+
+
+def _led_by_first(named: Any) -> Any:
+    """Return the members of components with the first of each."""
+    functions = frames.functions()
+    first = functions.min(functions.struct("place", "id"))["id"].alias("representative")
+    leaders = named.groupBy("root").agg(first)
+    return named.join(leaders, "root").select("id", "representative")
+
+
+def _stars(named: Any, keyed: Keyed, collapsed: _Collapsed, job: Job) -> Any:
+    """Return the members of stars, each of which lies within a component."""
+    functions = frames.functions()
+    column = functions.col
+    order = frames.window().partitionBy("root").orderBy("place", "id")
+    ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
+    ranked_rows = _ranked_rows(collapsed.every, ranked).persist()
+    found = finding.pairs_of_rows(collapsed.firsts, keyed.document_count, job)
+    owned = _owners(found, ranked_rows, job)
+    # A row that is in no pair has copies only, and owns them.
+    owner = functions.coalesce("owner_key", "first_key").alias("owner_key")
+    owners = ranked_rows.join(owned, "first_key", "left").select("first_key", owner)
+    leaders = ranked_rows.select(
+        column("first_key").alias("owner_key"), column("leader.id").alias("representative")
+    )
+    of_documents = collapsed.every.select("key", "first_key").join(owners, "first_key")
+    members = of_documents.join(leaders, "owner_key").join(named.select("key", "id"), "key")
+    sizes = members.groupBy("representative").count().where(column("count") > 1)
+    return members.join(sizes, "representative").select("id", "representative")
+
+
+def _ranked_rows(every: Any, ranked: Any) -> Any:
+    """Return first_key, root and the leader of each distinct row: its first document."""
+    functions = frames.functions()
+    return (
+        every.select("key", "first_key")
+        .join(ranked, "key")
+        .groupBy("first_key")
+        .agg(
+            functions.min(functions.struct("rank", "id")).alias("leader"),
+            functions.first("root").alias("root"),
+        )
+    )
+
+
+def _owners(found: Any, ranked_rows: Any, job: Job) -> Any:
+    """Return the row that owns each row which is in a pair: first_key, owner_key."""
+    column = frames.functions().col
+    left = ranked_rows.select(
+        column("first_key").alias("left_key"), column("leader.rank").alias("left_rank"), "root"
+    )
+    right = ranked_rows.select(
+        column("first_key").alias("right_key"), column("leader.rank").alias("right_rank")
+    )
+    ranks = found.join(left, "left_key").join(right, "right_key")
+    placed = ranks.select("root", "left_key", "right_key", "left_rank", "right_rank")
+    return placed.repartition(job.partitions, "root").mapInArrow(
+        _star, "first_key bigint, owner_key bigint"
+    )
+
+
+def _star(batches: Iterable[Any]) -> Iterator[Any]:
+    """Assign the rows of whole components to stars: a task."""
+    every = list(batches)
+    if not every:
+        return
+    table = frames.pyarrow().Table.from_batches(every)
+    left, right, left_rank, right_rank = (
+        frames.numbers_of(table.column(name))
+        for name in ("left_key", "right_key", "left_rank", "right_rank")
+    )
+    found, owners = stars(left, right, np.stack([left_rank, right_rank], axis=1))
+    yield frames.batch_of({"first_key": found, "owner_key": owners})

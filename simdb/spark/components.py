@@ -1,0 +1,121 @@
+"""Components: connected components of the links that tasks have found.
+
+While the links fit, the driver joins them.  More links are joined in rounds of tasks: large stars
+and small stars in turn (Kiveris et al. 2014, "Connected Components in MapReduce and Beyond"), each
+written to Parquet before the next, until a round changes nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simdb.distributed import LinkForest, chunks_of, components
+from simdb.errors import OptionError
+from simdb.spark import frames, packing
+from simdb.spark.frames import I64
+
+# So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.
+DRIVER_LINKS = 20_000_000
+ROUNDS_MAX = 60
+SCHEMA = "left_key bigint, right_key bigint"
+
+
+def joined(links: Any, partitions: int, checkpoint: str | None, driver_links: int) -> Any:
+    """Return the components of links: (key, root), the least key of each; keys without links not.
+
+    `links`: a DataFrame of left_key and right_key, which is computed once.
+    """
+    functions = frames.functions()
+    local = links.mapInArrow(_join_some, SCHEMA).persist()
+    if local.count() <= driver_links:
+        table = local.toArrow()
+        local.unpersist()
+        left, right = (frames.numbers_of(table.column(at)) for at in range(2))
+        keys, roots = components(left, right)
+        arrow = frames.pyarrow()
+        made = arrow.Table.from_batches([frames.batch_of({"key": keys, "root": roots})])
+        return links.sparkSession.createDataFrame(made)
+    if checkpoint is None:
+        raise OptionError(
+            f"there are more than {driver_links:,} links; give checkpoint=, a folder that all"
+            " processes can write, where they are joined in rounds"
+        )
+    stars = _in_rounds(local, partitions, checkpoint)
+    local.unpersist()
+    roots = stars.select(functions.col("right_key").alias("key")).distinct()
+    return stars.select(
+        functions.col("left_key").alias("key"), functions.col("right_key").alias("root")
+    ).union(roots.select("key", functions.col("key").alias("root")))
+
+
+def _in_rounds(links: Any, partitions: int, checkpoint: str) -> Any:
+    """Return the links as stars: each key with the least key of its component."""
+    session = links.sparkSession
+    before: tuple[int, int] | None = None
+    for number in range(ROUNDS_MAX):
+        for name, is_large in (("large", True), ("small", False)):
+            packed = links.mapInArrow(partial(_pack_ends, partitions, is_large), packing.SCHEMA)
+            spread = packed.repartitionById(partitions, "place")
+            made = spread.mapInArrow(partial(_star, is_large), SCHEMA)
+            path = f"{checkpoint}/components-{number}-{name}"
+            made.write.mode("overwrite").parquet(path)
+            links = session.read.parquet(path)
+        functions = frames.functions()
+        mark = functions.xxhash64("left_key", "right_key")
+        row = links.agg(
+            functions.count("*").alias("links"), functions.bit_xor(mark).alias("mark")
+        ).first()
+        after = (row["links"], row["mark"])
+        if after == before:
+            return links
+        before = after
+    raise OptionError(f"components did not settle in {ROUNDS_MAX} rounds; this is a fault of simdb")
+
+
+def _join_some(batches: Iterable[Any]) -> Iterator[Any]:
+    """Return fewer links than keys, which join what the given links join: a task."""
+    forest = LinkForest()
+    for batch in batches:
+        forest.join(frames.numbers_of(batch.column(0)), frames.numbers_of(batch.column(1)))
+    left, right = forest.links()
+    yield frames.batch_of({"left_key": left, "right_key": right})
+
+
+def _pack_ends(partitions: int, is_large: bool, batches: Iterable[Any]) -> Iterator[Any]:
+    """Send each link to the task of its end: of both for large stars, of the greater for small."""
+    for batch in batches:
+        left, right = (frames.numbers_of(batch.column(at)) for at in range(2))
+        high, low = np.maximum(left, right), np.minimum(left, right)
+        ends, others = high, low
+        if is_large:
+            ends, others = np.concatenate([high, low]), np.concatenate([low, high])
+        content = others.view(np.uint8).reshape(-1, packing.KEY_BYTES)
+        yield packing.packed(chunks_of(ends, partitions), ends, content)
+
+
+def _star(is_large: bool, batches: Iterable[Any]) -> Iterator[Any]:
+    """Link neighbours of each key to the least of them and itself: a task."""
+    blobs = [blob for batch in batches for blob in packing.blobs(batch, packing.KEY_BYTES)]
+    ends = np.concatenate([np.empty(0, np.int64), *(blob.keys for blob in blobs)])
+    others = np.concatenate(
+        [np.empty(0, np.int64), *(blob.rows.view(np.int64).ravel() for blob in blobs)]
+    )
+    keys, places = np.unique(ends, return_inverse=True)
+    least = keys.copy()
+    np.minimum.at(least, places, others)
+    of_links = least[places]
+    if is_large:
+        is_far = others > ends
+        yield _linked(others[is_far], of_links[is_far])
+    else:
+        is_other = others != of_links
+        left = np.concatenate([others[is_other], keys])
+        yield _linked(left, np.concatenate([of_links[is_other], least]))
+
+
+def _linked(left: I64, right: I64) -> Any:
+    """Return links, each once, without those of a key to itself."""
+    links = np.unique(np.stack([left, right], axis=1)[left != right], axis=0)
+    return frames.batch_of({"left_key": links[:, 0].copy(), "right_key": links[:, 1].copy()})

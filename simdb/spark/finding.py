@@ -1,0 +1,172 @@
+"""Finding: pairs and links of sketches, by tasks that each search some parts of a plan."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdb.checks import whole
+from simdb.distributed import PairsPlan, plan_pairs
+from simdb.distributed.plan import CELL_DOCUMENTS
+from simdb.errors import OptionError
+from simdb.minhash import Minhash
+from simdb.options import Options, Simhash
+from simdb.spark import frames, keys, sketching, tasks
+from simdb.spark.tasks import Tasks
+
+PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
+LINKS = "left_key bigint, right_key bigint"
+# Partitions of a shuffle for each processor, so that a slow task delays little.
+PARTITIONS_OF_CORE = 3
+
+
+class Asked(NamedTuple):
+    """What pairs must satisfy; see `simdb.plan_pairs`."""
+
+    similarity: float | None
+    distance: int | None
+    recall: float | None
+
+
+class Job(NamedTuple):
+    """What a job asks, and how it is cut up."""
+
+    asked: Asked
+    sketch: Simhash | Minhash
+    partitions: int
+    block_limit: int
+
+
+def pairs(
+    sketches: Any,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    partitions: int | None = None,
+    block_limit: int = CELL_DOCUMENTS,
+) -> Any:
+    """Return all matching pairs: left, right, distance INT, similarity FLOAT or null.
+
+    `sketches`: of `fingerprints` or `signatures`; they are read several times, so cache them, or
+    write them and read them again.  The criterion is that of `Database.find_all`: pairs within a
+    distance, and pairs of signatures, are those that one database with all documents finds; of
+    similar pairs at least the share `recall` is found, and none that is not.  Each pair is there
+    once, the lower id on the left.
+
+    `partitions`: of the shuffle, by default 3 for each processor.  `block_limit`: documents of one
+    part above which it is cut into several tasks.  Raises ExistsError for an id that is there
+    twice, and OptionError for a criterion that no plan serves.
+    """
+    job = Job(
+        Asked(similarity, distance, recall),
+        sketching.sketch_of(sketches),
+        partitions_of(sketches, partitions),
+        block_limit,
+    )
+    keyed = keys.checked_keys(sketches, job.partitions)
+    rows = rows_column(keyed.sketches, plan_of(job, keyed.document_count))
+    found = pairs_of_rows(rows, keyed.document_count, job)
+    named = keys.with_ids(found, keyed, {"left_key": "left", "right_key": "right"})
+    functions = frames.functions()
+    left, right = functions.col("left"), functions.col("right")
+    similarities = functions.col("similarity")
+    return named.select(
+        functions.least(left, right).alias("left"),
+        functions.greatest(left, right).alias("right"),
+        "distance",
+        functions.when(functions.isnan(similarities), None).otherwise(similarities)
+        .alias("similarity"),
+    )  # fmt: skip
+
+
+def plan(
+    documents: float,
+    options: Options | Simhash | Minhash | None = None,
+    *,
+    similarity: float | None = None,
+    distance: int | None = None,
+    recall: float | None = None,
+    tasks: int = 64,
+) -> PairsPlan:
+    """Return the plan of a job of so many documents; see `simdb.distributed.plan_pairs`."""
+    return plan_pairs(
+        documents, options, similarity=similarity, distance=distance, recall=recall, tasks=tasks
+    )
+
+
+def pairs_of_rows(rows: Any, count: int, job: Job) -> Any:
+    """Return the matching pairs of (key, row), of about `count` documents, by their keys."""
+    spread, made, shared = _spread(rows, count, job)
+    return spread.mapInArrow(partial(_find_pairs, made, shared), PAIRS)
+
+
+def links_of_rows(rows: Any, count: int, job: Job) -> Any:
+    """Return links, by keys, that connect what all matching pairs connect."""
+    spread, made, shared = _spread(rows, count, job)
+    return spread.mapInArrow(partial(_find_links, made, shared), LINKS)
+
+
+def partitions_of(df: Any, partitions: int | None) -> int:
+    """Return the number of partitions of a shuffle."""
+    if partitions is not None:
+        whole("partitions", partitions, 1, 1 << 20)
+        return partitions
+    return max(PARTITIONS_OF_CORE * int(df.sparkSession.sparkContext.defaultParallelism), 1)
+
+
+def rows_column(sketches: Any, made: PairsPlan) -> Any:
+    """Return (key, row) of the sketches that have features, as the plan needs them."""
+    functions = frames.functions()
+    full = sketches.where(~functions.col("is_empty"))
+    if made.method == "bands":
+        return full.select("key", functions.col("signature").alias("row"))
+    if made.row_bytes == 8:
+        return full.select("key", functions.col("fp").alias("row"))
+    return full.select("key", functions.col("vector").alias("row"))
+
+
+def plan_of(job: Job, count: int) -> PairsPlan:
+    """Return the plan of a job; OptionError if it is not said what matches."""
+    asked = job.asked
+    if asked.distance is None and asked.similarity is None:
+        raise OptionError("say what matches: give similarity= or distance=")
+    return plan_pairs(
+        count, job.sketch, similarity=asked.similarity, distance=asked.distance,
+        recall=asked.recall, tasks=job.partitions,
+    )  # fmt: skip
+
+
+def _spread(rows: Any, count: int, job: Job) -> tuple[Any, PairsPlan, Tasks]:
+    whole("block_limit", job.block_limit, 1, 1 << 31)
+    made = plan_of(job, count)
+    sizes = tasks.part_sizes(rows, made)
+    shared = tasks.make_tasks(made, sizes, job.partitions, job.block_limit)
+    return tasks.spread(rows, made, shared, job.partitions), made, shared
+
+
+def _find_pairs(made: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
+    for cell, sides in tasks.searched(made, shared, batches):
+        names, rows = sides[0]
+        others = sides[1] if len(sides) == 2 else None
+        found = made.find_pairs(cell.part, rows, None if others is None else others[1])
+        right_names = names if others is None else others[0]
+        for some in found:
+            yield frames.batch_of(
+                {
+                    "left_key": names[some.left],
+                    "right_key": right_names[some.right],
+                    "distance": some.distance.astype(np.int32),
+                    "similarity": some.similarity,
+                }
+            )
+
+
+def _find_links(made: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Iterator[Any]:
+    for cell, sides in tasks.searched(made, shared, batches):
+        rows = [each for _, each in sides]
+        names = np.concatenate([each for each, _ in sides])
+        left, right = made.find_links(cell.part, *rows)
+        if len(left):
+            yield frames.batch_of({"left_key": names[left], "right_key": names[right]})

@@ -1,0 +1,170 @@
+"""Spark finds the pairs that one database with all documents finds."""
+
+import numpy as np
+import pytest
+
+import simdb
+from simdb import spark as ss
+
+
+def some_texts(seed, count):
+    """Make texts of which many are edited or equal copies of others."""
+    generator = np.random.default_rng(seed)
+    words = [f"word{number}" for number in range(800)]
+    texts = []
+    for _ in range(count):
+        if texts and generator.random() < 0.4:
+            text = texts[generator.integers(0, len(texts))].split()
+            for at in generator.integers(0, len(text), generator.integers(0, 4)):
+                text[at] = words[generator.integers(0, 800)]
+        else:
+            text = [words[at] for at in generator.integers(0, 800, 200)]
+        texts.append(" ".join(text))
+    return texts
+
+
+TEXTS = [*some_texts(1, 400), "", "..."]
+
+
+@pytest.fixture(scope="session", params=["bigint", "string"])
+def documents(spark, request):
+    ids = [7 * at - 900 for at in range(len(TEXTS))]
+    if request.param == "string":
+        ids = [f"https://example/{at}" for at in ids]
+    frame = spark.createDataFrame(
+        list(zip(ids, TEXTS, strict=True)), f"id {request.param}, text string"
+    )
+    return frame.repartition(3), dict(zip(ids, TEXTS, strict=True))
+
+
+def of_database(path, documents, sketch, **asked):
+    with simdb.open(path, "x", options=simdb.Options(sketch=sketch)) as database:
+        database.insert_many(list(documents), list(documents.values()))
+        return {
+            tuple(sorted((pair.left, pair.right))): (pair.distance, pair.similarity)
+            for pair in database.find_all(**asked)
+        }
+
+
+def of_spark(frame):
+    rows = [row.asDict() for row in frame.collect()]
+    found = {(row["left"], row["right"]): (row["distance"], row["similarity"]) for row in rows}
+    assert len(found) == len(rows)
+    assert all(left < right for left, right in found)
+    return found
+
+
+@pytest.mark.parametrize("limit", [200_000, 9])
+def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path, limit):
+    frame, texts = documents
+    sketches = ss.fingerprints(frame).cache()
+
+    found = of_spark(ss.pairs(sketches, distance=3, partitions=5, block_limit=limit))
+
+    expected = of_database(tmp_path / "x", texts, simdb.Simhash(), distance=3)
+    assert len(expected) > 100
+    assert {pair: distance for pair, (distance, _) in found.items()} == {
+        pair: distance for pair, (distance, _) in expected.items()
+    }
+
+
+def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
+    frame, texts = documents
+    sketch = simdb.Minhash(stored_bits=8)
+    sketches = ss.signatures(frame, sketch).cache()
+
+    found = of_spark(ss.pairs(sketches, similarity=0.8, partitions=5))
+
+    expected = of_database(tmp_path / "x", texts, sketch, similarity=0.8)
+    assert len(expected) > 100
+    assert {pair: similarity for pair, (_, similarity) in found.items()} == pytest.approx(
+        {pair: similarity for pair, (_, similarity) in expected.items()}
+    )
+
+
+def test_similar_pairs_are_no_others_and_most(documents, tmp_path):
+    frame, texts = documents
+    sketches = ss.fingerprints(frame).cache()
+
+    found = of_spark(ss.pairs(sketches, similarity=0.88, recall=0.98, partitions=5))
+
+    expected = of_database(tmp_path / "x", texts, simdb.Simhash(), similarity=0.88, recall=1.0)
+    assert len(expected) > 100
+    assert set(found) <= set(expected)
+    assert len(found) >= 0.97 * len(expected)
+    for pair, (distance, similarity) in found.items():
+        assert distance == expected[pair][0]
+        assert similarity == pytest.approx(expected[pair][1])
+
+
+@pytest.mark.parametrize("asked", [{"distance": 3}, {"similarity": 0.999, "distance": 64 - 1}])
+def test_connected_clusters_are_those_of_a_database(documents, tmp_path, asked):
+    frame, texts = documents
+    sketches = ss.fingerprints(frame).cache()
+
+    rows = ss.clusters(sketches, partitions=5, **asked).collect()
+
+    with simdb.open(tmp_path / "x", "x") as database:
+        ids = sorted(texts)
+        database.insert_many(ids, [texts[id] for id in ids])
+        expected = {
+            (id, cluster.representative)
+            for cluster in database.find_clusters(**asked)
+            for id in cluster.ids
+        }
+    assert len(expected) > 20
+    assert {(row["id"], row["representative"]) for row in rows} == expected
+    assert len(rows) == len(expected)
+
+
+def test_stars_are_those_of_a_database(documents, tmp_path):
+    frame, texts = documents
+    sketches = ss.fingerprints(frame).cache()
+
+    rows = ss.clusters(sketches, distance=6, policy="star", partitions=5).collect()
+
+    with simdb.open(tmp_path / "x", "x") as database:
+        ids = sorted(texts)
+        database.insert_many(ids, [texts[id] for id in ids])
+        clusters = database.find_clusters(distance=6, policy="star")
+        expected = {(id, cluster.representative) for cluster in clusters for id in cluster.ids}
+        connected = {
+            (id, cluster.representative)
+            for cluster in database.find_clusters(distance=6)
+            for id in cluster.ids
+        }
+    assert {(row["id"], row["representative"]) for row in rows} == expected
+    assert expected != connected
+
+
+def test_many_links_are_joined_in_rounds(documents, tmp_path):
+    frame, _ = documents
+    sketches = ss.fingerprints(frame).cache()
+
+    few = ss.clusters(sketches, distance=6, partitions=3).collect()
+    with pytest.raises(simdb.OptionError, match="checkpoint="):
+        ss.clusters(sketches, distance=6, partitions=3, driver_links=1)
+    many = ss.clusters(
+        sketches, distance=6, partitions=3, driver_links=1, checkpoint=str(tmp_path / "rounds")
+    ).collect()
+
+    assert sorted(map(tuple, many)) == sorted(map(tuple, few))
+
+
+@pytest.mark.parametrize("kind", ["bigint", "string"])
+def test_an_id_that_is_there_twice_is_named(spark, kind):
+    ids = [5, 6, 5] if kind == "bigint" else ["a5", "a6", "a5"]
+    frame = spark.createDataFrame([(id, "one two three") for id in ids], f"id {kind}, text string")
+
+    with pytest.raises(simdb.ExistsError, match="5"):
+        ss.pairs(ss.fingerprints(frame), distance=3)
+
+
+def test_nulls_are_left_out_or_refused(spark):
+    frame = spark.createDataFrame([(1, "one two three"), (2, None)], "id bigint, text string")
+
+    assert [row["id"] for row in ss.fingerprints(frame).collect()] == [1]
+    with pytest.raises(Exception, match="the document 2 has no text"):
+        ss.fingerprints(frame, on_null="error").collect()
+    with pytest.raises(Exception, match="no id"):
+        ss.fingerprints(frame.selectExpr("cast(null as bigint) id", "text")).collect()
