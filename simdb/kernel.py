@@ -61,7 +61,6 @@ polytope_costs = _search.polytope_costs
 polytope_headers = _search.polytope_headers
 polytope_keys = _search.polytope_keys
 polytope_probe = _search.polytope_probe
-polytope_probes = _search.polytope_probes
 polytope_reaches = _search.polytope_reaches
 sweep = _search.sweep
 

@@ -1,7 +1,7 @@
 """Looking up, scanning and sweeping sorted fingerprints; measuring volatility vectors.
 
-Every operation has a scalar definition in C.  All its variants, and the numpy version that serves
-where nothing was compiled, give the same results in the same order.
+Every operation has a scalar definition in C, and gives the same results in the same order in all
+variants and in numpy.
 """
 
 from collections.abc import Sequence
@@ -242,9 +242,8 @@ class Vectors:
     def agree_one(self, query: U8, ordinals: U32, size: int, least: int) -> list[tuple[int, int]]:
         """Return (ordinal, number of places in which its vector equals `query`), if at least that.
 
-        A place has `size` bytes, 1 or 4: the vectors are packed signatures.  The vectors that agree
-        in most places come first; those that agree equally stay in the order of `ordinals`.  Fast
-        to call.
+        A place has `size` bytes, 1 or 4: the vectors are packed signatures.  Those that agree in
+        most places come first, then in the order of `ordinals`.  Fast to call.
         """
 
     def between(self, left: U32, right: U32) -> F32:
@@ -312,16 +311,12 @@ def polytope_probe(
     Where vertices differ (7, 6, 5 and 4 bits), the search has replaced the query's.
     """
 
-def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int) -> I64:
-    """Return how many headers of `width` bits each vector looks up in all tables of a run."""
-
 def polytope_headers(
     vectors: U8, width: int, threshold: float, table_count: int
 ) -> tuple[I64, U32]:
-    """Return the headers of `width` bits that each vector looks up in each table of a run.
+    """Return the headers of `width` bits that each vector looks up, ascending, and offsets.
 
-    Vector i looks up headers[offsets[j]:offsets[j + 1]] in table t, with j = i * table_count + t,
-    in ascending order: offsets int64[n * table_count + 1], headers uint32[k].
+    Those of vector i in table t are headers[offsets[j]:offsets[j + 1]], j = i * table_count + t.
     """
 
 class Polytopes:
@@ -392,15 +387,9 @@ class Polytopes:
         """
 
     def search_one(
-        self,
-        vector: U8 | bytes,
-        thresholds: F32,
-        similarity: float,
-        distance: int,
-        delta_distance: int,
-        first: bool,
-        room: int,
-    ) -> list[tuple[int, int, float]] | None:
+        self, vector: U8 | bytes, thresholds: F32, similarity: float, distance: int,
+        delta_distance: int, first: bool, room: int,
+    ) -> list[tuple[int, int, float]] | None:  # fmt: skip
         """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
 
         The order is that of `search`.  Returns None if there are more than `room` matches.

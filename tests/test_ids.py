@@ -47,7 +47,7 @@ for cluster in database.find_clusters(verify="exact", documents=texts):
     print(cluster.representative.upper(), [id.upper() for id in cluster])
 for pair in database.find_all():
     print(pair.left.upper(), pair.right.upper())
-print([id.upper() for id in database], database.get("a").id.upper())
+print([id.upper() for id in database], database["a"].id.upper())
 print([id.upper() for id in database.cluster("a")])
 with database.read() as snapshot, database.write() as transaction:
     print(snapshot.query("text")[0].id.upper())
@@ -60,7 +60,7 @@ WRONG = [
     ("database.insert(1, 'text')", "int"),
     ("database.insert_many([1], ['text'])", "int"),
     ("database.add_if_new(b'a', 'text')", "bytes"),
-    ("database.get(1)", "int"),
+    ("database[1]", "int"),
     ("database.delete(1)", "int"),
     ("database.query('text')[0].id + 1", "int"),
     ("[id + 1 for id in database]", "int"),

@@ -124,13 +124,6 @@ def polytope_probe(
     return table, float(cost[0]), int(own) >> shift, int(probed) >> shift
 
 
-def polytope_probes(vectors: U8, width: int, threshold: float, table_count: int) -> I64:
-    """Return how many headers a search from each vector looks up in a run, in all tables."""
-    offsets, _ = polytope_headers(vectors, width, threshold, table_count)
-    counted: I64 = np.diff(offsets).reshape(len(vectors), table_count).sum(axis=1)
-    return counted
-
-
 def polytope_headers(
     vectors: U8, width: int, threshold: float, table_count: int
 ) -> tuple[I64, U32]:

@@ -36,7 +36,6 @@ from simdb.numpy_kernel.polytope import (
     polytope_headers,
     polytope_keys,
     polytope_probe,
-    polytope_probes,
     polytope_reaches,
 )
 from simdb.numpy_kernel.polytopes import Polytopes
@@ -46,7 +45,7 @@ from simdb.numpy_kernel.vectors import SLICE, Vectors, array, best_of_each, mark
 
 __all__ = [
     "Polytopes", "Tables", "Vectors", "levels", "levels_of_vectors", "lookup_bands",
-    "polytope_costs", "polytope_headers", "polytope_keys", "polytope_probe", "polytope_probes",
+    "polytope_costs", "polytope_headers", "polytope_keys", "polytope_probe",
     "polytope_reaches", "select", "sweep", "variants",
 ]  # fmt: skip
 

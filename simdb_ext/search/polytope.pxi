@@ -125,34 +125,9 @@ def polytope_probe(query, stored, width, table_count, threshold):
     return reach.table, reach.cost, reach.own, reach.probed
 
 
-def polytope_probes(vectors, width, threshold, table_count):
-    """Return how many headers a search from each vector looks up in a run, in all tables."""
-    cdef Views views = Views(2)
-    counted = headers_counted(views, vectors, width, threshold, table_count)
-    return counted.reshape(len(vectors), polytope_tables(table_count, 0)).sum(axis=1)
-
-
 def polytope_headers(vectors, width, threshold, table_count):
     """Return the headers that each vector looks up in each table, and where they begin."""
-    cdef Views views = Views(5)
-    cdef Py_buffer *view = polytope_vectors(views, vectors)
-    counted = headers_counted(views, vectors, width, threshold, table_count)
-    cdef size_t tables = polytope_tables(table_count, 0)
-    cdef unsigned bits = polytope_width(width)
-    cdef float most = polytope_threshold(threshold)
-    offsets = np.concatenate([[0], np.cumsum(counted)])
-    result = np.empty(counted.sum(), np.uint32)
-    cdef int64_t *counts = <int64_t *> views.output(counted, INT64, 8)
-    cdef uint32_t *headers = <uint32_t *> views.output(result, UINT32, 4)
-    with nogil:
-        search_polytope_headers(<const uint8_t *> view.buf, view.shape[0], view.shape[1], bits,
-                                most, tables, counts, headers)
-    return offsets, result
-
-
-cdef object headers_counted(Views views, object vectors, object width, object threshold,
-                            object table_count):
-    """Return how many headers each vector looks up in each table: int64[n * tables]."""
+    cdef Views views = Views(3)
     cdef Py_buffer *view = polytope_vectors(views, vectors)
     cdef size_t tables = polytope_tables(table_count, 0)
     cdef unsigned bits = polytope_width(width)
@@ -162,4 +137,9 @@ cdef object headers_counted(Views views, object vectors, object width, object th
     with nogil:
         search_polytope_headers(<const uint8_t *> view.buf, view.shape[0], view.shape[1], bits,
                                 most, tables, counts, NULL)
-    return counted
+    result = np.empty(counted.sum(), np.uint32)
+    cdef uint32_t *headers = <uint32_t *> views.output(result, UINT32, 4)
+    with nogil:
+        search_polytope_headers(<const uint8_t *> view.buf, view.shape[0], view.shape[1], bits,
+                                most, tables, counts, headers)
+    return np.concatenate([[0], np.cumsum(counted)]), result

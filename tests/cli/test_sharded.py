@@ -71,4 +71,4 @@ def test_a_command_that_writes_names_the_remedy(simdb_run, texts):
     found = simdb_run("compact", "many")
 
     assert found.code == 3
-    assert "open_sharded" in found.notes
+    assert "check and doctor take it whole" in found.notes

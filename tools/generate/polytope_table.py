@@ -54,7 +54,8 @@ def main() -> None:
     thresholds = [step * THRESHOLD_STEP for step in range(THRESHOLDS)]
     probes = {
         width: [
-            float(kernel.polytope_probes(queries, width, each, 1).mean()) for each in thresholds
+            len(kernel.polytope_headers(queries, width, each, 1)[1]) / QUERIES
+            for each in thresholds
         ]
         for width in WIDTHS
     }
