@@ -28,7 +28,7 @@ from simdb.index.defaults import settled
 from simdb.minhash import Minhash
 from simdb.numpy_kernel.mix import fmix64
 from simdb.options import Options, Simhash
-from simdb.plan.polytope_reach import probe_count, universal
+from simdb.plan.polytope_reach import meeting, probe_count
 from simdb.signatures import Signatures
 from simdb.threads import thread_count
 from simdb.values import Fingerprints, describe
@@ -296,7 +296,7 @@ def _by_vertices(documents: float, options: Options, similarity: float, recall: 
     share, within = 1.0 - EXCHANGE_SHARE * missed, 1.0 - (1.0 - EXCHANGE_SHARE) * missed
     best: tuple[float, int, float, float, float] | None = None
     for tables in range(1, TABLES_MAX + 1):
-        threshold = universal(similarity, share, width=VERTEX_BITS, tables=tables, either=True)
+        threshold = meeting(similarity, share, width=VERTEX_BITS, tables=tables)
         if math.isinf(threshold):
             continue
         copies = tables * probe_count(threshold, VERTEX_BITS)

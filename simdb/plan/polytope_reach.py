@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ import numpy.typing as npt
 from simdb.plan.polytope_table import (
     COSTS,
     LEAST_COSTS,
+    MEETING_COSTS,
     PROBES,
     SHARES,
     SIMILARITIES,
@@ -48,6 +50,9 @@ PARTS_MOST = 8
 MARGIN = 1.645
 # The table is for exact similarities, and between them the costs are not quite straight.
 SIMILARITY_CAUTION = 0.002
+# One document sees the header of the other, either sees that of the other, both see some header.
+SEEN, EITHER, MEETING = ("seen", "either", "meeting")
+TABLES: dict[str, Any] = {SEEN: COSTS, EITHER: LEAST_COSTS, MEETING: MEETING_COSTS}
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -111,7 +116,12 @@ def universal(similarity: float, share: float, *, width: int, tables: int, eithe
 
     Rotations are independent, so a search of several tables misses what each of them misses.
     """
-    return _universal(similarity, share, width, tables, either)
+    return _universal(similarity, share, width, tables, EITHER if either else SEEN)
+
+
+def meeting(similarity: float, share: float, *, width: int, tables: int) -> float:
+    """Return the threshold with which a share of pairs look up a common header; see `universal`."""
+    return _universal(similarity, share, width, tables, MEETING)
 
 
 def thresholds(
@@ -135,13 +145,12 @@ def probe_count(threshold: float, width: int) -> float:
 
 
 @lru_cache(4096)
-def _universal(similarity: float, share: float, width: int, tables: int, either: bool) -> float:
+def _universal(similarity: float, share: float, width: int, tables: int, kind: str) -> float:
     cautious = min(similarity - SIMILARITY_CAUTION, SIMILARITIES[-1])
     of_one = 1.0 - (1.0 - share) ** (1.0 / tables)
     if cautious < SIMILARITIES[0] or of_one > SHARES[-1]:
         return math.inf
-    rows = (LEAST_COSTS if either else COSTS)[width]
-    at_similarity = [np.interp(of_one, SHARES, row) for row in rows]
+    at_similarity = [np.interp(of_one, SHARES, row) for row in TABLES[kind][width]]
     return float(np.interp(cautious, SIMILARITIES, at_similarity))
 
 

@@ -16,10 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb import kernel
+from simdb.numpy_kernel import polytope
 from simdb.vector_form import unpack
 
 TARGET = Path(__file__).parents[2] / "simdb/plan/polytope_table.py"
 WIDTHS = (7, 13, 18, 22)
+# Documents are exchanged by headers of this width alone, see `simdb/distributed/by_vertices.py`.
+MEETING_WIDTH = 7
 SIMILARITIES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
 SHARES = (
     0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999,
@@ -59,7 +62,8 @@ def main() -> None:
         ]
         for width in WIDTHS
     }
-    TARGET.write_text(module(costs, least, probes))
+    meeting = {MEETING_WIDTH: [np.quantile(meeting_costs(*each), SHARES) for each in sides]}
+    TARGET.write_text(module(costs, least, meeting, probes))
 
 
 def pairs_at(similarity: float, generator: np.random.Generator) -> tuple[U8, U8]:
@@ -80,6 +84,25 @@ def pairs_at(similarity: float, generator: np.random.Generator) -> tuple[U8, U8]
     return np.concatenate(lefts)[:PAIRS], np.concatenate(rights)[:PAIRS]
 
 
+def meeting_costs(left: U8, right: U8) -> npt.NDArray[np.float64]:
+    """Return the least threshold with which both documents of a pair look up one header."""
+    found = [np.empty(0)]
+    for start in range(0, len(left), polytope.SLICE):
+        sides = [each[start : start + polytope.SLICE] for each in (left, right)]
+        each = [vertex_costs(side) for side in sides]
+        found.append(np.maximum(*each).min(axis=1))
+    return np.concatenate(found)
+
+
+def vertex_costs(vectors: U8) -> npt.NDArray[np.float64]:
+    """Return what each vertex of the first slice costs, in standard deviations: [n, 128]."""
+    first = polytope.SLICES[0]
+    rotated = polytope.rotations(vectors, 1)[0][:, : first.dimensions]
+    both = np.concatenate([rotated, -rotated], axis=1)
+    costs = (both.max(axis=1, keepdims=True) - both) * first.ratio >> 8
+    return np.asarray(costs / polytope.deviations(vectors)[:, None], np.float64)
+
+
 def cosine(
     left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
@@ -87,7 +110,7 @@ def cosine(
     return np.asarray((left * right).sum(axis=1) / np.sqrt(norms))
 
 
-def module(costs: Costs, least: Costs, probes: dict[int, list[float]]) -> str:
+def module(costs: Costs, least: Costs, meeting: Costs, probes: dict[int, list[float]]) -> str:
     lines = [
         '"""Costs of the cross-polytope headers of similar documents, by simulation.',
         "",
@@ -95,7 +118,8 @@ def module(costs: Costs, least: Costs, probes: dict[int, list[float]]) -> str:
         "deviations of a rotated coordinate.  `COSTS[t][i]`: in one table with headers of t bits,",
         "the share `SHARES[j]` of the documents at the similarity `SIMILARITIES[i]` costs at most",
         "`COSTS[t][i][j]`, as the other document sees it.  `LEAST_COSTS`: the same for the smaller",
-        "cost of the two that two documents see in each other.  `PROBES[t][k]`: the mean number of",
+        "cost of the two that two documents see in each other.  `MEETING_COSTS`: for the least",
+        "threshold with which both look up some header.  `PROBES[t][k]`: the mean number of",
         "headers of one table that cost at most `k * THRESHOLD_STEP`.",
         '"""',
         "",
@@ -106,6 +130,7 @@ def module(costs: Costs, least: Costs, probes: dict[int, list[float]]) -> str:
         "# fmt: off",
         *quantiles("COSTS", costs),
         *quantiles("LEAST_COSTS", least),
+        *quantiles("MEETING_COSTS", meeting),
         "PROBES = {",
     ]
     for width, counts in probes.items():
