@@ -1,6 +1,7 @@
 """Sizes, names and docstrings that CONTRIBUTING.md asks for."""
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ SOURCES = sorted(
     for path in (ROOT / folder).rglob(f"*.{suffix}")
     if path.name not in GENERATED | BUILT
 )
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 MODULES = [path for path in SOURCES if path.suffix == ".py" and path.parts[-2] != "simdb_ext"]
 
 
@@ -61,3 +63,18 @@ def test_every_module_and_public_name_says_what_it_is(path: Path) -> None:
 
     assert ast.get_docstring(tree)
     assert silent == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_a_chapter_of_a_document_is_whole(path: Path) -> None:
+    """No chapter begins within a block of code, or without a blank line before its title."""
+    lines = ["", *path.read_text(encoding="utf-8").splitlines()]
+
+    is_code, torn = False, []
+    for number, (before, line) in enumerate(pairwise(lines), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif line.startswith("## ") and (is_code or before):
+            torn.append(f"{number}: {line}")
+
+    assert (torn, is_code) == ([], False)
