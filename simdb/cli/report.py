@@ -81,7 +81,7 @@ def report(
             limits=limits, texts=partial(chosen_texts, intake) if texts else None,
             show=progress.show,
         )  # fmt: skip
-        progress.show("drawing figures")
+        progress.begin("drawing figures")
         page = render(facts, is_minhash=database.options.is_minhash).encode()
     _write(page, output)
     if output != STANDARD_OUTPUT:

@@ -56,7 +56,7 @@ def tune(
     with Progress("reading") as progress:
         intake = Intake(read_sources(sources, reading, excluded=own_files), progress)
         read = _read(intake, {id for pair in judged for id in pair[:2]}, seed)
-        progress.show("comparing sketches")
+        progress.begin("comparing sketches")
         advice = simdb.tune(
             read.texts,
             None if pairs is None else _texts_of(judged, read.named, pairs or ""),

@@ -11,7 +11,8 @@ from simdb.cli.duplicates.preference import Preference
 from simdb.cli.duplicates.work import Outcome, Work
 from simdb.cli.options.sketch_options import Given, make_sketch
 from simdb.cli.output.line_spool import LineSpool
-from simdb.cli.output.render import Row, match_row
+from simdb.cli.output.progress import Progress
+from simdb.cli.output.render import Row, match_row, quantity
 from simdb.cli.output.text_spool import TextSpool
 from simdb.cli.reading.batch import Batch
 from simdb.cli.reading.short_hint import is_default
@@ -23,6 +24,8 @@ from simdb.values import Id
 COMPARED_DOCUMENTS = 1 << 14
 # After so many documents a transaction commits, so that the memory stays bounded.
 COMMITTED_DOCUMENTS = 1 << 18
+# After so many documents the progress is shown again.
+SHOWN_DOCUMENTS = 1 << 12
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         batches = work.intake.batches(options.sketch, notes_short=notes_short)
         while _store_some(work, database, batches, ids, lines, texts, preference):
             pass
-        work.progress.show("finding groups")
+        work.progress.begin("finding groups")
         outcome = Outcome(stored=len(database), renamed=ids.renamed)
         # The documents are stored in the order of the spool.
         documents = None if texts is None else ByOrdinal(texts.texts)
@@ -67,14 +70,15 @@ def find_groups(work: Work, given: Given, policy: PolicyName) -> Outcome:
         for cluster in clusters:
             outcome.add_group(len(cluster), cluster.representative)
         work.check_share(outcome)
+        work.progress.begin("comparing the documents of groups")
         dropped: set[Id] = set()
         for row in group_rows(database, clusters, documents):
             work.rows.add(row)
             if work.survivors:
                 dropped.update(each["id"] for each in row["duplicates"])
         if work.survivors:
-            # The ids of a database are in the order of insertion.
-            lines.copy((id not in dropped for id in database), work.survivors)
+            work.progress.begin("writing what is kept")
+            lines.copy(_decisions(database, dropped, work.progress), work.survivors)
             work.survivors.finish()
         outcome.empty = database.stats().empty_count
     return outcome
@@ -109,6 +113,15 @@ def _store_some(
             if count >= COMMITTED_DOCUMENTS:
                 return True
     return False
+
+
+def _decisions(database: simdb.Database, dropped: set[Id], progress: Progress) -> Iterator[bool]:
+    """Yield whether each document is kept, in the order of insertion, which the ids have."""
+    total = len(database)
+    for count, id in enumerate(database):
+        if count % SHOWN_DOCUMENTS == 0:
+            progress.show(quantity(count, "document"), count / total)
+        yield id not in dropped
 
 
 def group_rows(

@@ -21,7 +21,7 @@ class Progress:
     """
 
     def __init__(self, doing: str) -> None:
-        """Start the clock; `doing` is one word for what the command does, such as `reading`."""
+        """Start the clock; `doing` says what the command does first, such as `reading`."""
         self._doing = doing
         self._is_watched = sys.stderr.isatty()
         self._begun = time.monotonic()
@@ -41,7 +41,14 @@ class Progress:
             if self.elapsed_seconds < PATIENCE_SECONDS or not self._is_watched:
                 return
             self._line = output.progress_line.ProgressLine(self.elapsed_seconds)
-        self._line.show(f"{self._doing}: {state}", share)
+        self._line.show(f"{self._doing}: {state}" if state else self._doing, share)
+
+    def begin(self, doing: str) -> None:
+        """Begin another part of the work, such as `finding groups`, and show it."""
+        self._doing = doing
+        if self._line is not None:
+            self._line.begin_part()
+        self.show("")
 
     def note(self, text: str) -> None:
         """Write one line to standard error."""

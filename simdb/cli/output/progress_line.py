@@ -18,14 +18,15 @@ class ProgressLine:
 
     def __init__(self, elapsed_seconds: float = 0.0) -> None:
         """Show the line of a command that has run for some time already."""
-        self._begun = time.monotonic() - elapsed_seconds
+        begun = time.monotonic() - elapsed_seconds
+        self._left = _Left(begun)
         self._bar = bars.Progress(
             bars.SpinnerColumn(),
             bars.TextColumn("{task.description}", markup=False),
             _Known(bars.BarColumn(BAR_WIDTH)),
             _Known(bars.TaskProgressColumn()),
-            _Elapsed(self._begun),
-            _Left(self._begun),
+            _Elapsed(begun),
+            self._left,
             console=Console(stderr=True),
             transient=True,
             # Results must reach standard output unchanged.
@@ -39,6 +40,10 @@ class ProgressLine:
         """Show `text` in the line; with a `share` that is done, also a bar and the time left."""
         known = {KNOWN: share is not None}
         self._bar.update(self._task, completed=share or 0.0, description=text, **known)
+
+    def begin_part(self) -> None:
+        """Begin another part of the work: the shares that follow are shares of this part."""
+        self._left.begun = time.monotonic()
 
     def note(self, text: str) -> None:
         """Write one line that stays, above this line."""
@@ -82,14 +87,17 @@ class _Elapsed(bars.ProgressColumn):
 
 
 class _Left(bars.ProgressColumn):
-    """The time that is left if the rest of the work is as fast as what is done."""
+    """The time that is left if the rest of the part is as fast as what is done of it.
+
+    `begun`: when the part began.
+    """
 
     def __init__(self, begun: float) -> None:
         super().__init__()
-        self._begun = begun
+        self.begun = begun
 
     def render(self, task: bars.Task) -> Text:
         if not task.fields[KNOWN] or task.completed < LEAST_SHARE:
             return Text("")
-        left = seconds_left(time.monotonic() - self._begun, task.completed)
+        left = seconds_left(time.monotonic() - self.begun, task.completed)
         return Text(f"{in_clock(left)} left", "progress.remaining")

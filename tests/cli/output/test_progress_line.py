@@ -52,6 +52,25 @@ def test_at_the_beginning_no_time_is_guessed(shown):
     assert "left" not in text
 
 
+def test_the_time_left_of_another_part_counts_from_its_beginning(monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(progress_line.time, "monotonic", lambda: clock[0])
+    console = Console(file=io.StringIO(), width=120)
+    monkeypatch.setattr(progress_line, "Console", lambda stderr: console)
+    line = ProgressLine(600)
+    try:
+        line.begin_part()
+        clock[0] += 30
+        line.show("writing: 5 documents", 0.75)
+
+        with console.capture() as captured:
+            console.print(line._bar.get_renderable())
+    finally:
+        line.stop()
+
+    assert "0:10:30 0:00:10 left" in captured.get()
+
+
 def test_the_time_left_is_that_of_the_rest():
     assert seconds_left(30, 0.75) == pytest.approx(10)
     assert seconds_left(30, 1.0) == 0
