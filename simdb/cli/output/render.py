@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from simdb.cli import output
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 TABLE_ROWS = 200
 CELL_CHARACTERS_MAX = 120
 LISTED = 5
+# The members of a group, each on a line of its own: ids of files are long.
+MEMBERS = ("ids", "duplicates")
+GROUP_COLUMNS = ("size", "similarity", "document")
+INDENT = "  "
 SIMILARITY_DIGITS = 6
 ELLIPSIS = "\u2026"
 MICROSECONDS = 1e6
@@ -26,7 +30,8 @@ Row = dict[str, Any]
 def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> int:
     """Print rows while they arrive and return their number.
 
-    A table shows only the fields in `columns`, in this order; JSON lines have all fields.
+    A table shows only the fields in `columns`, in this order; JSON lines have all fields.  A group,
+    a row with the column "ids" or "duplicates", takes a line for each of its first documents.
     """
     if not is_table(as_json):
         return _print_lines(rows)
@@ -78,7 +83,7 @@ def cell(value: Any) -> str:
         shown = ", ".join(cell(each) for each in value[:LISTED])
         return shown + (f" and {len(value) - LISTED:,} more" if len(value) > LISTED else "")
     if isinstance(value, dict):
-        return _cell_of_object(value)
+        return shortened(plain(json.dumps(value, ensure_ascii=False, default=encoded)))
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return shortened(plain(value if isinstance(value, str) else repr(value)))
@@ -136,6 +141,9 @@ def _print_lines(rows: Iterable[Row]) -> int:
 
 
 def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    if any(name in MEMBERS for name in columns):
+        rows = list(chain.from_iterable(map(_group_lines, rows)))
+        columns = [name for name in (*GROUP_COLUMNS, "text") if any(name in row for row in rows)]
     numbers = {
         name
         for name in columns
@@ -147,14 +155,17 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     )
 
 
-def _cell_of_object(value: Row) -> str:
-    """Return the cell of an object: a duplicate as `id (similarity)`, any other as JSON."""
-    if set(value) - {"text"} == {"id", "distance", "similarity"}:
-        text = f" {cell(value['text'])}" if value.get("text") else ""
-        if value["similarity"] is None:
-            return cell(value["id"]) + text
-        return f"{cell(value['id'])} ({value['similarity']:.2f}){text}"
-    return shortened(plain(json.dumps(value, ensure_ascii=False, default=encoded)))
+def _group_lines(row: Row) -> Iterator[Row]:
+    """Yield a line for the document that stands for a group, and for its first other ones."""
+    first = {"size": row["size"], "document": cell(row["representative"])}
+    yield {**first, "text": row["text"]} if "text" in row else first
+    others = row.get("duplicates")
+    if others is None:
+        others = [{"id": id} for id in row["ids"] if id != row["representative"]]
+    for each in others[:LISTED]:
+        yield {**each, "document": INDENT + cell(each["id"])}
+    if len(others) > LISTED:
+        yield {"document": f"{INDENT}and {len(others) - LISTED:,} more"}
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Any]]:

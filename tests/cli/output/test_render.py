@@ -99,16 +99,38 @@ def test_a_very_long_id_loses_its_middle(show):
     assert "\u2026" in shortened(long)
 
 
-def test_a_group_shows_its_first_members(show):
+def test_a_group_takes_a_line_for_each_of_its_first_members(show):
     terminal = show()
-    duplicates = [{"id": f"d{at}", "distance": 1, "similarity": 0.987} for at in range(1000)]
-    columns = ("representative", "duplicates")
+    few = [{"id": "b", "distance": 1, "similarity": 0.9876, "text": "a fox"}]
+    many = [{"id": f"d{at}", "distance": 1, "similarity": None} for at in range(1005)]
+    rows = [
+        {"representative": "a", "size": 2, "text": "the fox", "duplicates": few},
+        {"representative": "c", "size": 1006, "duplicates": many},
+    ]
 
-    print_rows([{"representative": "r", "duplicates": duplicates}], columns, as_json=False)
+    count = print_rows(rows, ("representative", "text", "size", "duplicates"), as_json=False)
 
-    shown = " ".join(terminal.getvalue().split())
-    assert "d0 (0.99), d1 (0.99)" in shown
-    assert "and 995 more" in shown
+    lines = [line.rstrip() for line in terminal.getvalue().splitlines()]
+    assert count == 2
+    assert lines == [
+        "size  similarity  document          text",
+        "   2              a                 the fox",
+        "           0.988    b               a fox",
+        "1006              c",
+        *[f"                    d{at}" for at in range(5)],
+        "                    and 1,000 more",
+    ]
+
+
+def test_a_long_id_of_a_group_has_the_whole_width(show):
+    terminal = show()
+    path = "folder/" * 9 + "name.txt"
+    rows = [{"representative": "first", "size": 2, "ids": ["first", path]}]
+
+    print_rows(rows, ("representative", "size", "ids"), as_json=False)
+
+    lines = [line.rstrip() for line in terminal.getvalue().splitlines()]
+    assert lines == ["size  document", "   2  first", f"        {path}"]
 
 
 def test_one_row_is_shown_field_by_field(show):
