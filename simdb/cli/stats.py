@@ -47,6 +47,10 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "size", _size(numbers)
     yield from _times(numbers.path)
     yield "similarity", _matching(options)
+    if not isinstance(options.sketch, Minhash) and (
+        numbers.bare_count or not options.sketch.store_volatility
+    ):
+        yield "distance", f"{quantity(options.distance, 'bit')} or fewer match, without weights"
     yield "sketch", _sketch(options)
     if numbers.largest_group > 1:
         kind = "signature" if isinstance(options.sketch, Minhash) else "fingerprint"
@@ -93,10 +97,8 @@ def _times(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _matching(options: simdb.Options) -> str:
-    shown = f"matches from {options.similarity:.4g} on, recall {options.recall:.4g}"
-    if isinstance(options.sketch, Minhash):
-        return shown
-    return f"{shown}; without weights up to {options.distance} differing bits"
+    found = f"{100 * options.recall:.4g}%"
+    return f"{options.similarity:.4g} or more is a match; a search finds {found} of the matches"
 
 
 def _sketch(options: simdb.Options) -> str:

@@ -79,8 +79,8 @@ def test_groups_are_the_components_of_the_true_pairs(simdb_run, write_lines):
         for each in row["duplicates"]:
             exact = jaccard(TEXTS[row["representative"]], TEXTS[each["id"]])
             assert each["similarity"] == pytest.approx(exact, abs=1e-6)
-    assert "by Jaccard similarity of at least 0.8; the estimate would have decided" in ran.notes
-    assert "texts decided" not in estimated.notes
+    assert "judged by the texts: Jaccard similarity of at least 0.8 (" in ran.notes
+    assert "judged by the texts" not in estimated.notes
 
 
 def test_new_documents_are_decided_by_the_texts_of_the_run(simdb_run, write_lines, monkeypatch):
@@ -110,8 +110,8 @@ def test_earlier_runs_are_compared_by_estimate_unless_their_texts_are_named(simd
         "dedup", "second.jsonl", "--db", "e", "--texts", "first.jsonl", "--recall", "1"
     )
 
-    assert "whose texts --texts can name" in unknown.notes
-    assert "whose texts --texts can name" not in known.notes
+    assert "--texts SOURCE gives their texts" in unknown.notes
+    assert "--texts SOURCE gives their texts" not in known.notes
     with simdb.open("e", "r") as database:
         stored = kept_first(first)
         expected = [*stored, *(id for id in kept_first(first | second) if id in second)]
@@ -141,7 +141,7 @@ def test_the_largest_groups_are_named(simdb_run, write_lines):
     text = TEXTS["0-0"]
     write_lines("a.jsonl", *({"id": f"c{at}", "text": text} for at in range(12)))
 
-    assert "largest groups: 12 like c0" in simdb_run("dedup", "a.jsonl").notes
+    assert "largest groups: c0 (12 documents)" in simdb_run("dedup", "a.jsonl").notes
 
 
 def test_texts_in_other_scripts_and_invalid_ones_wait_in_the_spool(simdb_run, tmp_path):
@@ -177,7 +177,13 @@ def test_arguments_that_do_not_go_together_are_refused(simdb_run, write_lines, a
 def test_documents_that_match_by_distance_alone_are_decided_by_estimate(simdb_run, write_lines):
     write_lines("a.jsonl", *records(TEXTS))
 
-    assert "texts decided" not in simdb_run("dedup", "a.jsonl", "--distance", "3").notes
+    assert "judged by" not in simdb_run("dedup", "a.jsonl", "--distance", "3").notes
+
+
+def test_texts_that_judged_nothing_are_not_mentioned(simdb_run, write_lines):
+    write_lines("a.jsonl", *records({"a": "one two three four", "b": "five six seven eight"}))
+
+    assert "judged by" not in simdb_run("dedup", "a.jsonl").notes
 
 
 def test_every_document_that_is_left_out_matches_a_kept_one(simdb_run, write_lines, tmp_path):

@@ -54,9 +54,8 @@ def test_people_get_documents_size_and_ages(shown, simdb_run):
     assert row["created"].endswith("(3 days ago)")
     assert row["last write"].endswith("(2 minutes ago)")
     assert row["largest group"] == "2 documents with the same fingerprint"
-    assert row["similarity"] == (
-        "matches from 0.889 on, recall 0.95; without weights up to 3 differing bits"
-    )
+    assert row["similarity"] == "0.889 or more is a match; a search finds 95% of the matches"
+    assert "distance" not in row
     assert row["sketch"] == "fingerprints of words in shingles of 3"
     assert row["readers"] == "none"
     assert row["to do"] == "nothing; simdb check looks for damage"
@@ -78,9 +77,19 @@ def test_what_differs_from_the_defaults_is_named(shown, simdb_run):
     row = shown()
 
     assert row["sketch"] == "MinHash signatures of characters in shingles of 5, seed 7"
-    assert "differing bits" not in row["similarity"]
+    assert "distance" not in row
     assert row["documents"] == "0"
     assert "a document" not in row["size"]
+
+
+def test_the_distance_is_shown_where_it_decides(shown):
+    with simdb.open("db", options=simdb.Options(recall=0.999)) as db:
+        db.insert("a", 7)
+
+    row = shown()
+
+    assert row["distance"] == "3 bits or fewer match, without weights"
+    assert row["similarity"] == "0.889 or more is a match; a search finds 99.9% of the matches"
 
 
 def test_kept_clusters_and_a_calibration_are_counted(shown, simdb_run):

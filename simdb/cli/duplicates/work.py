@@ -64,17 +64,17 @@ class Outcome:
         self.unknown += verification.unknown
 
     def verification_note(self) -> str | None:
-        """Return a line about what texts have decided; None if they were not asked."""
-        if not self.measure:
+        """Return a line about the pairs that texts have judged; None if there were none."""
+        if not self.judged and not self.unknown:
             return None
         note = (
-            f"texts decided {quantity(self.judged, 'pair')}, by {self.measure} similarity of at"
-            f" least {self.least:g}; the estimate would have decided {self.overruled:,} otherwise"
+            f"{quantity(self.judged, 'pair')} judged by the texts: {self.measure} similarity of at"
+            f" least {self.least:g} ({self.overruled:,} of them against the estimate)"
         )
         if self.unknown:
             note += (
-                f"; it decided {quantity(self.unknown, 'pair')} with documents of earlier runs,"
-                " whose texts --texts can name"
+                f"; {quantity(self.unknown, 'pair')} with earlier documents judged by estimate:"
+                " --texts SOURCE gives their texts"
             )
         return note
 
@@ -87,8 +87,8 @@ class Outcome:
         if not self.again:
             return None
         return (
-            f"this run is in the database already, and keeps the {quantity(self.again, 'document')}"
-            " again that it stored then; --run NAME begins another run"
+            f"this run is in the database already: {quantity(self.again, 'document')} that it"
+            " stored then count as new again; --run NAME begins another run"
         )
 
     def largest_note(self) -> str | None:
@@ -96,7 +96,7 @@ class Outcome:
         large = [each for each in self.largest if each[0] >= LARGE_DOCUMENTS]
         if not large:
             return None
-        shown = ", ".join(f"{size:,} like {name}" for size, name in large)
+        shown = ", ".join(f"{name} ({quantity(size, 'document')})" for size, name in large)
         return f"largest groups: {shown}"
 
 
