@@ -87,7 +87,8 @@ def draw(chart: Chart) -> str:
         else:
             _draw_standing(axes, chart)
         if len(chart.series) > 1:
-            axes.legend(frameon=False)
+            # Above the bars, so that it hides none of them.
+            figure.legend(frameon=False, loc="outside upper left", ncols=len(chart.series))
         figure.savefig(written, format="svg", transparent=True, metadata=NO_METADATA)
     return _inlined(written.getvalue(), chart)
 

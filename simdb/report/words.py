@@ -126,13 +126,14 @@ def _sketch(options: Options) -> str:
 
 def _searching(options: Options) -> str:
     """Return the defaults of queries."""
-    recall = f"a search finds {options.recall:.0%} of the matches by default"
+    recall = f"a search finds {100 * options.recall:.4g}% of the matches"
     similarity = f"at an estimated similarity of {options.similarity:g} or more"
     if options.is_minhash:
-        return f"Documents match {similarity}; {recall}."
+        return f"By default, documents match {similarity}, and {recall}."
     distance = f"up to {options.distance} differing bits"
     if not options.sketch.vector_bytes:
-        return f"Documents match with {distance}; {recall}."
+        return f"By default, documents match with {distance}, and {recall}."
     return (
-        f"Documents with weights match {similarity}, ready fingerprints with {distance}; {recall}."
+        f"By default, documents with weights match {similarity}, ready fingerprints with"
+        f" {distance}, and {recall}."
     )

@@ -1,5 +1,6 @@
 """Figures are SVG for a page: whole, without links out of it, and with numbers as text."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -47,6 +48,18 @@ def test_several_series_have_a_legend_and_one_has_none():
 
     assert {"left", "right"} <= set(texts(draw(both)))
     assert "s" not in texts(draw(STANDING))
+
+
+def test_the_legend_is_above_the_highest_bar():
+    """Both numbers on the axis of values and the names of the series have a place in the figure."""
+    both = Chart("d", "Bars.", ["x"], [Series("left", [40.0]), Series("right", [40.0])], "v")
+
+    heights = {
+        each.text: float(each.get("y") or re.search(r"[ ,]([-\d.]+)\)", each.get("transform"))[1])
+        for each in ElementTree.fromstring(draw(both)).iter("text")
+    }
+
+    assert max(heights["left"], heights["right"]) < heights["40"] - 8
 
 
 def test_the_same_chart_gives_the_same_figure_and_another_name_other_ids():

@@ -22,7 +22,8 @@ def test_the_default_options_are_said_in_sentences():
     assert text.startswith("Texts are cut into words, letters become lower case; each 3 in a row")
     assert "128 weights of 4 bits each" in text
     assert "similarity of 0.889 or more, ready fingerprints with up to 3 differing bits" in text
-    assert "finds 95% of the matches" in text
+    assert "By default, documents with weights match" in text
+    assert text.endswith("and a search finds 95% of the matches.")
 
 
 @pytest.mark.parametrize(
