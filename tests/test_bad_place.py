@@ -43,6 +43,34 @@ def test_a_path_that_is_none_is_refused():
         simdb.open("")
 
 
+@pytest.mark.parametrize("mode", ["c", "x"])
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [(":memory:", r"simdb.open\(None\)"), ("s3://bucket/pages", "local disk"),
+     ("file:///tmp/pages", "local disk")],
+)  # fmt: skip
+def test_a_name_that_means_something_else_makes_no_directory(
+    tmp_path, monkeypatch, path, remedy, mode
+):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(simdb.OptionError, match=remedy):
+        simdb.open(path, mode)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_has_such_a_name_already_is_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:", "s3:"):
+        simdb.open("made").close()
+        (tmp_path / "made").rename(tmp_path / name)
+
+    for path in (":memory:", "s3://"):
+        with simdb.open(path) as database:
+            assert len(database) == 0
+
+
 @pytest.mark.parametrize("content", [b"text" * 5000, bytes(20_000)])
 def test_a_data_file_of_something_else_is_refused(tmp_path, content):
     (tmp_path / "db").mkdir()

@@ -85,7 +85,7 @@ def test_bad_files_are_named_and_the_rest_is_processed(simdb_run, tmp_path):
     assert "f/bad.txt: no valid utf-8 at byte 3; use --encoding latin-1" in ran.notes
     assert "f/image.png: binary content" in ran.notes
     assert "3 documents, 1 group, 1 duplicate, 1 empty;" in ran.notes
-    assert "2 bad files or records skipped" in ran.notes
+    assert "2 files or records skipped" in ran.notes
 
 
 def test_skipped_files_are_exit_code_1(simdb_run, tmp_path):
@@ -103,7 +103,7 @@ def test_many_bad_records_do_not_flood(simdb_run, write_lines):
 
     assert ran.notes.count("no field 'text'") == 100
     assert "a.jsonl: 50 more like these" in ran.notes
-    assert "150 bad files or records skipped" in ran.notes
+    assert "150 files or records skipped" in ran.notes
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -63,7 +63,7 @@ def test_skipped_records_end_with_1_and_the_page_is_written(libraries, simdb_run
 
     assert ran.code == 1
     assert "texts.jsonl:3" in ran.notes
-    assert "1 bad file or records skipped" in ran.notes
+    assert "1 file or record skipped" in ran.notes
     assert page()
 
 

@@ -69,8 +69,10 @@ class Outcome:
             return None
         note = (
             f"{quantity(self.judged, 'pair')} judged by the texts: {self.measure} similarity of at"
-            f" least {self.least:g} ({self.overruled:,} of them against the estimate)"
+            f" least {self.least:g}"
         )
+        if self.overruled:
+            note += f" ({self.overruled:,} of them against the estimate)"
         if self.unknown:
             note += (
                 f"; {quantity(self.unknown, 'pair')} with earlier documents judged by estimate:"

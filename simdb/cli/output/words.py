@@ -34,6 +34,15 @@ PHRASES = tuple(
             r"there is a database at (.+) already; mode 'w' opens it",
             r"there is a database at \1 already; simdb insert \1 SOURCE adds to it",
         ),
+        (
+            r"(\S+) is a file; a simdb database is a directory",
+            r"\1 is a file, and a database is a directory; simdb dedup \1 finds near-duplicates in"
+            " files",
+        ),
+        (
+            r"a database without a place on the disk is simdb\.open\(None\)",
+            "a database is a directory on a local disk",
+        ),
         (r"open it with mode 'w'(?: or 'c')?", "open it for writing"),
         (
             r"open it with simdb\.open_sharded, or one of its shards",

@@ -71,7 +71,8 @@ class Intake:
         """Return the part of the summary about skipped input, empty if nothing was skipped."""
         if not self.skipped:
             return ""
-        return f"; {quantity(self.skipped, 'bad file')} or records skipped, reported above"
+        what = "file or record" if self.skipped == 1 else "files or records"
+        return f"; {self.skipped:,} {what} skipped, reported above"
 
     def _counted(self, batch: Batch) -> Batch:
         self.documents += len(batch)

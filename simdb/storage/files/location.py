@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO, TypeVar
@@ -28,6 +29,7 @@ NETWORK_TYPES = {
 }  # fmt: skip
 DURABILITIES = ("full", "process", "none")
 MOUNTS = "/proc/self/mountinfo"
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def prepare(path: str, mode: str) -> None:
@@ -46,12 +48,24 @@ def prepare(path: str, mode: str) -> None:
     if mode == "x" and exists:
         raise ExistsError(f"there is a database at {path} already; mode 'w' opens it")
     if not exists:
+        _check_name(path)
         _make(path)
     kind = file_system(path)
     if kind in NETWORK_TYPES:
         raise OptionError(
             f"{path} lies on a network file system ({kind}), where memory maps and locks are not"
             " safe; keep the database on a local disk"
+        )
+
+
+def _check_name(path: str) -> None:
+    """Raise an error for the name of a new database that surely means something else."""
+    if path == ":memory:":
+        raise OptionError("a database without a place on the disk is simdb.open(None)")
+    if URL.match(path):
+        raise OptionError(
+            f"{path} is no directory: a database is a directory on a local disk; copy it there,"
+            " and open the copy"
         )
 
 

@@ -170,6 +170,14 @@ def test_an_error_is_printed_in_words_of_the_command_line(simdb_run):
     assert simdb_run("create", "db").notes == (
         "simdb: there is a database at db already; simdb insert db SOURCE adds to it\n"
     )
+    Path("pages.jsonl").write_text("")
+    assert simdb_run("pairs", "pages.jsonl").notes == (
+        "simdb: pages.jsonl is a file, and a database is a directory;"
+        " simdb dedup pages.jsonl finds near-duplicates in files\n"
+    )
+    assert simdb_run("create", ":memory:").notes == (
+        "simdb: a database is a directory on a local disk\n"
+    )
     assert (
         "use --method exhaustive"
         in simdb_run(
