@@ -34,12 +34,12 @@ class ProgressLine:
             redirect_stderr=False,
         )
         self._task = self._bar.add_task("", total=1.0, **{KNOWN: False})
-        self._bar.start()
 
     def show(self, text: str, share: float | None = None) -> None:
         """Show `text` in the line; with a `share` that is done, also a bar and the time left."""
         known = {KNOWN: share is not None}
         self._bar.update(self._task, completed=share or 0.0, description=text, **known)
+        self._bar.start()  # the first time; a line without words would say nothing
 
     def begin_part(self) -> None:
         """Begin another part of the work: the shares that follow are shares of this part."""

@@ -143,7 +143,7 @@ def _print_lines(rows: Iterable[Row]) -> int:
 def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     if any(name in MEMBERS for name in columns):
         rows = list(chain.from_iterable(map(_group_lines, rows)))
-        columns = [name for name in (*GROUP_COLUMNS, "text") if any(name in row for row in rows)]
+        columns = [name for name in GROUP_COLUMNS if any(name in row for row in rows)]
     numbers = {
         name
         for name in columns
@@ -151,21 +151,34 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     }
     output.tables.print_table(
         [(name.replace("_", " "), name in numbers) for name in columns],
-        ([cell(row.get(name)) for name in columns] for row in rows),
+        ([_cell_in(row, name) for name in columns] for row in rows),
     )
 
 
+def _cell_in(row: Row, name: str) -> str:
+    # The documents of a group are cells already, some of them of two lines.
+    return row[name] if name == GROUP_COLUMNS[-1] else cell(row.get(name))
+
+
 def _group_lines(row: Row) -> Iterator[Row]:
-    """Yield a line for the document that stands for a group, and for its first other ones."""
-    first = {"size": row["size"], "document": cell(row["representative"])}
-    yield {**first, "text": row["text"]} if "text" in row else first
+    """Yield a line for the document that stands for a group, and for its first other ones.
+
+    The text of a document, if there is one, stands below its id.
+    """
+    yield {"size": row["size"], "document": _titled(row["representative"], row, "")}
     others = row.get("duplicates")
     if others is None:
         others = [{"id": id} for id in row["ids"] if id != row["representative"]]
     for each in others[:LISTED]:
-        yield {**each, "document": INDENT + cell(each["id"])}
+        yield {**each, "document": _titled(each["id"], each, INDENT)}
     if len(others) > LISTED:
         yield {"document": f"{INDENT}and {len(others) - LISTED:,} more"}
+
+
+def _titled(id: Any, row: Row, indent: str) -> str:
+    """Return the id of a document, with its text on the next line if the row has it."""
+    text = row.get("text")
+    return indent + cell(id) + (f"\n{indent}{INDENT}{cell(text)}" if text else "")
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Any]]:

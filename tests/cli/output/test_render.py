@@ -113,9 +113,11 @@ def test_a_group_takes_a_line_for_each_of_its_first_members(show):
     lines = [line.rstrip() for line in terminal.getvalue().splitlines()]
     assert count == 2
     assert lines == [
-        "size  similarity  document          text",
-        "   2              a                 the fox",
-        "           0.988    b               a fox",
+        "size  similarity  document",
+        "   2              a",
+        "                    the fox",
+        "           0.988    b",
+        "                      a fox",
         "1006              c",
         *[f"                    d{at}" for at in range(5)],
         "                    and 1,000 more",
