@@ -101,9 +101,35 @@ def test_many_bad_records_do_not_flood(simdb_run, write_lines):
 
     ran = simdb_run("dedup", "a.jsonl")
 
-    assert ran.notes.count("no field 'text'") == 100
-    assert "a.jsonl: 50 more like these" in ran.notes
+    assert ran.notes.count("no field 'text'") == 20
+    assert "a.jsonl: 130 more like a.jsonl:1\n" in ran.notes
     assert "150 files or records skipped" in ran.notes
+
+
+def test_many_binary_files_of_a_folder_do_not_flood_and_hide_no_other_problem(simdb_run, tmp_path):
+    (tmp_path / "f" / "images").mkdir(parents=True)
+    for at in range(150):
+        (tmp_path / "f" / "images" / f"{at:03}.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+        (tmp_path / "f" / f"{at:03}.txt").write_bytes(b"word " * at + b"caf\xe9")
+    (tmp_path / "f" / "z.txt").write_text(FOX)
+
+    ran = simdb_run("dedup", "f")
+
+    assert ran.notes.count("binary content") == ran.notes.count("no valid utf-8") == 20
+    assert "f: 130 more like f/images/000.png\n" in ran.notes
+    assert "f: 130 more like f/000.txt\n" in ran.notes
+    assert "300 files or records skipped" in ran.notes
+
+
+def test_kinds_of_problems_without_end_are_counted_together(simdb_run, write_lines, monkeypatch):
+    monkeypatch.setattr("simdb.cli.reading.intake.KINDS_MAX", 1)
+    write_lines("a.jsonl", *[{"body": FOX}] * 30, *[{"text": 1}, {"text": FOX, "id": [1]}] * 15)
+
+    ran = simdb_run("dedup", "a.jsonl")
+
+    assert ran.notes.count("\na.jsonl:") + 1 == 42
+    assert "a.jsonl: 10 more like a.jsonl:1\n" in ran.notes
+    assert "a.jsonl: 10 more like a.jsonl:31\n" in ran.notes
 
 
 @pytest.mark.usefixtures("small_batches")

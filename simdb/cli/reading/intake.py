@@ -1,7 +1,8 @@
 """Intake: puts what the readers yield into batches of even size, counts it, reports problems."""
 
-from collections import Counter
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
@@ -14,8 +15,20 @@ from simdb.text_sketch import TextSketch
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
-# Problems reported for each file: a file in a wrong format has one in every record.
-REPORTED_PROBLEMS = 100
+# Problems of one kind that are reported of each file of records and of each folder: a file in a
+# wrong format has one in every record, and a folder can be full of images.
+REPORTED_PROBLEMS = 20
+# Beyond so many kinds, all others count as one: a reason can name what is in a record.
+KINDS_MAX = 1000
+NUMBER = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Problems of one kind: the place of the first, and how many there are."""
+
+    first: str
+    count: int = 0
 
 
 class Intake:
@@ -26,7 +39,7 @@ class Intake:
         AMOUNT.begin()
         self._found = found
         self._progress = progress
-        self._problems: Counter[str] = Counter()
+        self._problems: dict[tuple[str, str], _Alike] = {}
         self._has_hinted = False
         self._short_hint: ShortHint | None = None
         self.documents = 0
@@ -60,9 +73,10 @@ class Intake:
             count, size = len(held[0]), sum(held[0].sizes)
         if count:
             yield self._counted(joined(held))
-        for source, count in self._problems.items():
-            if count > REPORTED_PROBLEMS:
-                self._progress.note(f"{source}: {count - REPORTED_PROBLEMS:,} more like these")
+        for (source, _), alike in self._problems.items():
+            if alike.count > REPORTED_PROBLEMS:
+                more = alike.count - REPORTED_PROBLEMS
+                self._progress.note(f"{source}: {more:,} more like {alike.first}")
         hint = None if self._short_hint is None else self._short_hint.note()
         if hint is not None:
             self._progress.note(hint)
@@ -94,6 +108,11 @@ class Intake:
     def _report(self, problem: Problem) -> None:
         self.skipped += 1
         if problem.source:
-            self._problems[problem.source] += 1
-        if self._problems[problem.source] <= REPORTED_PROBLEMS:
-            self._progress.note(f"{problem.where}: {problem.reason}")
+            kind = problem.source, NUMBER.sub("", problem.reason.partition(";")[0])
+            if kind not in self._problems and len(self._problems) >= KINDS_MAX:
+                kind = problem.source, ""
+            alike = self._problems.setdefault(kind, _Alike(problem.where))
+            alike.count += 1
+            if alike.count > REPORTED_PROBLEMS:
+                return
+        self._progress.note(f"{problem.where}: {problem.reason}")

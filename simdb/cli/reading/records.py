@@ -81,7 +81,7 @@ class Record:
 class Problem:
     """Input that is not a document: its place `where`, and the reason with what to do.
 
-    `source`: the file of records that contains it; empty if it is a whole file.
+    `source`: the file of records or the folder that contains it; empty for a file that was named.
     """
 
     source: str

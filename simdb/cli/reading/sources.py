@@ -121,10 +121,15 @@ def read_folder(
 ) -> Iterator[Record | Problem]:
     """Yield a document for each file under `folder` with this `ending` that is not in `passed`."""
     for found in walk(folder, passed):
-        if isinstance(found, Problem):
-            yield found
-        elif found.endswith(ending):
-            yield read_document(found, reading)
+        if not isinstance(found, Problem):
+            if not found.endswith(ending):
+                continue
+            read = read_document(found, reading)
+            if isinstance(read, Record):
+                yield read
+                continue
+            found = read
+        yield replace(found, source=valid_name(folder))
 
 
 def walk(folder: str, passed: Collection[str] = ()) -> Iterator[str | Problem]:
