@@ -74,7 +74,7 @@ def test_a_chapter_of_a_document_is_whole(path: Path) -> None:
     for number, (before, line) in enumerate(pairwise(lines), 1):
         if line.lstrip().startswith("```"):
             is_code = not is_code
-        elif line.startswith("## ") and (is_code or before):
+        elif line.startswith(("## ", "### ")) and (is_code or before):
             torn.append(f"{number}: {line}")
 
     assert (torn, is_code) == ([], False)
