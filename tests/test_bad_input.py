@@ -23,7 +23,8 @@ HUGE = simdb.Features(np.arange(2, dtype=np.uint64), np.full(2, 3e38, np.float32
     [
         ([1, b"caf\xe9", 3], "document 1"),
         ([1, 2, "lone \ud800 surrogate"], "document 2"),
-        ([1, None, 3], "document 1 is NoneType"),
+        ([1, None, 3], r"document 1 is NoneType \(a null\); leave nulls out, or fill"),
+        (["a", float("nan"), "c"], r"document 1 is nan \(a null\); leave nulls out, or fill"),
         ([1, HUGE, 3], "weights of document 1 add up to more than float32 can hold"),
         ([1, 2.5, 3], "document 1 is float"),
         ([1, True, 3], "document 1 is a bool"),
@@ -314,3 +315,8 @@ def test_a_document_of_a_hundred_megabytes_is_stored_and_found(database):
     database.insert("large", text)
 
     assert database.query(text)[0].id == "large"
+
+
+def test_a_null_among_the_documents_of_signatures_is_refused_with_its_remedy():
+    with pytest.raises(simdb.InputError, match=r"document 1 is NoneType \(a null\); leave nulls"):
+        simdb.signatures(["a", None])

@@ -46,4 +46,15 @@ def kind_of(document: Any, position: int) -> str:
         return "tokens"
     if is_vector(document, position):
         return "dense" if isinstance(document, np.ndarray) else "sparse"
+    check_not_null(document, position)
     raise InputError(f"document {position} is {describe(document)}; a document is {KINDS}")
+
+
+def check_not_null(document: Any, position: int) -> None:
+    """Raise InputError for None and NaN, which are what a column has where a text is missing."""
+    if document is None or (isinstance(document, float) and document != document):
+        kind = "NoneType" if document is None else "nan"
+        raise InputError(
+            f"document {position} is {kind} (a null); leave nulls out, or fill them with empty"
+            " texts"
+        )

@@ -24,6 +24,7 @@ from simdb.numpy_kernel.minima import narrowed
 from simdb.numpy_kernel.mix import fmix64
 from simdb.resources import Resources
 from simdb.signatures import Signature, Signatures, check_comparable
+from simdb.sketch.document_kind import check_not_null
 from simdb.sketch.naming import name_hashes
 from simdb.sketch.permutations import permutations_of
 from simdb.sketch.pipeline import Pipeline
@@ -265,6 +266,7 @@ def _kind(document: Any, position: int) -> str:
         return "features"
     if isinstance(document, Signature):
         return "signature"
+    check_not_null(document, position)
     raise InputError(f"document {position} is {describe(document)}; a MinHash sketch takes {KINDS}")
 
 
